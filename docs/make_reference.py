@@ -103,6 +103,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (BodyShapes, "Found in `Modes.bodies`.", ()),
     (armillary.BaseParameters, "Made by `Equations.base_parameters`.", ()),
     (armillary.Regressor, "Made by `Model.regressor`.", ()),
+    (armillary.Campbell, "Made by `campbell`.", ()),
     (armillary.RootLocus, "Made by `root_locus`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
     (armillary.Branch, "Made by `Model.trace`.", ()),

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
     from armillary.analysis.kinematics.workspace import Workspace
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
+    from armillary.analysis.modes.campbell import Campbell, campbell
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus, root_locus
     from armillary.analysis.operating.branches.branch import Branch
@@ -133,6 +134,7 @@ _LATER = {
     "Batch": ("armillary.ensembles.result", "Batch"),
     "Beam": ("armillary.model.flexible.parts.beam", "Beam"),
     "Branch": ("armillary.analysis.operating.branches.branch", "Branch"),
+    "Campbell": ("armillary.analysis.modes.campbell", "Campbell"),
     "Choice": ("armillary.studies.sampling", "Choice"),
     "Correlated": ("armillary.studies.sampling", "Correlated"),
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
@@ -164,6 +166,7 @@ _LATER = {
     "Triangular": ("armillary.studies.sampling", "Triangular"),
     "Uniform": ("armillary.studies.sampling", "Uniform"),
     "Workspace": ("armillary.analysis.kinematics.workspace", "Workspace"),
+    "campbell": ("armillary.analysis.modes.campbell", "campbell"),
     "fit": ("armillary.analysis.fit", "fit"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
     "load_point": ("armillary.analysis.operating.point", "load_point"),
@@ -188,6 +191,7 @@ __all__ = [
     "Body",
     "Box",
     "Branch",
+    "Campbell",
     "Capsule",
     "Choice",
     "Cone",
@@ -265,6 +269,7 @@ __all__ = [
     "atan",
     "atan2",
     "attitude",
+    "campbell",
     "ceil",
     "constant_part",
     "contact_force",

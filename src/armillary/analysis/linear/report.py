@@ -33,7 +33,12 @@ def html_report(lin: LinearModel) -> str:
     """As a page."""
     parts = [html_table(header, rows, sides, caption=title) for title, header, rows, sides in _tables(lin)]
     title = html_text(f"Linear model of {lin.system}")
-    return _PAGE.format(title=title, body=f"<p>{html_text(repr(lin))}</p>" + "".join(parts))
+    return html_page(title, f"<p>{html_text(repr(lin))}</p>" + "".join(parts))
+
+
+def html_page(title: str, body: str) -> str:
+    """A page with a title and a body, which are HTML."""
+    return _PAGE.format(title=title, body=body)
 
 
 def _tables(lin: LinearModel) -> list[Table]:

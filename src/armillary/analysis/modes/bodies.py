@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 class BodyMatrices(NamedTuple):
-    """Matrices of every body at one place; y is the model's whole state."""
+    """Matrices of every body, with a leading axis for many places; y is the model's whole state."""
 
     twist: np.ndarray  # J of all bodies, one after the other, for all speeds of the description
     mass: np.ndarray  # M_b in blocks
@@ -60,6 +60,7 @@ class BodyMatrices(NamedTuple):
     turn: np.ndarray  # ∂/∂y of the body's small rotation in the ground, three rows for each body
     speeds: np.ndarray  # ∂u/∂y of all speeds of the description
     independent: np.ndarray  # ∂u/∂u_k of all speeds by the independent ones
+    spins: np.ndarray  # angular velocities in the ground's axes, three elements for each body
 
 
 class LoadMatrices(NamedTuple):
@@ -93,15 +94,24 @@ class BodyFunctions:
 
     def matrices(self, place: Place) -> BodyMatrices:
         """Those of the bodies at a place."""
+        found = self.rows(place.t, place.state[None, :], place.parameters, place.memory)
+        return BodyMatrices(*(matrix[0] for matrix in found))
+
+    def rows(
+        self, t: float | np.ndarray, states: np.ndarray, parameters: Mapping[str, Any], memory: np.ndarray
+    ) -> BodyMatrices:
+        """Those of the bodies at many places, in one compiled loop."""
         filled, functions = self._bodies
-        numbers = functions("bodies", place.t, place.state, place.parameters, place.memory)
-        twist, mass, com, rotation, turned, speeds, independent = filled(numbers[None, :], first=True)
-        count, n = len(self.bodies), speeds.shape[1]
-        R, dR = rotation.reshape(count, 3, 3), turned.reshape(count, 3, 3, n)
+        numbers = functions.rows("bodies", t, states, parameters, memory)
+        twist, mass, com, rotation, turned, speeds, independent, spins = filled(numbers)
+        points, count, n = len(states), len(self.bodies), speeds.shape[2]
+        R, dR = rotation.reshape(points, count, 3, 3), turned.reshape(points, count, 3, 3, n)
         # δR Rᵀ is the cross product matrix of the small rotation.
-        skew = np.einsum("bijn,bkj->bikn", dR, R)
-        turn = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1).reshape(3 * count, n)
-        return BodyMatrices(twist, mass, com, turn, speeds, independent)
+        skew = np.einsum("pbijn,pbkj->pbikn", dR, R)
+        turn = np.stack([skew[:, :, 2, 1], skew[:, :, 0, 2], skew[:, :, 1, 0]], axis=2)
+        return BodyMatrices(
+            twist, mass, com, turn.reshape(points, 3 * count, n), speeds, independent, spins[:, :, 0]
+        )
 
     @cached_property
     def _loads(self) -> tuple[tuple[str, ...], Filled, ModelFunctions]:
@@ -150,6 +160,7 @@ def _body_matrices(
     mass: dict[Element, Expr] = {}
     position: list[Expr] = []
     rotation: list[Expr] = []
+    spins: list[Expr] = []
     moving = {body.name: (w, v) for body, w, v in body_motions(system)}
     for body in bodies:
         start = len(z)
@@ -157,6 +168,7 @@ def _body_matrices(
         z += [as_expr(x) for x in (*w, *v, *_further_speeds(body))]
         for (i, j), value in _mass_of(body).items():
             mass[start + i, start + j] = plain(value)
+        spins += [plain(as_expr(x)) for x in body.frame.vector(w).components(ground)]
         position += [plain(as_expr(x)) for x in motion.position(body.com).components(ground)]
         rotation += [plain(as_expr(x)) for row in direction_cosines(ground, body.frame) for x in row]
     u = system.speeds
@@ -173,6 +185,7 @@ def _body_matrices(
         "turned": ((9 * count, n), _jacobian(rotation, y)),
         "speeds": ((len(u), n), _jacobian([plain(x) for x in u], y)),
         "independent": ((len(u), len(free)), dependence),
+        "spins": ((3 * count, 1), {(i, 0): x for i, x in enumerate(spins) if x is not ZERO}),
     }
 
 

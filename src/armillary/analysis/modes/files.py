@@ -1,4 +1,4 @@
-"""Results of modal analyses as JSON files: arrays as lists, complex ones as real and imaginary parts."""
+"""Results of modal analyses as JSON files, complex arrays as real and imaginary parts; and as reports."""
 
 from __future__ import annotations
 
@@ -6,24 +6,44 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from armillary.algebra.arguments import file_path
+from armillary.analysis.linear.report import html_page
 from armillary.atomic import replacing
+from armillary.columns import html_text
 from armillary.errors import ArmillaryError
 
 _VERSION = 1
 
 
-def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, Any]) -> None:
-    """A file of this kind with the data."""
-    if file_path(path, "path").suffix.lower() != ".json":
-        raise ArmillaryError(f"{kind} cannot be saved as '{Path(path).name}': use .json")
-    content = {"armillary": kind, "version": _VERSION, **{name: _plain(x) for name, x in data.items()}}
+class Shown(Protocol):
+    """What has a table for terminals and one for notebooks."""
+
+    @property
+    def system(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
+
+
+def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, Any], shown: Shown) -> None:
+    """A .json file of this kind with the data; or a report of it, .txt or .html."""
+    suffix = file_path(path, "path").suffix.lower()
+    if suffix == ".json":
+        content = {"armillary": kind, "version": _VERSION, **{name: _plain(x) for name, x in data.items()}}
+        text = json.dumps(content, ensure_ascii=False)
+    elif suffix == ".txt":
+        text = f"{shown}\n"
+    elif suffix == ".html":
+        text = html_page(html_text(f"{kind.capitalize()} of {shown.system}"), shown._repr_html_())
+    else:
+        raise ArmillaryError(
+            f"{kind} cannot be saved as '{Path(path).name}': use .json, or .txt or .html for a report"
+        )
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:

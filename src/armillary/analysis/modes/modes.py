@@ -248,14 +248,14 @@ class Modes:
     # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A JSON file with all numbers; ``Modes.load`` reads it."""
+        """A .json file with all numbers, or a report, .txt or .html; ``Modes.load`` reads it."""
         bodies = self.bodies if self.place is not None else self.known_bodies
         write(path, "modes", {
             "system": self.system, "eigenvalues": self.eigenvalues, "shapes": self.shapes,
             "participation": self.participation, "states": self.states, "coordinates": self.coordinates,
             "units": dict(self.units), "chains": self.chains, "names": self.names,
             "bodies": None if bodies is None else bodies.as_dict(),
-        })  # fmt: skip
+        }, self)  # fmt: skip
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

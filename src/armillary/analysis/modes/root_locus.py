@@ -124,7 +124,7 @@ class RootLocus:
         return root_locus_plot(self, path, show)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A JSON file with all numbers; ``RootLocus.load`` reads it."""
+        """A .json file with all numbers, or a report, .txt or .html; ``RootLocus.load`` reads it."""
         crossings = {
             "values": np.array([c.value for c in self.crossings]),
             "eigenvalues": np.array([c.eigenvalue for c in self.crossings], dtype=complex),
@@ -136,7 +136,7 @@ class RootLocus:
             "eigenvalues": self.eigenvalues, "participation": self.participation,
             "coordinates": self.coordinates, "names": self.names, "crossings": crossings,
             "stable_ranges": self.stable_ranges,
-        })  # fmt: skip
+        }, self)  # fmt: skip
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

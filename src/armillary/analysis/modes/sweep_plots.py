@@ -12,6 +12,7 @@ from armillary.results.plots.figure import COLOURS, drawn, literal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from armillary.analysis.modes.campbell import Campbell
     from armillary.analysis.modes.root_locus import RootLocus
 
 _GREY = "#5b6570"
@@ -47,4 +48,28 @@ def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show:
         right.set_xlabel(literal(f"{locus.parameter}{units}"))
         right.set_ylabel("Re λ, dashed Im λ (1/s)")
         right.legend(loc="best", fontsize=8)
+    return figure
+
+
+def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Frequencies over the spin, dashed where the whirl is backward, lines of the orders, critical speeds."""
+    with drawn((7.5, 4.8), path, show=show) as figure:
+        ax = figure.subplots()
+        for i in range(diagram.frequencies.shape[1]):
+            style = "--" if np.sum(diagram.whirl[:, i]) < 0 else "-"
+            ax.plot(diagram.values, diagram.frequencies[:, i], style, color=COLOURS[i % len(COLOURS)])
+        top = 1.05 * float(np.max(diagram.frequencies))
+        for order in diagram.orders:
+            line = order * diagram.radians * np.abs(diagram.values) / (2 * np.pi)
+            ax.plot(diagram.values, line, ":", color=_GREY, linewidth=1.0)
+            seen = np.flatnonzero(line <= top)
+            if seen.size:
+                ax.annotate(f" {order:g}×", (diagram.values[seen[-1]], line[seen[-1]]), color=_GREY)
+        for c in diagram.critical_speeds:
+            ax.plot([c.spin], [c.omega / (2 * np.pi)], "o", color=_GREY, zorder=4)
+        ax.set_ylim(0.0, top)
+        units = f" ({diagram.units})" if diagram.units else ""
+        ax.set_xlabel(literal(f"{diagram.spin}{units}"))
+        ax.set_ylabel("frequency (Hz)")
+        ax.set_title(literal(diagram.system))
     return figure

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armillary.cli import options, show
+from armillary.cli.analyses.ranges import name_and_text, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +62,7 @@ def sweep(
     simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
     model, given = simulation.model, simulation.given()
     found = model.sweep(
-        {name: _values(model, name, text) for name, text in map(_pair, driven)},
+        {name: _values(model, name, text) for name, text in map(name_and_text, driven)},
         [name for listed in outputs for name in listed.split(",")] or None,
         speeds=_numbers(speeds), accelerations=_numbers(accelerations), derivatives=derivatives,
         static=static, grid=grid, held=held or None, start=given.get("initial"),
@@ -91,35 +92,14 @@ def sweep(
     return 0
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign or not name.strip() or not value.strip():
-        raise click.UsageError(f"'{text}' is not of the form NAME=FROM:TO:COUNT, or NAME=1,2,3")
-    return name.strip(), value.strip()
-
-
 def _values(model: CompiledModel, name: str, text: str) -> np.ndarray:
-    """FROM:TO:COUNT, or numbers with commas between them, in the units of the column."""
-    import numpy as np
-
-    from armillary.results.units import conversion
-
-    numbers, _, units = text.partition(" ")
-    try:
-        if numbers.count(":") == 2:
-            first, last, count = numbers.split(":")
-            values = np.linspace(float(first), float(last), int(count))
-        else:
-            values = np.array([float(x) for x in numbers.split(",")])
-    except ValueError:
-        raise click.UsageError(f"{name}: '{text}' is neither FROM:TO:COUNT nor numbers with commas") from None
     known = {c.name: c.units for c in model.equations.targets.columns}
-    return values * (conversion(name, units.strip(), known.get(name, "")) if units.strip() else 1.0)
+    return values_of(name, text, known.get(name, ""))
 
 
 def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:
     found = {}
-    for name, value in map(_pair, assignments):
+    for name, value in map(name_and_text, assignments):
         try:
             found[name] = float(value)
         except ValueError:

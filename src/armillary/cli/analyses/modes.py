@@ -1,0 +1,147 @@
+"""`armillary modes`: modes at an operating point, over a parameter, or over the spin of a part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armillary.cli import options, show
+from armillary.cli.analyses.ranges import name_and_text, values_of
+
+if TYPE_CHECKING:
+    from armillary.analysis.modes.campbell import Campbell
+    from armillary.analysis.modes.modes import Modes
+    from armillary.analysis.modes.root_locus import RootLocus
+    from armillary.stages.model import Model
+
+
+@options.command(
+    """
+    armillary modes bicycle --at heading.u1=5
+    armillary modes bicycle --sweep heading.u1=0:10:41 -o locus.json --plot locus.png
+    armillary modes rotor.toml --spin rotor.u1="0:6000:61 rpm" --orders 1,2 --plot campbell.png
+    """
+)
+@options.model_argument
+@click.option(
+    "--at",
+    "point",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
+)
+@click.option("--sweep", metavar="NAME=FROM:TO:COUNT", help="Follow the modes over these values.")
+@click.option("--spin", metavar="NAME=FROM:TO:COUNT", help="Campbell diagram over these spins.")
+@click.option("--orders", default="1", show_default=True, help="Orders of the spin that excite, with commas.")
+@click.option("--undamped", is_flag=True, help="Undamped modes from mass matrix and stiffness, at rest.")
+@click.option("--energies", is_flag=True, help="Energies of each mode, by body and by load.")
+@options.settings_option
+@options.formalism_option
+@click.option("-o", "--output", type=click.Path(), help="Results: .json; or a report: .txt or .html.")
+@options.plot_option("the eigenvalues")
+def modes(
+    source: str,
+    loading: dict[str, Any],
+    point: tuple[str, ...],
+    sweep: str | None,
+    spin: str | None,
+    orders: str,
+    undamped: bool,
+    energies: bool,
+    assignments: tuple[str, ...],
+    formalism: str | None,
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+) -> int:
+    """Modes of a model: frequencies, dampings, what takes part in each; stability over a parameter.
+
+    Without --at the operating point is where runs start.
+    """
+    from armillary.run_files.run_file import parse_setting
+
+    if sum((sweep is not None, spin is not None, undamped or energies)) > 1:
+        raise click.UsageError("give one of --sweep, --spin, and --undamped or --energies")
+    simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
+    model, given = simulation.model, simulation.given()
+    at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
+    parameters = given.get("parameters")
+    found: Modes | RootLocus | Campbell
+    if sweep is not None or spin is not None:
+        found = _swept(model, sweep, spin, _numbers(orders), at, parameters)
+    elif undamped:
+        found = model.undamped_modes(at, parameters=parameters)
+    else:
+        found = model.linearize(at, parameters=parameters).modes()
+    written = []
+    if output is not None:
+        found.save(output)
+        written.append(output)
+    if plot is not None:
+        found.plot(path=plot)
+        written.append(plot)
+    lines = [str(found), *(f"wrote {path}" for path in written)]
+    if energies:
+        lines.insert(1, f"\n{found.bodies}")  # type: ignore[union-attr]
+    show.emit(json_wanted, {"command": "modes", **_data(found), "files": written}, "\n".join(lines))
+    return 0
+
+
+def _swept(
+    model: Model, sweep: str | None, spin: str | None, orders: list[float], at: Any, parameters: Any
+) -> RootLocus | Campbell:
+    from armillary.analysis.modes.campbell import campbell
+    from armillary.analysis.modes.operating_sweep import operating_sweep
+    from armillary.analysis.modes.root_locus import root_locus
+
+    name, text = name_and_text(sweep or spin or "")
+    asked = operating_sweep(model, name, {k: v for k, v in at.items() if k != name}, None, parameters)
+    values = values_of(name, text, asked.units)
+    if spin is None:
+        return root_locus(model, name, values, at=asked.at, parameters=parameters)
+    return campbell(model, name, values, orders=orders, at=asked.at, parameters=parameters)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--orders: '{text}' is not a list of numbers with commas") from None
+
+
+def _data(found: Any) -> dict[str, Any]:
+    """What scripts get of the result."""
+    from armillary.analysis.modes.modes import Modes
+    from armillary.analysis.modes.root_locus import RootLocus
+
+    def parts(values: Any) -> Any:
+        return {"real": values.real.tolist(), "imag": values.imag.tolist()}
+
+    if isinstance(found, Modes):
+        listed = [
+            {
+                "eigenvalue": [m.eigenvalue.real, m.eigenvalue.imag],
+                "kind": m.kind,
+                "frequency": m.frequency,
+                "damping": m.damping,
+                "time_constant": m.time_constant,
+                "participation": dict(m.participation),
+            }
+            for m in found
+        ]
+        return {"system": found.system, "stable": found.stable, "modes": listed}
+    swept = {"system": found.system, "values": found.values.tolist(), "units": found.units,
+             "eigenvalues": parts(found.eigenvalues)}  # fmt: skip
+    if isinstance(found, RootLocus):
+        crossings = [
+            {"value": c.value, "omega": c.eigenvalue.imag, "branch": c.branch, "stabilises": c.stabilises}
+            for c in found.crossings
+        ]
+        ranges = [list(pair) for pair in found.stable_ranges]
+        return {
+            **swept, "parameter": found.parameter, "labels": list(found.labels), "crossings": crossings,
+            "stable_ranges": ranges,
+        }  # fmt: skip
+    critical = [c._asdict() for c in found.critical_speeds]
+    return {**swept, "spin": found.spin, "critical_speeds": critical}

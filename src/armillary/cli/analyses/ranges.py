@@ -1,0 +1,36 @@
+"""Ranges of values on the command line: NAME=FROM:TO:COUNT, or NAME=1,2,3, with units behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def name_and_text(text: str) -> tuple[str, str]:
+    """The name and the text behind the sign of equality."""
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip() or not value.strip():
+        raise click.UsageError(f"'{text}' is not of the form NAME=FROM:TO:COUNT, or NAME=1,2,3")
+    return name.strip(), value.strip()
+
+
+def values_of(name: str, text: str, own: str) -> np.ndarray:
+    """FROM:TO:COUNT, or numbers with commas between them, in the units ``own`` of the name."""
+    import numpy as np
+
+    from armillary.results.units import conversion
+
+    numbers, _, units = text.partition(" ")
+    try:
+        if numbers.count(":") == 2:
+            first, last, count = numbers.split(":")
+            values = np.linspace(float(first), float(last), int(count))
+        else:
+            values = np.array([float(x) for x in numbers.split(",")])
+    except ValueError:
+        raise click.UsageError(f"{name}: '{text}' is neither FROM:TO:COUNT nor numbers with commas") from None
+    return values * (conversion(name, units.strip(), own) if units.strip() else 1.0)
