@@ -221,6 +221,13 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "feedback": lambda a, v: described().feedback("y", v, ["b.q1"], units=["N"]),
     "states of a feedback": lambda a, v: described().feedback("y", 0, v, units=["N"]),
     "Signal": lambda a, v: arm.Signal(v, v),
+    "random_road": lambda a, v: arm.random_road("A", v, 1.0),
+    "class of a road": lambda a, v: arm.random_road(v, 1.0, 1.0),
+    "random_turbulence": lambda a, v: arm.random_turbulence("vertical", 1.0, v, 10.0, 100.0),
+    "random_signal": lambda a, v: arm.random_signal(v, (1.0, 10.0), 2.0),
+    "band": lambda a, v: arm.random_signal(1.0, v, 2.0),
+    "seed": lambda a, v: arm.random_signal(1.0, (1.0, 10.0), 2.0, seed=v),
+    "delayed": lambda a, v: arm.Signal([0, 1], [0, 1]).delayed(v),
     "interpolation": lambda a, v: arm.Signal([0], [0], interpolation=v),
     "interpolation of an input": lambda a, v: described().input("w", interpolation=v),
     "sampled": lambda a, v: arm.Signal.sampled(v, 1.0, every=0.5),
@@ -334,7 +341,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
 RIGHT = {
     "a fraction": (
         "simulate; simulate rtol; simulate max_step; batch rtol; batch max_step; Beam; Orbit; every; "
-        "Plate; Section; Normal; LogNormal"
+        "Plate; Section; Normal; LogNormal; random_road; random_turbulence"
     ),
     "None, a fraction": "simulate step; simulate sample; batch step; batch sample; batch watch",
     "None": (
@@ -348,7 +355,7 @@ RIGHT = {
     "minus one": "simulate t0; batch t0; direction of an event",
     "a fraction, an array": "simulate atol; batch atol",
     "a fraction, NaN, minus one": "derivatives t",
-    "an array": "derivatives state; Table",
+    "an array": "derivatives state; Table; band",
     "a list": "accelerations; linear_model; states of a feedback",
     "text": (
         "name of a parameter; about; name of an event; name of an output; name of a system; state; "
@@ -365,10 +372,11 @@ RIGHT = {
         "time_derivative; nominal; constant_part; derivative of; what on_start sets; and_ with an "
         "expression; atan2 with an expression; equal with an expression; hypot with an expression; max "
         "with an expression; min with an expression; mod with an expression; not_equal with an "
-        "expression; or_ with an expression; start of a state; memory; partial of; exponent"
+        "expression; or_ with an expression; start of a state; memory; partial of; exponent; delayed"
     ),
     "None, a function": "progress",
-    "a huge number": "keep",
+    "a huge number": "keep; seed",
+    "a fraction, a function": "random_signal",
     "a list, a fraction, NaN, minus one, a complex number, an array": (
         "abs; acos; asin; atan; cos; exp; log; not_; sign; sin; sqrt; tan; tanh; and_; equal; max; min; "
         "not_equal; or_; select"

@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from armillary.results import Run, load_run, plot
     from armillary.run_files.execute import run
     from armillary.runtime.inputs.signal import Signal
+    from armillary.runtime.inputs.spectra import random_road, random_signal, random_turbulence
     from armillary.studies import Study, open_study
     from armillary.studies.sampling import (
         Choice,
@@ -177,6 +178,9 @@ _LATER = {
     "panels": ("armillary.model.space.panels", "panels"),
     "plot": ("armillary.results", "plot"),
     "root_locus": ("armillary.analysis.modes.root_locus", "root_locus"),
+    "random_road": ("armillary.runtime.inputs.spectra", "random_road"),
+    "random_signal": ("armillary.runtime.inputs.spectra", "random_signal"),
+    "random_turbulence": ("armillary.runtime.inputs.spectra", "random_turbulence"),
     "run": ("armillary.run_files.execute", "run"),
     "schema": ("armillary.files.model.schema", "model_schema"),
 }
@@ -309,6 +313,9 @@ __all__ = [
     "plot",
     "position",
     "project",
+    "random_road",
+    "random_signal",
+    "random_turbulence",
     "root_locus",
     "run",
     "schema",

@@ -86,7 +86,7 @@ def _settings(simulation: Simulation, language: str) -> dict[str, Any]:
     """The values of a run file that the writer takes; values that would be lost are an error."""
     from armillary.errors import ArmillaryError
 
-    given, taken = simulation.given(), _TAKEN.get(language, ())
+    given, taken = simulation.given(), (*_TAKEN.get(language, ()), "inputs")
     lost = [_WORDS[name] for name in given if name not in taken]
     if lost:
         raise ArmillaryError(

@@ -29,7 +29,9 @@ LANGUAGES = {
 
 
 def export(equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
-    """The equations written as a program of their own; the path of what was written."""
+    """The equations written as a program of their own; the path of what was written. ``inputs`` over time are
+    written with it.
+    """
     if not isinstance(language, str) or language not in LANGUAGES:
         raise ArmillaryError(
             f"cannot export to '{language}'{nearest(str(language), LANGUAGES)}; "
@@ -37,7 +39,13 @@ def export(equations: DerivedEquations, language: str, path: str | os.PathLike[s
         )
     file_path(path, "path")
     writer = importlib.import_module(LANGUAGES[language]).export
-    known = list(inspect.signature(writer).parameters)[2:]
+    inputs = options.pop("inputs", None)
+    if inputs is not None:
+        from armillary.export.inputs import with_inputs
+        from armillary.export.text.source import exported_equations
+
+        equations = with_inputs(exported_equations(equations), inputs)
+    known = [*list(inspect.signature(writer).parameters)[2:], "inputs"]
     for name in options:
         if name not in known:
             raise ArmillaryError(

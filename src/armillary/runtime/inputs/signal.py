@@ -142,6 +142,12 @@ class Signal:
         """For how many runs there are values; None: the same for any."""
         return len(self.values) if self.values.ndim == 2 else None
 
+    def delayed(self, seconds: float) -> Signal:
+        """The same signal, later by a time: the road under a rear wheel."""
+        how, units = self.interpolation, self.units
+        time = self.time + real(seconds, "the delay of a signal", ParameterError)
+        return Signal(time, self.values, interpolation=how, units=units, name=self.name)
+
     def of_run(self, i: int) -> Signal:
         """The signal of one run."""
         if self.runs is None:

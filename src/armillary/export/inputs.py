@@ -1,0 +1,72 @@
+"""Inputs over time in exported code: each becomes a lookup table of the time, with its data beside the code.
+
+Every language has lookup tables, so all of them follow. The solvers of exported programs do not stop where
+data jump: across a jump they have first order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import table
+from armillary.algebra.expression import Expr
+from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.walk import transform
+from armillary.errors import ParameterError
+from armillary.program.equations import DerivedEquations
+from armillary.program.program import Section, section
+from armillary.runtime.inputs.blocks import driven_inputs
+from armillary.runtime.inputs.reading import read_inputs
+from armillary.runtime.inputs.signal import Pieces, Signal
+from armillary.settings import RunSettings
+
+
+def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
+    """Equations whose inputs with data are functions of the time."""
+    system, program = equations.system, equations.program
+    functions = [name for name, value in _tables(inputs).items() if _is_function(value)]
+    if functions:
+        raise ParameterError(
+            f"input '{functions[0]}': an export needs points, not a function; sample it with "
+            "arm.Signal.sampled(function, t_end, every=…)"
+        )
+    signals = read_inputs(system, inputs, RunSettings(0.0))
+    for name, signal in signals.items():
+        if signal.runs is not None:
+            raise ParameterError(f"input '{name}' has data for {signal.runs} runs; an export takes one run's")
+    pieces = driven_inputs(system, signals).pieces
+    places = {name: i for i, name in enumerate(system.memories)}
+    known = {program.memory[places[name]]: _lookup(name, p, program.time) for name, p in pieces.items()}
+
+    def driven(old: Section) -> Section:
+        renews = old.name.startswith(("update", "fire"))  # what they keep of an input is its memory
+        results = [
+            r if renews and r in known else new
+            for r, new in zip(old.results, transform(old.results, known.get), strict=True)
+        ]
+        return section(old.name, old.labels, results)
+
+    names = ("derivatives", "outputs", "events", "update", "correct", "geometry")
+    made: dict[str, Any] = {name: driven(getattr(program, name)) for name in names}
+    fire, stepping = (tuple(driven(s) for s in found) for found in (program.fire, program.stepping))
+    return replace(equations, program=replace(program, **made, fire=fire, stepping=stepping))
+
+
+def _tables(inputs: Any) -> dict[str, Any]:
+    return table(inputs, "inputs=", ParameterError) if isinstance(inputs, dict) else {}
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, Signal) and not hasattr(value, "coords")
+
+
+def _lookup(name: str, pieces: Pieces, time: Expr) -> Expr:
+    """The table of an input at the time; after the last instant one more piece holds the last value."""
+    breaks = np.append(pieces.breaks, pieces.breaks[-1] + 1.0)
+    end = "clamp" if np.any(pieces.coefficients[0]) or np.any(pieces.coefficients[-1]) else "zero"
+    found = Piecewise(name, [breaks], pieces.coefficients[1:], [end], [None], None)
+    value: Expr = found(time)
+    return value
