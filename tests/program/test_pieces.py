@@ -248,6 +248,7 @@ def test_the_two_link_arm_is_that_of_the_textbooks() -> None:
     close(eom.mass_matrix.evaluate(at), [[alpha + 2 * beta * c, delta + beta * c], [delta + beta * c, delta]])
     C = np.array([[-beta * s * u[1], -beta * s * (u[0] + u[1])], [beta * s * u[0], 0]])
     close(eom.coriolis.evaluate(at), C @ u)
+    close(eom.coriolis_matrix.evaluate(at), C)
     second = -p["m2"] * p["r2"] * p["g"] * np.cos(q[0] + q[1])
     first = -(p["m1"] * p["r1"] + p["m2"] * p["l1"]) * p["g"] * np.cos(q[0]) + second
     close(eom.gravity_forces.evaluate(at), [first, second])
@@ -292,6 +293,23 @@ def test_the_double_pendulum_in_absolute_angles_is_that_of_the_textbooks() -> No
     )
     g = [-m * p["g"] * p["l1"] * np.sin(theta[0]), -p["m2"] * p["g"] * p["l2"] * np.sin(theta[1])]
     close(N.T @ eom.gravity_forces.evaluate(at), g)
+
+
+def test_the_matrix_of_christoffel_symbols_leaves_a_skew_matrix() -> None:
+    """Of a gimballed slider: C u = c, and Ṁ − 2 C is skew (Murray, Li and Sastry 1994, lemma 4.2)."""
+    s = arm.System("slider")
+    A = s.body("A", joint=arm.Gimbal("zx"), com=(0.1, 0.2, 0), mass=2, inertia=(0.3, 0.2, 0.4))
+    s.body(
+        "B", A, joint=arm.Prismatic("y"), at=(0.3, 0, 0.1), com=(0, 0, 0.2), mass=1, inertia=(0.1, 0.2, 0.1)
+    )
+    model = s.derive().compile()
+    q, u, h = np.array([0.3, -0.5, 0.7]), np.array([1.1, 0.4, -0.8]), 1e-5
+    C = model.coriolis_matrix(0, q, u)
+    close(C @ u, model.coriolis(0, q, u))
+    rate = (model.mass_matrix(0, q + h * u) - model.mass_matrix(0, q - h * u)) / (2 * h)
+    assert np.abs(rate - C - C.T).max() < 1e-9  # of central differences
+    with pytest.raises(ModelError, match="coriolis has the vector"):
+        _ = free_pair().derive().coriolis_matrix
 
 
 # ------------------------------------------------------------------ Jacobians

@@ -26,7 +26,7 @@ _NOISE = 1e-13  # of the largest coefficient of a polynomial: what is left of te
 _DIGITS = 12  # of printed numbers: 0.3, not 0.30000000000000004
 MOST_TERMS = 120  # of one expression, to be read
 _MOST_WAVES = 800  # of an expression whose products of sines are tried as sums
-_MOST_PRODUCTS = 50_000  # of terms, of all expressions together: a tenth of a second
+_MOST_PRODUCTS = 20_000  # of terms, of all expressions together: a tenth of a second
 
 
 class TooLong(Exception):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.notation.printing import text
+from armillary.algebra.walk import operands_first, rebuild
 from armillary.errors import ModelError, nearest
 from armillary.program.cost import node_operations
 from armillary.program.passes import Graph
@@ -59,6 +61,24 @@ def assigned_names(section: Section) -> dict[Expr, str]:
             continue
         names[node] = _fresh(_stem(node), taken, numbers)
     return names
+
+
+def in_steps(
+    results: Sequence[Expr], names: Mapping[Expr, str]
+) -> tuple[list[tuple[Expr, Expr]], list[Expr]]:
+    """Named nodes as symbols with their definitions, in order; and the results in these symbols."""
+    shown: dict[Expr, Expr] = {}
+    steps: list[tuple[Expr, Expr]] = []
+    for node in operands_first(results):
+        inner = node.args[0] if node.kind == "let" and node in names else None
+        args = [shown[a] for a in node.args]
+        same = all([x is y for x, y in zip(args, node.args, strict=True)])
+        value = shown[inner] if inner is not None else node if same else rebuild(node, args)
+        shown[node] = value
+        if node in names:
+            shown[node] = symbol(names[node], "variable")
+            steps.append((shown[node], value))
+    return steps, [shown[result] for result in results]
 
 
 def _stem(node: Expr) -> str:

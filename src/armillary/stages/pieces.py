@@ -43,6 +43,11 @@ class EquationPieces:
         return self._pieces.coriolis
 
     @property
+    def coriolis_matrix(self) -> ExpressionMatrix:
+        """C with C u = c, by Christoffel's symbols, where all speeds are rates of coordinates."""
+        return self._pieces.coriolis_matrix
+
+    @property
     def gravity_forces(self) -> ExpressionVector:
         """g, generalised forces of gravity that acts uniformly on all bodies."""
         return self._pieces.gravity_forces
@@ -156,6 +161,12 @@ class ModelPieces:
     ) -> np.ndarray:
         """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
         return self._piece_functions.matrix("coriolis", _place(t, q, u, parameters, memory, states))
+
+    def coriolis_matrix(
+        self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None
+    ) -> np.ndarray:
+        """C with C u = c; see ``Equations.coriolis_matrix``."""
+        return self._piece_functions.matrix("coriolis_matrix", _place(t, q, u, parameters))
 
     def gravity_forces(
         self,

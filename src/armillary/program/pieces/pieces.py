@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from armillary.algebra.calculus import gradient
-from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.expression import ZERO, Expr, as_expr, total
 from armillary.algebra.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
@@ -114,6 +114,31 @@ class Pieces:
             force = reduced_forces(force_array(tree, _NOTHING), elimination.factors)
             found = self._with_gain(force, tree)
         return self._named("velocity terms", {k: minus(0, value) for k, value in found.items()})
+
+    @cached_property
+    def coriolis_matrix(self) -> ExpressionMatrix:
+        """C with C u = c, by Christoffel's symbols, so that Ṁ − 2 C is skew:
+
+            C_ij = ½ Σ_k ( ∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i ) u_k
+
+        Source: Murray, Li and Sastry (1994), eq. 4.23. For speeds that are the rates of the coordinates.
+        """
+        q, u, system = self.coordinates, self.speeds, self.system
+        rates = [self.plain(system.rates[s]) for s in self.reduction.coordinates(system)]
+        if rates != list(u) or self.reduction.given or system.constraints:
+            raise ModelError(
+                f"system '{system.name}' has no matrix C by Christoffel's symbols: its speeds are not the "
+                "rates of its coordinates, or constraints or given motions exist; coriolis has the vector C u"
+            )
+        n = range(len(u))
+        slopes = [[gradient(x, q) for x in row] for row in self.mass_matrix]
+
+        def element(i: int, j: int) -> Expr:
+            terms = [(0.5, (slopes[i][j][k] + slopes[i][k][j] - slopes[j][k][i]) * u[k]) for k in n]
+            return total(terms)
+
+        elements = tuple(tuple(element(i, j) for j in n) for i in n)
+        return ExpressionMatrix("Coriolis matrix", self.names, self.names, elements)
 
     @cached_property
     def gravity_forces(self) -> ExpressionVector:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.walk import transform
-from armillary.program.listing import assigned_names
+from armillary.algebra.expression import Expr
+from armillary.program.listing import assigned_names, in_steps
 from armillary.program.print import tables
 from armillary.program.print.documents import Block, Displayed, Heading, document, notation_of
 from armillary.program.program import Section
@@ -24,17 +22,11 @@ class Assignment(NamedTuple):
     result: bool  # a result of the section, not an intermediate value
 
 
-def assignments(section: Section) -> Iterator[Assignment]:
+def assignments(section: Section) -> list[Assignment]:
     """The lines of a section in order."""
-    names = assigned_names(section)
-    known: dict[Expr, Expr] = {}  # operands come first, so a line meets the names of all its parts
-    for node in section.nodes:
-        if node in names:
-            inner = node.args[0] if node.kind == "let" else node
-            yield Assignment(names[node], transform([inner], known.get)[0], False)
-            known[node] = symbol(names[node], "variable")
-    for label, result in zip(section.labels, section.results, strict=True):
-        yield Assignment(label, transform([result], known.get)[0], True)
+    steps, results = in_steps(section.results, assigned_names(section))
+    lines = [Assignment(name.data.name, value, False) for name, value in steps]
+    return lines + [Assignment(*pair, True) for pair in zip(section.labels, results, strict=True)]
 
 
 def sections_document(equations: DerivedEquations, sections: list[Section], markup: str) -> str:

@@ -11,7 +11,7 @@ from armillary.algebra.expression import ZERO, Expr, scale, symbol
 from armillary.algebra.notation.typesetting import name_parts
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError, nearest
-from armillary.program.listing import assigned_names
+from armillary.program.listing import assigned_names, in_steps
 from armillary.program.pieces.pieces import Pieces
 from armillary.program.print.forms import NAMES, SPEEDS
 from armillary.program.program import section
@@ -88,16 +88,9 @@ def textbook(pieces: Pieces, *, speeds: str = "u", names: str = "short") -> Text
 def _in_steps(roots: Sequence[Expr]) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
     """The roots in terms of intermediate values, and these with their definitions, in order."""
     whole = section("", [""] * len(roots), roots)
-    names = assigned_names(whole)
-    known: dict[Expr, Expr] = {}  # operands come first, so a definition meets the names of all its parts
-    found: list[tuple[Expr, Expr]] = []
-    for node in whole.nodes:
-        if node in names and not _is_trig(node):
-            inner = node.args[0] if node.kind == "let" else node
-            (value,) = transform([inner], known.get)
-            known[node] = _variable(names[node])
-            found.append((known[node], value))
-    return transform(whole.results, known.get), found
+    names = {node: name for node, name in assigned_names(whole).items() if not _is_trig(node)}
+    steps, results = in_steps(whole.results, names)
+    return results, steps
 
 
 def _is_trig(node: Expr) -> bool:
