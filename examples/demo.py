@@ -81,7 +81,8 @@ def simulate(folder: Path) -> None:
         print(f"  {name}  ends at {end:8.5f} {run.units[name]:3}  target {wanted:8.5f}")
     path = folder / "stanford_arm.png"
     picture(run, path)
-    print(f"\nPicture: {path}")
+    page = run.animate(folder / "stanford_arm.html")
+    print(f"\nPicture: {path}\nMotion:  {page}, to be opened in a browser")
 
 
 def picture(run: arm.Run, path: Path) -> None:
