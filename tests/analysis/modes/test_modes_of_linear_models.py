@@ -168,7 +168,7 @@ def test_modes_are_kept_in_files(tmp_path: Path) -> None:
     assert str(again.bodies) == str(modes.bodies)
     assert "<table>" in modes._repr_html_() and "<table>" in modes.bodies._repr_html_()
     with pytest.raises(arm.ArmillaryError, match=r"use \.json"):
-        modes.save(tmp_path / "chain.txt")
+        modes.save(tmp_path / "chain.nc")
 
 
 def test_figures_show_eigenvalues_and_shapes(tmp_path: Path) -> None:
@@ -188,3 +188,5 @@ def test_wrong_requests_are_explained() -> None:
         modes[7]
     with pytest.raises(arm.ArmillaryError, match=r"linearised at 3; .* arm.root_locus"):
         chain(2, walls=True).linearize(parameters={"k": np.array([1.0, 2.0, 3.0])}).modes()
+    with pytest.raises(arm.ArmillaryError, match=r"modes\(\) is computed of continuous models"):
+        chain(2, walls=True).linearize().discretize(0.1).modes()

@@ -97,6 +97,8 @@ class LinearModel:
         from armillary.analysis.modes.bodies import Place
         from armillary.analysis.modes.modes import modes_of
 
+        if self.step is not None:
+            self._continuous("modes()")
         place = None
         if self.linearization is not None and not self.many:
             place = Place(self.linearization, float(self.time), self.state, self.memory, self.parameters)
