@@ -124,6 +124,15 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "derivatives parameters": lambda a, v: a.model.derivatives(0.0, [0.0, 0.0], v),
     "accelerations": lambda a, v: a.model.accelerations(0.0, v, v),
     "sensitivities": lambda a, v: a.model.with_sensitivities(v),
+    "mass_matrix t": lambda a, v: a.model.mass_matrix(v, [0.0]),
+    "mass_matrix q": lambda a, v: a.model.mass_matrix(0.0, v),
+    "forcing": lambda a, v: a.model.forcing(0.0, [0.0], v, memory=v),
+    "jacobian": lambda a, v: a.model.jacobian(v, 0.0, [0.0]),
+    "axes of a jacobian": lambda a, v: a.equations.jacobian("b", v),
+    "element of a matrix": lambda a, v: a.equations.mass_matrix[v],
+    "form in LaTeX": lambda a, v: a.equations.latex(v),
+    "speeds in HTML": lambda a, v: a.equations.html(speeds=v),
+    "file of a handout": lambda a, v: a.equations.handout(v),
     "shape": lambda a, v: described().shape("case", body="b", shape=v),
     "shape at": lambda a, v: described().shape("case", body="b", shape=arm.Sphere(1), at=v),
     "shape colour": lambda a, v: described().shape("case", body="b", shape=arm.Sphere(1), colour=v),
@@ -349,14 +358,14 @@ RIGHT = {
         "outputs; batch metrics; batch runs; batch threads; derivatives parameters; units; body parent; "
         "body joint; body orient; body inertia; reaction; what an event sets; what an event locks; units "
         "of an output; kinetic_energy; what on_start gives; on_start of many; units of a state; what an "
-        "event unlocks; arity; interpolation; inputs of a run"
+        "event unlocks; arity; interpolation; inputs of a run; forcing; axes of a jacobian"
     ),
     "None, an array": "simulate initial; batch initial",
-    "minus one": "simulate t0; batch t0; direction of an event",
+    "minus one": "simulate t0; batch t0; direction of an event; element of a matrix",
     "a fraction, an array": "simulate atol; batch atol",
     "a fraction, NaN, minus one": "derivatives t",
     "an array": "derivatives state; Table; band",
-    "a list": "accelerations; linear_model; states of a feedback",
+    "a list": "accelerations; mass_matrix q; linear_model; states of a feedback",
     "text": (
         "name of a parameter; about; name of an event; name of an output; name of a system; state; "
         "description of a state; name of a memory; input; description of an output; description of an "
@@ -382,7 +391,7 @@ RIGHT = {
         "not_equal; or_; select"
     ),
     "a list, a fraction, NaN, minus one, an array": (
-        "ceil; floor; atan2; hypot; mod; contact_force; friction_force"
+        "ceil; floor; atan2; hypot; mod; contact_force; friction_force; mass_matrix t"
     ),
     "None, text, a fraction, minus one": "rate of a state",
     "text, a fraction": (

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import reals
+from armillary.algebra.arguments import real, reals, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.errors import ArmillaryError
+from armillary.model.body import Body, Point
 from armillary.model.quantities import energy, mass_properties
 from armillary.program.equations import DerivedEquations
 from armillary.program.pieces.pieces import Pieces, kane_states
@@ -58,7 +59,8 @@ class PieceFunctions:
 
     def jacobian(self, of: Any, axes: Any, at: Place) -> np.ndarray:
         """The Jacobian of a point or body."""
-        return self._values((of, axes), lambda: _flat(self.pieces.jacobian(of, axes)), at)
+        key = _identity(of), _identity(axes)
+        return self._values(key, lambda: _flat(self.pieces.jacobian(of, axes)), at)
 
     def loads(self, at: Place) -> dict[str, np.ndarray]:
         """Generalised forces of each load by name."""
@@ -85,12 +87,13 @@ class PieceFunctions:
             self._functions[key] = ModelFunctions(self._base, {"piece": expressions}), shape
         compiled, shape = self._functions[key]
         state, memory = self._state(at), self._memory(at)
-        times, given = reals(at.t, "t"), (at.parameters or {}).values()
-        several = (times.ndim, *(np.ndim(v) for v in given))
+        times = reals(real(at.t, "t") if np.ndim(at.t) == 0 else at.t, "t")
+        given = {} if at.parameters is None else table(at.parameters, "parameters")
+        several = (times.ndim, *(np.ndim(v) for v in given.values()))
         if state.ndim > 1 or any(several) or (memory is not None and memory.ndim > 1):
-            found = compiled.rows("piece", times, state, at.parameters, memory=memory)
+            found = compiled.rows("piece", times, state, given, memory=memory)
         else:
-            found = compiled("piece", float(times), state, at.parameters, memory=memory)
+            found = compiled("piece", float(times), state, given, memory=memory)
         return found.reshape((*found.shape[:-1], *shape))
 
     def _memory(self, at: Place) -> np.ndarray | None:
@@ -109,6 +112,13 @@ class PieceFunctions:
             raise ArmillaryError(f"arrays of {sorted(counts)} rows were given together; give each as many")
         shape = (counts.pop(),) if counts else ()
         return np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in parts], axis=-1)
+
+
+def _identity(thing: Any) -> Any:
+    """What tells points and bodies apart: a point that is made twice is the same point."""
+    if isinstance(thing, Point):
+        return thing.body.name, thing.coordinates
+    return thing.name if isinstance(thing, Body) else repr(thing)
 
 
 def _rows(values: Any, length: int, what: str) -> np.ndarray:

@@ -106,7 +106,7 @@ class EquationPieces:
     def _repr_html_(self) -> str:
         from armillary.program.print.notebook import equations_html
 
-        return equations_html(cast("DerivedEquations", self), self._pieces)
+        return equations_html(cast("DerivedEquations", self), lambda: self._pieces)
 
 
 class ModelPieces:

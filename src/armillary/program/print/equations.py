@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import ZERO, Expr, scale, symbol, total
 from armillary.algebra.notation.printing import text
 from armillary.algebra.notation.typesetting import Notation
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.program.print.forms import FORMS
 from armillary.program.print.textbook import Textbook
 
 _WIDE = 64  # characters of a matrix's widest row, as plain text, up to which it is printed as a matrix
 _LONG = 90  # characters of an equation's right side, as plain text, up to which it stands on one line
-
-
-def check_form(form: str) -> None:
-    """An error for a form that there is not."""
-    if form not in FORMS:
-        words = ", ".join(map(repr, FORMS))
-        raise ModelError(f"form={form!r} is not known{nearest(form, FORMS)}; there are {words}")
 
 
 def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[str]:
@@ -26,7 +20,7 @@ def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[
     "M u' = f" has the mass matrix and f by causes; "M u' + h = Q" keeps the velocity terms h on the left;
     "rows" is one equation per speed.
     """
-    check_form(form)
+    one_of(form, FORMS, "there is no form ", ModelError)
     if form == "rows":
         return _rows(book, notation)
     n = notation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from armillary.algebra.arguments import file_path
 from armillary.algebra.notation.typesetting import Notation
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.atomic import replacing
@@ -66,7 +67,7 @@ def write_handout(
     names: str = "short",
 ) -> Path:
     """A handout in a file, by the file's suffix .html or .tex; written whole or not at all."""
-    markup = _MARKUPS.get(Path(path).suffix.lower())
+    markup = _MARKUPS.get(file_path(path, "handout", ModelError).suffix.lower())
     if markup is None:
         raise ModelError(f"handout '{path}': its name must end in {' or '.join(_MARKUPS)}")
     text = handout_text(derived, pieces, markup, form, speeds, names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from armillary.columns import counted, html_text
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
@@ -29,11 +31,11 @@ def system_html(system: Description) -> str:
     return head + html_blocks([_cut(tables.bodies(system)), _cut(tables.parameters(system))])
 
 
-def equations_html(derived: DerivedEquations, pieces: Pieces) -> str:
+def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> str:
     """What was derived; the equations themselves where they are few and short."""
     head = f"<p><b>{html_text(derived.system.name)}</b>: {html_text(described(derived))}</p>"
-    if len(pieces.speeds) <= _FEW:
-        book = textbook(pieces, names="full")
+    if len(derived.speeds) <= _FEW and len(derived.system.bodies) <= 2 * _FEW:
+        book = textbook(pieces(), names="full")
         if not book.definitions:
             return head + html_blocks([Displayed(line) for line in equations(book, notation_of("html"))])
     return head + html_blocks([_cut(tables.moving(derived.system.moving()))])

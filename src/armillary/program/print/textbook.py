@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.collected import collected
 from armillary.algebra.expression import ZERO, Expr, scale, symbol
 from armillary.algebra.notation.typesetting import name_parts
 from armillary.algebra.walk import symbols, transform
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.program.listing import assigned_names, in_steps
 from armillary.program.pieces.pieces import Pieces
 from armillary.program.print.forms import NAMES, SPEEDS
@@ -55,8 +56,8 @@ def textbook(pieces: Pieces, *, speeds: str = "u", names: str = "short") -> Text
     ``speeds="q'"`` writes q̇ for a speed that is the rate of a coordinate. ``names="full"`` keeps the model's
     names, A.q1 as q₁ with A above it, and writes sin and cos out; "short" numbers coordinates and speeds.
     """
-    _check(speeds, SPEEDS, "speeds")
-    _check(names, NAMES, "names")
+    one_of(speeds, SPEEDS, "there is no way to write speeds ", ModelError)
+    one_of(names, NAMES, "there is no kind of names ", ModelError)
     rates = [pieces.plain(pieces.system.rates[q]) for q in pieces.reduction.coordinates(pieces.system)]
     causes = {name: tuple(v) for name, v in pieces.causes.items() if name != "velocity"}
     mass = [x for row in pieces.mass_matrix for x in row]
@@ -95,12 +96,6 @@ def _in_steps(roots: Sequence[Expr]) -> tuple[list[Expr], list[tuple[Expr, Expr]
 
 def _is_trig(node: Expr) -> bool:
     return node.kind == "call" and node.data in ("sin", "cos") and node.args[0].kind == "symbol"
-
-
-def _check(value: str, known: Sequence[str], what: str) -> None:
-    if value not in known:
-        words = ", ".join(map(repr, known))
-        raise ModelError(f"{what}={value!r} is not known{nearest(value, known)}; there are {words}")
 
 
 class _Symbols:
