@@ -105,6 +105,8 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Regressor, "Made by `Model.regressor`.", ()),
     (armillary.Campbell, "Made by `campbell`.", ()),
     (armillary.RootLocus, "Made by `root_locus`.", ()),
+    (armillary.ExcitingTrajectory, "Made by `exciting_trajectory`.", ()),
+    (armillary.Identification, "Made by `identify`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
     (armillary.Branch, "Made by `Model.trace`.", ()),
 )

@@ -94,6 +94,9 @@ if TYPE_CHECKING:
     from armillary.analysis.experiments import Experiment
     from armillary.analysis.fit import fit
     from armillary.analysis.identification.base import BaseParameters
+    from armillary.analysis.identification.excitation import ExcitingTrajectory, exciting_trajectory
+    from armillary.analysis.identification.identification import Identification
+    from armillary.analysis.identification.identify import identify
     from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
@@ -141,10 +144,12 @@ _LATER = {
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
     "Design": ("armillary.studies.sampling", "Design"),
     "Efforts": ("armillary.analysis.inverse.efforts", "Efforts"),
+    "ExcitingTrajectory": ("armillary.analysis.identification.excitation", "ExcitingTrajectory"),
     "Experiment": ("armillary.analysis.experiments", "Experiment"),
     "Final": ("armillary.ensembles.metrics", "Final"),
     "Fit": ("armillary.analysis.outcome", "Fit"),
     "Histogram": ("armillary.ensembles.metrics", "Histogram"),
+    "Identification": ("armillary.analysis.identification.identification", "Identification"),
     "LinearModel": ("armillary.analysis.linear.linear_model", "LinearModel"),
     "LogNormal": ("armillary.studies.sampling", "LogNormal"),
     "Maximum": ("armillary.ensembles.metrics", "Maximum"),
@@ -155,8 +160,8 @@ _LATER = {
     "OperatingPoint": ("armillary.analysis.operating.point", "OperatingPoint"),
     "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
     "Regressor": ("armillary.analysis.identification.regressor", "Regressor"),
-    "RootLocus": ("armillary.analysis.modes.root_locus", "RootLocus"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
+    "RootLocus": ("armillary.analysis.modes.root_locus", "RootLocus"),
     "Run": ("armillary.results", "Run"),
     "Section": ("armillary.model.flexible.parts.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
@@ -168,11 +173,13 @@ _LATER = {
     "Uniform": ("armillary.studies.sampling", "Uniform"),
     "Workspace": ("armillary.analysis.kinematics.workspace", "Workspace"),
     "campbell": ("armillary.analysis.modes.campbell", "campbell"),
+    "exciting_trajectory": ("armillary.analysis.identification.excitation", "exciting_trajectory"),
     "fit": ("armillary.analysis.fit", "fit"),
+    "identify": ("armillary.analysis.identification.identify", "identify"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
+    "load_linear": ("armillary.analysis.linear.linear_model", "load_linear"),
     "load_point": ("armillary.analysis.operating.point", "load_point"),
     "load_run": ("armillary.results", "load_run"),
-    "load_linear": ("armillary.analysis.linear.linear_model", "load_linear"),
     "load_sweep": ("armillary.analysis.kinematics.result", "load_sweep"),
     "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.space.panels", "panels"),
@@ -207,6 +214,7 @@ __all__ = [
     "Dyadic",
     "Efforts",
     "Ellipsoid",
+    "ExcitingTrajectory",
     "Experiment",
     "Expr",
     "ExpressionError",
@@ -219,6 +227,7 @@ __all__ = [
     "Gimbal",
     "Gyro",
     "Histogram",
+    "Identification",
     "ImportedWarning",
     "Joint",
     "LinearModel",
@@ -284,12 +293,14 @@ __all__ = [
     "dot",
     "equal",
     "evaluate",
+    "exciting_trajectory",
     "exp",
     "fit",
     "floor",
     "fmu",
     "friction_force",
     "hypot",
+    "identify",
     "jacobian",
     "latex",
     "load",

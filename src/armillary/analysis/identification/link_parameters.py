@@ -38,7 +38,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 
 ENTRIES = ("m", "hx", "hy", "hz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
-_PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +152,12 @@ def _parametrised(
 
 
 def _matrix(six: Sequence[Any]) -> Matrix:
-    J = dict(zip(_PLACES, six, strict=True))
+    J = dict(zip(ELEMENTS, six, strict=True))
     return tuple(tuple(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
 
 
 def _entries(link: Link) -> Iterator[tuple[str, Any]]:
-    numbers = (link.mass, *link.first, *(link.inertia[i][j] for i, j in _PLACES))
+    numbers = (link.mass, *link.first, *(link.inertia[i][j] for i, j in ELEMENTS))
     return zip(ENTRIES, numbers, strict=True)
 
 

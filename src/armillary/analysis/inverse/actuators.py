@@ -25,8 +25,8 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, nearest
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_loads
-from armillary.model.unit_system import default_value
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.models.parameters import parameter_table
 
 _HELD = 1e-8  # of the efforts at a place: what may be left of them
 _RANK = 1e-10  # of the largest singular value of B
@@ -83,7 +83,9 @@ def actuated(equations: DerivedEquations, names: Sequence[str], units: Mapping[s
         elif name in system.parameters:
             p = system.parameters[name]
             replaced[equations.reduction.plain(p)] = e
-            made.append(Actuator(name, e, equations.parameter_units.get(name, ""), _parameter_factor(p)))
+            table = parameter_table(equations)
+            factor = table.factors[table.names.index(name)]
+            made.append(Actuator(name, e, equations.parameter_units.get(name, ""), 1.0 / factor))
         else:
             inputs = [n for n, m in system.memories.items() if m.input]
             known = [*speeds, *system.loads, *inputs, *system.parameters]
@@ -102,15 +104,6 @@ def _unknown(load: Load, e: Expr) -> Load:
             "force, a moment or a strut, or name a speed"
         )
     return replace(load, magnitude=e, vector=load.axis * e)
-
-
-def _parameter_factor(parameter: Expr) -> float:
-    """From the model's units to the stated ones."""
-    one = symbol(
-        parameter.data.name, "parameter", owner=parameter.data.owner, units=parameter.data.units, default=1.0
-    )
-    inside = default_value(one)
-    return 1.0 if inside is None else 1.0 / inside
 
 
 def _linear(made: Sequence[Actuator], found: InverseEquations, replaced: Mapping[Expr, Expr]) -> Actuated:

@@ -1,0 +1,303 @@
+"""Exciting trajectories: periodic motions in which every base parameter shows.
+
+    q(t) = q₀ + s Σ_k (a_k sin kωt + b_k cos kωt)/k,     ω = 2π/T
+
+for each joint, with the largest s that keeps its limits of place, speed and acceleration. The a and b
+minimise the condition number of the regressor's rows over one period. A Fourier series is band-limited and
+periodic, so that measurements can be averaged over periods and differentiated without noise.
+
+Source: Swevers et al. (1997), Optimal robot excitation and identification.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arithmetic import positive_whole
+from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
+from armillary.analysis.inverse.places import Places
+from armillary.columns import aligned
+from armillary.errors import ArmillaryError, nearest, shown
+from armillary.model.unit_system import state_factor
+from armillary.results import Run
+from armillary.results.units import label_units
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.start.initial import initial_memory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_FINE = 20  # samples per harmonic at which limits are kept
+_DRAWS = 30  # random series of which the best is a start
+_STEPS = 15  # of the minimisation from each start
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExcitingTrajectory:
+    """A periodic motion of all joints, with the condition number of the regressor along it.
+
+        q, u, udot = motion.at(t)        at any times, in the model's own units
+        motion.time, motion.q, motion.u, motion.udot        the samples of one period
+        s.prescribe("A.q1", motion.text("A.q1"))        the motion as an expression of time
+
+    ``amplitudes`` are those of the sines and cosines, (joints, harmonics, 2).
+    """
+
+    system: str
+    coordinates: tuple[str, ...]
+    speeds: tuple[str, ...]
+    period: float
+    centre: np.ndarray
+    amplitudes: np.ndarray
+    time: np.ndarray
+    condition: float
+    units: Mapping[str, str]
+    factors: np.ndarray  # from stated units to the model's own
+
+    def at(self, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Coordinates, speeds and their rates at times, joints along the last axis."""
+        return _motion(np.asarray(t, dtype=float), self.period, self.centre, self.amplitudes)
+
+    @property
+    def q(self) -> np.ndarray:
+        """Coordinates at the samples."""
+        return self.at(self.time)[0]
+
+    @property
+    def u(self) -> np.ndarray:
+        """Speeds at the samples."""
+        return self.at(self.time)[1]
+
+    @property
+    def udot(self) -> np.ndarray:
+        """Rates of the speeds at the samples."""
+        return self.at(self.time)[2]
+
+    def text(self, coordinate: str) -> str:
+        """The motion of a coordinate as an expression of the time t, in the model's own units."""
+        if coordinate not in self.coordinates:
+            raise ArmillaryError(
+                f"the trajectory has no coordinate '{coordinate}'{nearest(coordinate, self.coordinates)}"
+            )
+        j = self.coordinates.index(coordinate)
+        terms = [repr(float(self.centre[j]))]
+        for k, (a, b) in enumerate(self.amplitudes[j].tolist(), start=1):
+            w = repr(2 * np.pi * k / self.period)
+            terms += [f"({a!r})*sin({w}*t)", f"({b!r})*cos({w}*t)"]
+        return " + ".join(terms)
+
+    def as_run(self) -> Run:
+        """Coordinates, speeds and accelerations of one period as columns of a run, in stated units."""
+        rates = tuple(f"rate of {name}" for name in self.speeds)
+        names = (*self.coordinates, *self.speeds, *rates)
+        columns = np.hstack([x / self.factors for x in (self.q, self.u, self.udot)])
+        units = {name: self.units[name] for name in (*self.coordinates, *self.speeds)}
+        units |= {f"rate of {name}": f"{self.units[name]}/s" for name in self.speeds}
+        return Run(self.system, self.time.copy(), columns, names, units, outputs=names)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """One period as a file of a run (.csv, .nc, .parquet), for a robot's controller."""
+        self.as_run().save(path)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure | None:
+        """A figure of the coordinates over one period."""
+        return self.as_run().plot(*self.coordinates, path=path, show=show)
+
+    def __repr__(self) -> str:
+        title = (
+            f"Exciting trajectory of '{self.system}': period {self.period:g} s, {self.amplitudes.shape[1]} "
+            f"harmonics, condition number {self.condition:.4g}"
+        )
+        rows = [["", "least", "largest", "", "fastest", ""]]
+        q, u = self.q / self.factors, self.u / self.factors
+        for j, (name, speed) in enumerate(zip(self.coordinates, self.speeds, strict=True)):
+            numbers = [f"{x:.4g}" for x in (q[:, j].min(), q[:, j].max(), np.abs(u[:, j]).max())]
+            rows.append(
+                [
+                    name,
+                    *numbers[:2],
+                    label_units(self.units[name]),
+                    numbers[2],
+                    label_units(self.units[speed]),
+                ]
+            )
+        return "\n".join([title, *(f"  {line}" for line in aligned(rows, "<>><><"))])
+
+
+def exciting_trajectory(
+    model: CompiledModel,
+    limits: Mapping[str, tuple[float, float]],
+    *,
+    period: float = 10.0,
+    harmonics: int = 5,
+    speed_limits: Mapping[str, float] | float | None = None,
+    acceleration_limits: Mapping[str, float] | float | None = None,
+    samples: int = 100,
+    starts: int = 2,
+    seed: int = 0,
+    parameters: Mapping[str, Any] | None = None,
+) -> ExcitingTrajectory:
+    """A periodic motion within limits along which the base parameters show as well as possible.
+
+    ``limits`` has the lowest and highest value of every coordinate, ``speed_limits`` and
+    ``acceleration_limits`` the largest size of every speed and rate by its name, or one number for all; all
+    in stated units. The best of ``starts`` minimisations from random series is returned.
+    """
+    if not isinstance(model, CompiledModel):
+        raise ArmillaryError(f"exciting_trajectory() needs a compiled model, not {shown(model)}")
+    counts = {"harmonics": harmonics, "samples": samples, "starts": starts}
+    for name, value in counts.items():
+        if positive_whole(value) is None:
+            raise ArmillaryError(f"{name}={value!r} must be a positive whole number")
+    made = regressor_model(model)
+    joints = _Joints(made, limits, speed_limits, acceleration_limits, float(period))
+    time = np.linspace(0.0, joints.period, samples, endpoint=False)
+    search = _Search(made, joints, time, harmonics, parameters)
+    rng = np.random.default_rng(seed)
+    found = [search.minimised(rng) for _ in range(starts)]
+    best = min(found, key=search.value)
+    amplitudes = search.amplitudes(best)
+    rows = search.rows(amplitudes)
+    return ExcitingTrajectory(
+        made.equations.system.name, joints.coordinates, made.equations.speeds, joints.period, joints.centre,
+        amplitudes, time, condition(rows), joints.units, joints.factors,
+    )  # fmt: skip
+
+
+def _motion(
+    t: np.ndarray, period: float, centre: np.ndarray, amplitudes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    k = np.arange(1, amplitudes.shape[1] + 1) * (2 * np.pi / period)
+    s, c = np.sin(t[..., None] * k), np.cos(t[..., None] * k)
+    a, b = amplitudes[..., 0].T, amplitudes[..., 1].T
+    return centre + s @ a + c @ b, (c * k) @ a - (s * k) @ b, -(s * k**2) @ a - (c * k**2) @ b
+
+
+class _Joints:
+    """Coordinates whose rates are speeds, in the order of these, with limits in the model's own units."""
+
+    def __init__(
+        self,
+        made: RegressorModel,
+        limits: Mapping[str, tuple[float, float]],
+        speed_limits: Mapping[str, float] | float | None,
+        acceleration_limits: Mapping[str, float] | float | None,
+        period: float,
+    ) -> None:
+        equations = made.equations
+        system = equations.system
+        self.period = period
+        if not period > 0:
+            raise ArmillaryError(f"period={period!r} must be positive, in seconds")
+        by_speed = {system.rates[q]: q for q in system.coordinates}
+        speeds = [u for u in system.speeds if u.data.name in equations.speeds]
+        for u in speeds:
+            if u not in by_speed:
+                raise ArmillaryError(
+                    f"exciting_trajectory(): '{u}' is not the rate of one coordinate; only joints that turn "
+                    "about and slide along fixed axes can be excited"
+                )
+        nodes = [by_speed[u] for u in speeds]
+        self.coordinates = tuple(q.data.name for q in nodes)
+        self.order = [self.coordinates.index(name) for name in equations.coordinates]
+        self.factors = np.array([state_factor(q) for q in nodes])
+        self.units = {s.data.name: s.data.units or "" for s in (*nodes, *speeds)}
+        if not isinstance(limits, Mapping):
+            raise ArmillaryError(f"limits= must be {{coordinate: (lowest, highest)}}, not {shown(limits)}")
+        _check_names(limits, self.coordinates, "limits=")
+        if missing := [name for name in self.coordinates if name not in limits]:
+            raise ArmillaryError(
+                f"limits= says nothing about '{missing[0]}'; give its lowest and highest value"
+            )
+        both = (
+            np.array([[float(x) for x in limits[name]] for name in self.coordinates]) * self.factors[:, None]
+        )
+        if bad := [n for n, (low, high) in zip(self.coordinates, both, strict=True) if not low < high]:
+            raise ArmillaryError(f"limits= of '{bad[0]}' are not a lowest and a higher value")
+        self.centre, self.reach = both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
+        names = equations.speeds
+        self.speed = _largest(speed_limits, names, "speed_limits=") * self.factors
+        self.acceleration = _largest(acceleration_limits, names, "acceleration_limits=") * self.factors
+
+
+def _check_names(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    if unknown := [name for name in given if name not in known]:
+        raise ArmillaryError(
+            f"{what} names '{unknown[0]}'{nearest(str(unknown[0]), known)}; there are {', '.join(known)}"
+        )
+
+
+def _largest(given: Mapping[str, float] | float | None, names: tuple[str, ...], what: str) -> np.ndarray:
+    if given is None:
+        return np.full(len(names), np.inf)
+    if isinstance(given, Mapping):
+        _check_names(given, names, what)
+        return np.array([float(given.get(name, np.inf)) for name in names])
+    return np.full(len(names), float(given))
+
+
+class _Search:
+    """The condition number of a series of unscaled amplitudes, and its minimisation."""
+
+    def __init__(
+        self,
+        made: RegressorModel,
+        joints: _Joints,
+        time: np.ndarray,
+        harmonics: int,
+        parameters: Mapping[str, Any] | None,
+    ) -> None:
+        self.made, self.joints, self.time, self.harmonics = made, joints, time, harmonics
+        self.parameters = parameters
+        self._memory = initial_memory(made.equations, None, 0.0)
+        self._own = made.reader.rows(None, made.equations.states, "states", "state")
+        # A series of n harmonics is nowhere larger than 1/cos(π n/N) times the largest of N samples over its
+        # period (Ehlich and Zeller 1964), so that limits hold between samples, too.
+        self._fine = np.linspace(0.0, joints.period, _FINE * harmonics, endpoint=False)
+
+    def amplitudes(self, x: np.ndarray) -> np.ndarray:
+        """The largest amplitudes in these proportions that keep the limits."""
+        joints = self.joints
+        shape = (len(joints.coordinates), self.harmonics, 2)
+        raw = x.reshape(shape) / np.arange(1, self.harmonics + 1)[:, None]
+        sizes = [np.abs(m).max(axis=0) for m in _motion(self._fine, joints.period, np.zeros(shape[0]), raw)]
+        bounds = (joints.reach, joints.speed, joints.acceleration)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = np.min([b / s for b, s in zip(bounds, sizes, strict=True)], axis=0)
+        return raw * (np.where(np.isfinite(scale), scale, 0.0) * np.cos(np.pi / _FINE))[:, None, None]
+
+    def rows(self, amplitudes: np.ndarray) -> np.ndarray:
+        """The regressor along the motion, row under row."""
+        q, u, udot = _motion(self.time, self.joints.period, self.joints.centre, amplitudes)
+        count = len(self.time)
+        own = np.broadcast_to(self._own, (count, len(self._own)))
+        states = np.hstack([q[:, self.joints.order], u, own])
+        places = Places(
+            self.time, states, udot, np.broadcast_to(self._memory, (count, len(self._memory))), (count,)
+        )
+        Y, _ = self.made.at(places, self.parameters)
+        return Y.reshape(-1, Y.shape[-1])
+
+    def value(self, x: np.ndarray) -> float:
+        """ln of the condition number; from YᵀY, whose eigenvalues are the squares of Y's singular values."""
+        rows = self.rows(self.amplitudes(x))
+        sizes = np.linalg.norm(rows, axis=0)
+        if not np.all(sizes > 0):
+            return 50.0
+        gram = (rows / sizes).T @ (rows / sizes)
+        found = np.linalg.eigvalsh(gram)
+        return 0.5 * float(np.log(found[-1] / max(found[0], 1e-15)))
+
+    def minimised(self, rng: np.random.Generator) -> np.ndarray:
+        """A local minimum, from the best of some random series."""
+        from scipy.optimize import minimize
+
+        count = 2 * self.harmonics * len(self.joints.coordinates)
+        start = min((rng.normal(size=count) for _ in range(_DRAWS)), key=self.value)
+        found = minimize(self.value, start, method="L-BFGS-B", options={"maxiter": _STEPS})
+        return np.asarray(found.x)

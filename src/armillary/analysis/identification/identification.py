@@ -1,0 +1,77 @@
+"""The result of an identification: base parameters and friction with their uncertainty, and bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.analysis.identification.inertias import BodyInertia
+from armillary.analysis.outcome import rounded_to_error
+from armillary.columns import aligned, counted, html_table
+from armillary.results.units import label_units
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification:
+    """Inertial parameters and friction found from efforts.
+
+        found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and found.intervals["A.Jzz"], with 95 %
+        found.bodies["A"]           mass, com and inertia of a body that is physically possible
+        found.parameters            those of the description that stand for these, for simulate
+        found.friction["A.u1"]      {"viscous": …, "coulomb": …}
+
+    ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` those of least
+    squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of each effort.
+    """
+
+    system: str
+    names: tuple[str, ...]
+    values: Mapping[str, float]
+    unconstrained: Mapping[str, float]
+    standard_errors: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    units: Mapping[str, str]
+    described: Mapping[str, float]  # what the description has, NaN where it has no values
+    covariance: np.ndarray
+    friction: Mapping[str, Mapping[str, float]]
+    bodies: Mapping[str, BodyInertia]
+    parameters: Mapping[str, float]
+    sigma: Mapping[str, float]
+    residuals: np.ndarray  # efforts measured less those found, (rows, speeds)
+    condition: float
+    warnings: tuple[str, ...]
+
+    def report(self) -> str:
+        """Values with standard errors and 95 % intervals, bodies, noise, and warnings."""
+        rows = self.residuals.shape[0]
+        lines = [
+            f"Identification of '{self.system}': {counted(rows, 'row')} of "
+            f"{counted(len(self.sigma), 'effort')}, {counted(len(self.names), 'unknown')}, "
+            f"condition number {self.condition:.3g}"
+        ]
+        head = ["", "value", "standard error", "95 % interval", "", "described", ""]
+        lines += [f"  {line}" for line in aligned([head, *self._rows()], "<>>>>><")]
+        if self.bodies:
+            lines += ["", *(f"  {name}: {body!r}" for name, body in self.bodies.items())]
+        noise = ", ".join(f"{name} {value:.3g}" for name, value in self.sigma.items())
+        lines += ["", f"  noise of the efforts: {noise}"]
+        return "\n".join([*lines, *(f"  warning: {note}" for note in self.warnings)])
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for n in self.names:
+            error = self.standard_errors[n]
+            value, low, high = (rounded_to_error(x, error) for x in (self.values[n], *self.intervals[n]))
+            known = self.described.get(n, float("nan"))
+            shown = "" if np.isnan(known) else f"{known:.6g}"
+            rows.append([n, value, f"{error:.3g}", low, high, shown, label_units(self.units[n])])
+        return rows
+
+    def __repr__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        head = ["", "value", "standard error", "95 % interval", "", "described", "units"]
+        return html_table(head, self._rows(), "<>>>>><", caption=f"Identification of '{self.system}'")

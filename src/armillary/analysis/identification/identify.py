@@ -1,0 +1,358 @@
+"""Inertial parameters and friction from measured efforts.
+
+Base parameters π and friction f follow from weighted linear least squares,
+
+    e = Y π + u f_v + sign(u) f_c + e₀ + noise of σ_j along speed j
+
+with σ_j estimated from the residuals, in turn with the solution. They need not belong to bodies that exist.
+The nearest ones that do minimise
+
+    |R (x(θ) − x̂)|² + |θ − θ₀|²/p²,     RᵀR = covariance of (π̂, f̂), inverted
+
+over log-Cholesky parameters θ of the bodies (inertias.py); the second term keeps what the data do not
+determine near the description's values θ₀, which are taken to be known within a factor of about e^p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluate_all, gradient
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.units.dimension import FORCE, SPEED
+from armillary.algebra.vectors.matrices import matrix_sum
+from armillary.algebra.vectors.triples import scaled
+from armillary.algebra.walk import symbols
+from armillary.analysis.identification.excitation import ExcitingTrajectory
+from armillary.analysis.identification.identification import Identification
+from armillary.analysis.identification.inertias import (
+    BodyInertia,
+    body_inertia,
+    length_of,
+    numbers_of,
+    numbers_slopes,
+    theta_of,
+)
+from armillary.analysis.identification.link_parameters import ELEMENTS
+from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
+from armillary.analysis.inverse.places import Places
+from armillary.analysis.inverse.runs import SPLINE, run_places
+from armillary.analysis.statistics import inverse as covariance_of
+from armillary.errors import ArmillaryError, nearest, shown
+from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
+from armillary.model.body import Body
+from armillary.results import Run, load_run
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.parameters import parameter_table
+
+FRICTION = ("viscous", "coulomb", "offset")
+_ROUNDS = 5  # of weighing speeds by their residuals
+_EVALUATIONS = 100  # of bodies, on the way to the nearest possible ones
+
+
+def identify(
+    model: CompiledModel,
+    motion: Any,
+    efforts: Any,
+    *,
+    friction: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    udot: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    sigma: Any = None,
+    prior: float = 1.0,
+    consistent: bool = True,
+) -> Identification:
+    """Inertial parameters of all bodies, and friction, from a motion and the efforts along its speeds.
+
+    ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, or a run or its file, of whose speeds ``udot`` are
+    the rates (left out: slopes of splines). ``efforts`` are those along ``model.speed_names``, a column each,
+    or by the names of speeds, or of the run's columns that hold them. ``friction`` lists "viscous", "coulomb"
+    and "offset", for all speeds or by speed. ``parameters`` has values that the description lacks: geometry,
+    and what is thought of masses and inertias, within a factor of about e^``prior``. ``sigma`` is the
+    standard deviation of efforts, a number or by speed; left out, it is estimated. With ``consistent`` the
+    bodies found are physically possible.
+    """
+    if not isinstance(model, CompiledModel):
+        raise ArmillaryError(f"identify() needs a compiled model, not {shown(model)}")
+    if not prior > 0:
+        raise ArmillaryError(f"prior={prior!r} must be positive")
+    made = regressor_model(model, every=True)
+    places, run = _places(model, made, motion, udot)
+    measured = _efforts(made.names, efforts, run, len(places.states))
+    Y, rest = made.at(places, parameters)
+    speeds = places.states[:, len(made.equations.coordinates) :][:, : len(made.equations.speeds)]
+    terms = _friction_terms(made.equations.speeds, friction)
+    columns = np.concatenate([Y, _friction_columns(made, speeds, terms)], axis=2)
+    given = _sigma(made.names, sigma)
+    x, weights, covariance, unseen = _weighted(columns, measured - rest, given)
+    labels = [*made.parameters.names, *(f"{kind} friction {name}" for name, kind in terms)]
+    bodies: dict[str, BodyInertia] = {}
+    chosen = x
+    if consistent:
+        rows = (columns * weights[:, None]).reshape(-1, columns.shape[2])
+        bodies, chosen = _possible(made, parameters, rows, x, prior)
+    dof = columns.shape[0] * columns.shape[1] - len(x)
+    errors = np.sqrt(np.diag(covariance))
+    reach = _quantile(dof) * errors
+    base, units = made.parameters, {p.name: p.units for p in made.parameters}
+    described = evaluate_all([p.expression for p in base], parameter_values(made, parameters))
+    return Identification(
+        system=made.equations.system.name,
+        names=tuple(labels),
+        values=_by_label(labels, chosen),
+        unconstrained=_by_label(labels, x),
+        standard_errors=_by_label(labels, errors),
+        intervals={n: (float(v - r), float(v + r)) for n, v, r in zip(labels, x, reach, strict=True)},
+        units=units | _friction_units(made, labels[len(base) :], terms),
+        described=_by_label(base.names, described),
+        covariance=covariance,
+        friction={
+            speed: {
+                kind: float(v) for (s, kind), v in zip(terms, chosen[len(base) :], strict=True) if s == speed
+            }
+            for speed, _ in terms
+        },
+        bodies=bodies,
+        parameters=_named_parameters(made, bodies),
+        sigma=_by_label(made.names, 1.0 / weights),
+        residuals=measured - rest - columns @ chosen,
+        condition=condition(columns.reshape(-1, columns.shape[2])),
+        warnings=tuple(f"the motion does not show {labels[k]}" for k in unseen),
+    )
+
+
+def _by_label(labels: Sequence[str], values: Any) -> dict[str, float]:
+    return {n: float(v) for n, v in zip(labels, values, strict=True)}
+
+
+def _quantile(dof: int) -> float:
+    """Of Student's distribution, for an interval that holds the value with 95 %."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(dof, 0.975))
+
+
+def _friction_units(
+    made: RegressorModel, labels: Sequence[str], terms: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """Of efforts along speeds, or these per unit of the speed."""
+    system = made.equations.system
+    speeds = {u.data.name: u.dimension or SPEED for u in system.speeds}
+    found = {}
+    for label, (name, kind) in zip(labels, terms, strict=True):
+        effort = FORCE * SPEED / speeds[name]
+        found[label] = system.units.unit_text(effort / speeds[name] if kind == "viscous" else effort)
+    return found
+
+
+def _places(model: CompiledModel, made: RegressorModel, motion: Any, udot: Any) -> tuple[Places, Run | None]:
+    if isinstance(motion, ExcitingTrajectory):
+        motion = (*_in_order(made, motion), motion.udot)
+    if isinstance(motion, tuple | list) and len(motion) == 3:
+        q, u, rates = motion
+        return made.reader.read(model.base, q, u, rates, 0.0, None, None), None
+    run = motion if isinstance(motion, Run) else load_run(motion)
+    return run_places(made.equations, run, SPLINE if udot is None else udot, lambda at: at.rates), run
+
+
+def _in_order(made: RegressorModel, motion: ExcitingTrajectory) -> tuple[np.ndarray, np.ndarray]:
+    order = [motion.coordinates.index(name) for name in made.equations.coordinates]
+    return motion.q[:, order], motion.u
+
+
+def _efforts(names: tuple[str, ...], efforts: Any, run: Run | None, rows: int) -> np.ndarray:
+    """Measured efforts, a column for each speed."""
+    if isinstance(efforts, Mapping):
+        if missing := [name for name in names if name not in efforts]:
+            raise ArmillaryError(
+                f"identify(): efforts= says nothing about '{missing[0]}'; give those along all speeds"
+            )
+        if unknown := [name for name in efforts if name not in names]:
+            raise ArmillaryError(
+                f"identify(): efforts= names '{unknown[0]}'{nearest(str(unknown[0]), names)}"
+            )
+        found = [efforts[name] for name in names]
+        if run is not None:
+            found = [run[column] if isinstance(column, str) else column for column in found]
+        efforts = np.column_stack(found)
+    try:
+        values = np.asarray(efforts, dtype=float)
+    except (TypeError, ValueError):
+        raise ArmillaryError(f"identify(): efforts must be numbers, not {shown(efforts)}") from None
+    if values.shape != (rows, len(names)):
+        raise ArmillaryError(
+            f"identify(): efforts have the shape {values.shape}, but the motion has {rows} rows and there "
+            f"are {len(names)} speeds: {', '.join(names)}"
+        )
+    return values
+
+
+def _friction_terms(
+    speeds: tuple[str, ...], friction: Sequence[str] | Mapping[str, Sequence[str]]
+) -> list[tuple[str, str]]:
+    if isinstance(friction, str):
+        friction = (friction,)
+    wanted = friction if isinstance(friction, Mapping) else dict.fromkeys(speeds, friction)
+    found = []
+    for name, kinds in wanted.items():
+        if name not in speeds:
+            raise ArmillaryError(f"identify(): friction= names '{name}'{nearest(str(name), speeds)}")
+        for kind in (kinds,) if isinstance(kinds, str) else kinds:
+            if kind not in FRICTION:
+                raise ArmillaryError(
+                    f"identify(): no friction '{kind}'{nearest(str(kind), FRICTION)}; there are "
+                    f"{', '.join(FRICTION)}"
+                )
+            found.append((name, kind))
+    return found
+
+
+def _friction_columns(made: RegressorModel, speeds: np.ndarray, terms: list[tuple[str, str]]) -> np.ndarray:
+    found = np.zeros((len(speeds), len(made.names), len(terms)))
+    for k, (name, kind) in enumerate(terms):
+        u = speeds[:, made.equations.speeds.index(name)]
+        shapes = {"viscous": u, "coulomb": np.sign(u), "offset": np.ones_like(u)}
+        found[:, made.names.index(name), k] = shapes[kind]
+    return found
+
+
+def _sigma(names: tuple[str, ...], sigma: Any) -> np.ndarray | None:
+    if sigma is None:
+        return None
+    values = np.array([float(sigma[n] if isinstance(sigma, Mapping) else sigma) for n in names])
+    if not np.all(values > 0):
+        raise ArmillaryError(f"identify(): sigma={sigma!r} must be positive")
+    return values
+
+
+def _weighted(
+    columns: np.ndarray, right: np.ndarray, sigma: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
+    """x, 1/σ of each speed, the covariance of x, and what the data do not determine."""
+    rows, speeds, unknowns = columns.shape
+    if rows * speeds <= unknowns:
+        raise ArmillaryError(f"identify(): {rows} rows of {speeds} efforts cannot tell {unknowns} unknowns")
+    weights = np.ones(speeds) if sigma is None else 1.0 / sigma
+    sizes = np.linalg.norm(columns.reshape(-1, unknowns), axis=0)
+    sizes[sizes == 0] = 1.0
+    for _ in range(1 if sigma is not None else _ROUNDS):
+        W = (columns * weights[:, None]).reshape(-1, unknowns)
+        x = np.linalg.lstsq(W / sizes, (right * weights).ravel(), rcond=1e-10)[0] / sizes
+        if sigma is None:
+            left = right - columns @ x
+            spread = np.sqrt(np.sum(left**2, axis=0) / max(rows - unknowns / speeds, 1.0))
+            weights = 1.0 / np.maximum(spread, 1e-12 * np.max(np.abs(right), initial=1e-300))
+    W = (columns * weights[:, None]).reshape(-1, unknowns)
+    covariance, groups = covariance_of(W)
+    return x, weights, covariance, sorted({k for group in groups for k in group})
+
+
+def _possible(
+    made: RegressorModel, parameters: Mapping[str, Any] | None, rows: np.ndarray, x: np.ndarray, prior: float
+) -> tuple[dict[str, BodyInertia], np.ndarray]:
+    """Bodies that are physically possible, nearest to x as the data see it, and their base parameters."""
+    from scipy.optimize import least_squares
+
+    names, matrix, offset, start = _body_map(made, parameters)
+    R = np.linalg.qr(rows, mode="r")
+    free, count = len(x) - len(made.parameters), 10 * len(names)
+    nominal = np.concatenate([theta_of(phi) for phi in start]) if names else np.empty(0)
+    scale = np.ones((len(names), 10))
+    for k in range(len(names)):
+        scale[k, 4:] = length_of(nominal[10 * k : 10 * k + 10])
+    scale = prior * scale.ravel()
+
+    def theta(z: np.ndarray) -> np.ndarray:
+        return (nominal + scale * z[:count]).reshape(-1, 10)
+
+    def base(z: np.ndarray) -> np.ndarray:
+        return np.concatenate(
+            [matrix @ numbers_of(theta(z)).ravel() + offset, z[count:] + x[len(x) - free :]]
+        )
+
+    def residuals(z: np.ndarray) -> np.ndarray:
+        return np.concatenate([R @ (base(z) - x), z[:count]])
+
+    def slopes(z: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(x), count + free))
+        for k, own in enumerate(numbers_slopes(theta(z))):
+            place = slice(10 * k, 10 * k + 10)
+            found[: len(matrix), place] = matrix[:, place] @ (own * scale[place])
+        found[len(matrix) :, count:] = np.eye(free)
+        return np.vstack([R @ found, np.eye(count, count + free)])
+
+    found = least_squares(residuals, np.zeros(count + free), slopes, max_nfev=_EVALUATIONS)
+    numbers = dict(zip(names, numbers_of(theta(found.x)), strict=True))
+    return {name: body_inertia(phi) for name, phi in numbers.items()}, base(found.x)
+
+
+def _body_map(
+    made: RegressorModel, parameters: Mapping[str, Any] | None
+) -> tuple[list[str], np.ndarray, np.ndarray, list[np.ndarray]]:
+    """(bodies with mass, B and b of base parameters π = B φ + b, φ of the description)."""
+    linear, groups = made.linear, made.groups
+    equations = made.equations
+    values = parameter_values(made, parameters)
+    start: dict[str, np.ndarray] = {}
+    for name in linear.bodies:
+        body = equations.system.bodies[name]
+        plain = equations.reduction.plain
+        found = evaluate_all([plain(e) for e in _numbers(body)], values)
+        phi = np.array([float(v) for v in found])
+        if np.any(np.isnan(phi)):
+            raise ArmillaryError(
+                f"identify(): the description has no values of the mass, mass centre or inertia of '{name}' "
+                "to start from; give rough ones in parameters=, or defaults"
+            )
+        if phi[0] > 0:
+            start[name] = phi
+    names = list(start)
+    own = [s for name in names for s in linear.bodies[name]]
+    zero = {s: 0.0 for six in linear.bodies.values() for s in six}
+    wanted = [linear.parameters[k].of_bodies for k in (*groups.independent, *groups.dependent)]
+    slopes = [gradient(e, own) for e in wanted]
+    flat = evaluate_all([e for row in slopes for e in row], {**values, **zero})
+    G = np.array([float(v) for v in flat]).reshape(len(wanted), len(own))
+    g = np.array([float(v) for v in evaluate_all(wanted, {**values, **zero})])
+    n = len(groups.independent)
+    return names, G[:n] + groups.shares @ G[n:], g[:n] + groups.shares @ g[n:], list(start.values())
+
+
+def parameter_values(made: RegressorModel, parameters: Mapping[str, Any] | None) -> dict[Expr, float]:
+    """Values of all parameters in the model's own units, NaN where there is none."""
+    table, plain = parameter_table(made.functions.equations), made.equations.reduction.plain
+    known = table.values(parameters)
+    return {
+        plain(made.equations.system.parameters[name]): known.get(name, float("nan")) * factor
+        for name, factor in zip(table.names, table.factors, strict=True)
+    }
+
+
+def _numbers(body: Body) -> list[Expr]:
+    """φ of a body as expressions: about its origin, in its axes."""
+    c = body.com_coordinates
+    J = matrix_sum(body.inertia, point_mass_inertia(body.mass, c))
+    return [as_expr(x) for x in (body.mass, *scaled(c, body.mass), *(J[i][j] for i, j in ELEMENTS))]
+
+
+def _named_parameters(made: RegressorModel, bodies: Mapping[str, BodyInertia]) -> dict[str, float]:
+    """Parameters of the description that stand for a mass, a coordinate of a mass centre or an inertia, and
+    for nothing in the geometry.
+    """
+    everywhere = [as_expr(x) for body in made.equations.system.bodies.values() for x in body.at]
+    geometry = {s.data.name for s in symbols(*everywhere)}
+    table = parameter_table(made.functions.equations)
+    factors = dict(zip(table.names, table.factors, strict=True))
+    found: dict[str, float] = {}
+    for name, inertia in bodies.items():
+        body = made.equations.system.bodies[name]
+        pairs = [(body.mass, inertia.mass), *zip(body.com_coordinates, inertia.com, strict=True)]
+        pairs += [(body.inertia[i][j], inertia.inertia[i, j]) for i, j in ELEMENTS]
+        for node, value in pairs:
+            own = isinstance(node, Expr) and node.kind == "symbol" and node.data.name not in geometry
+            if own and node.data.name in factors:
+                found.setdefault(node.data.name, float(value) / factors[node.data.name])
+    return found

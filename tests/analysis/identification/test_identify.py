@@ -1,0 +1,151 @@
+"""Parameters from efforts: exact ones found again, noise within its intervals, bodies that are possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.analysis.identification.inertias import (
+    body_inertia,
+    inertia_matrix,
+    numbers_of,
+    numbers_slopes,
+    theta_of,
+)
+
+LIMITS = {"A.q1": (-2.0, 2.0), "B.q1": (-1.5, 1.5)}
+
+
+def two_links(first: str = "y") -> arm.System:
+    s = arm.System("two links")
+    s.gravity(9.81, -s.ground.z)
+    s.parameter("mB", 2.0, units="kg")
+    A = s.body("A", joint=arm.Revolute(first), com=(0.2, 0, 0.05), mass=3, inertia=(0.03, 0.05, 0.04))
+    s.body(
+        "B", A, arm.Revolute("x"), at=(0.4, 0, 0), com=(0.1, 0.15, 0), mass="mB", inertia=(0.02, 0.01, 0.02)
+    )
+    return s
+
+
+@pytest.fixture(scope="module")
+def model():
+    return two_links().derive().compile()
+
+
+@pytest.fixture(scope="module")
+def motion(model):
+    return arm.exciting_trajectory(
+        model, LIMITS, period=5.0, harmonics=3, speed_limits=4.0, samples=40, starts=1, seed=1
+    )
+
+
+def test_the_motion_keeps_its_limits_and_is_periodic(model, motion):
+    q, u, udot = motion.at(np.linspace(0, 5, 2001))
+    low, high = np.array(list(LIMITS.values())).T
+    assert np.all(q >= low) and np.all(q <= high) and np.max(np.abs(u)) <= 4.0
+    h = 5 / 2000
+    assert np.gradient(q, h, axis=0)[1:-1] == pytest.approx(u[1:-1], abs=1e-2)
+    assert np.gradient(u, h, axis=0)[1:-1] == pytest.approx(udot[1:-1], abs=0.2)
+    assert motion.at(0.0)[0] == pytest.approx(motion.at(5.0)[0], abs=1e-12)
+    value = arm.evaluate(arm.System("t").expression(motion.text("A.q1")), {"t": 1.3})
+    assert value == pytest.approx(motion.at(1.3)[0][0], abs=1e-12)
+
+
+def test_the_motion_shows_the_parameters_better_than_a_random_one(model, motion):
+    rng = np.random.default_rng(3)
+    k = 2 * np.pi / 5 * np.arange(1, 4)
+    t = motion.time[:, None, None]
+    a, b = rng.normal(size=(2, 2, 3)) / np.arange(1, 4)
+    q = (a * np.sin(k * t) + b * np.cos(k * t)).sum(axis=2)
+    u = (k * (a * np.cos(k * t) - b * np.sin(k * t))).sum(axis=2)
+    udot = (-(k**2) * (a * np.sin(k * t) + b * np.cos(k * t))).sum(axis=2)
+    assert motion.condition < 0.7 * model.regressor(q, u, udot).condition
+    assert motion.condition == pytest.approx(
+        model.regressor(motion.q, motion.u, motion.udot).condition, rel=1e-9
+    )
+    assert "condition number" in repr(motion) and motion.as_run().units["rate of A.u1"] == "rad/s/s"
+
+
+def test_efforts_without_noise_give_the_parameters_again(model, motion):
+    q, u, udot = motion.q, motion.u, motion.udot
+    efforts = model.inverse(q, u, udot).values + [0.4, 0.1] * u + [0.3, 0.0] * np.sign(u)
+    found = arm.identify(
+        model, motion, efforts, friction={"A.u1": ("viscous", "coulomb"), "B.u1": "viscous"}, sigma=1e-4
+    )
+    for name, value in found.described.items():
+        assert found.unconstrained[name] == pytest.approx(value, abs=1e-9), name
+        assert found.values[name] == pytest.approx(value, abs=1e-4), name
+    assert found.friction["A.u1"] == pytest.approx({"viscous": 0.4, "coulomb": 0.3}, abs=1e-4)
+    assert found.bodies["B"].mass == pytest.approx(found.parameters["mB"], rel=1e-12)
+
+
+def test_noise_lies_within_the_intervals(model, motion):
+    """Of 200 draws 95 % of the intervals hold the value: 0.92 to 0.975 are three standard errors of that
+    count, for intervals of one draw that are not independent.
+    """
+    t = np.linspace(0, 5, 60, endpoint=False)
+    q, u, udot = motion.at(t)
+    exact = model.inverse(q, u, udot).values
+    rng = np.random.default_rng(2)
+    inside, sigma = [], np.array([0.2, 0.05])
+    for _ in range(200):
+        noisy = exact + sigma * rng.normal(size=exact.shape)
+        found = arm.identify(model, (q, u, udot), noisy, consistent=False)
+        inside += [low <= found.described[n] <= high for n, (low, high) in found.intervals.items()]
+    assert 0.92 < np.mean(inside) < 0.975
+    assert list(found.sigma.values()) == pytest.approx(sigma, rel=0.3)
+
+
+def test_bodies_are_possible_whatever_the_noise(model, motion):
+    """Least squares alone gives a moment of inertia that no body has; the bodies found have positive mass and
+    principal moments that satisfy the triangle inequality."""
+    q, u, udot = motion.at(np.linspace(0, 5, 30, endpoint=False))
+    noise = 2.0 * np.random.default_rng(4).normal(size=(30, 2))
+    found = arm.identify(model, (q, u, udot), model.inverse(q, u, udot).values + noise)
+    for body in found.bodies.values():
+        moments = np.linalg.eigvalsh(body.inertia)
+        assert body.mass > 0 and moments[0] > 0 and moments[0] + moments[1] > moments[2]
+    assert "noise of the efforts" in repr(found) and "<table>" in found._repr_html_()
+
+
+def test_log_cholesky_parameters_lead_there_and_back():
+    """Rucker and Wensing (2022): a bijection of ten numbers and possible inertias."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(3, 10))
+    numbers = numbers_of(theta)
+    for row, phi in zip(theta, numbers, strict=True):
+        assert theta_of(phi) == pytest.approx(row, rel=1e-9)
+        J = inertia_matrix(phi)
+        P = np.zeros((4, 4))
+        P[:3, :3], P[:3, 3], P[3, :3], P[3, 3] = 0.5 * np.trace(J) * np.eye(3) - J, phi[1:4], phi[1:4], phi[0]
+        assert np.all(np.linalg.eigvalsh(P) > 0)
+        assert body_inertia(phi).mass == phi[0]
+    h = 1e-6
+    moved = theta.copy()
+    moved[:, 4] += h
+    slopes = (numbers_of(moved) - numbers) / h
+    assert numbers_slopes(theta)[:, :, 4] == pytest.approx(slopes, rel=1e-4, abs=1e-5)
+
+
+def test_what_the_motion_does_not_show_is_named(model):
+    """At rest only what gravity pulls at shows."""
+    q = np.random.default_rng(0).uniform(-1, 1, size=(40, 2))
+    found = arm.identify(model, (q, 0 * q, 0 * q), model.inverse(q).values, consistent=False)
+    assert "the motion does not show B.Jxx" in found.warnings
+    assert np.isinf(found.standard_errors["B.Jxx"])
+
+
+def test_mistakes_are_sentences(model, motion):
+    with pytest.raises(arm.ArmillaryError, match=r"shape \(3, 2\), but the motion has 40 rows"):
+        arm.identify(model, motion, np.zeros((3, 2)))
+    with pytest.raises(arm.ArmillaryError, match="no friction 'dry'; there are viscous"):
+        arm.identify(model, motion, np.zeros((40, 2)), friction=("dry",))
+    with pytest.raises(arm.ArmillaryError, match=r"says nothing about 'B\.u1'"):
+        arm.identify(model, motion, {"A.u1": np.zeros(40)})
+    with pytest.raises(arm.ArmillaryError, match=r"says nothing about 'B\.q1'"):
+        arm.exciting_trajectory(model, {"A.q1": (-1, 1)})
+    with pytest.raises(arm.ArmillaryError, match=r"limits= of 'A\.q1' are not"):
+        arm.exciting_trajectory(model, {"A.q1": (1, -1), "B.q1": (0, 1)})
+    with pytest.raises(arm.ArmillaryError, match="harmonics=0 must be a positive"):
+        arm.exciting_trajectory(model, LIMITS, harmonics=0)
