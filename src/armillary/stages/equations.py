@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
 from armillary.program.formalisms import free_speeds, momentum, redundant
 from armillary.program.sensitivities import equations as sensitivity
@@ -25,6 +27,16 @@ class Equations(EquationPieces, derived.DerivedEquations):
     def compile(self, backend: str = "llvm") -> Model:
         """The equations as compiled code in this process."""
         return _compiled(self, backend)
+
+    def inverse(self, rates: Mapping[Any, Any]) -> dict[str, Expr]:
+        """Efforts that give the speeds these rates, as expressions by the names of speeds.
+
+        ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
+        loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
+        """
+        from armillary.analysis.inverse.expressions import effort_expressions
+
+        return effort_expressions(self, rates)
 
     def base_parameters(self) -> BaseParameters:
         """The fewest combinations of inertial parameters on which the motion depends, as expressions."""
