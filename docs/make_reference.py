@@ -19,7 +19,7 @@ from typing import Any
 import armillary
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.analysis.modes.body_shapes import BodyShapes
-from armillary.analysis.modes.modes import Mode
+from armillary.analysis.modes.mode import Mode
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations

@@ -102,9 +102,9 @@ if TYPE_CHECKING:
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
     from armillary.analysis.kinematics.workspace import Workspace
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
-    from armillary.analysis.modes.campbell import Campbell, campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.root_locus import RootLocus, root_locus
+    from armillary.analysis.modes.sweeps.campbell import Campbell, campbell
+    from armillary.analysis.modes.sweeps.root_locus import RootLocus, root_locus
     from armillary.analysis.operating.branches.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint, load_point
     from armillary.analysis.outcome import Fit
@@ -138,7 +138,7 @@ _LATER = {
     "Batch": ("armillary.ensembles.result", "Batch"),
     "Beam": ("armillary.model.flexible.parts.beam", "Beam"),
     "Branch": ("armillary.analysis.operating.branches.branch", "Branch"),
-    "Campbell": ("armillary.analysis.modes.campbell", "Campbell"),
+    "Campbell": ("armillary.analysis.modes.sweeps.campbell", "Campbell"),
     "Choice": ("armillary.studies.sampling", "Choice"),
     "Correlated": ("armillary.studies.sampling", "Correlated"),
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
@@ -161,7 +161,7 @@ _LATER = {
     "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
     "Regressor": ("armillary.analysis.identification.regressor", "Regressor"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
-    "RootLocus": ("armillary.analysis.modes.root_locus", "RootLocus"),
+    "RootLocus": ("armillary.analysis.modes.sweeps.root_locus", "RootLocus"),
     "Run": ("armillary.results", "Run"),
     "Section": ("armillary.model.flexible.parts.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
@@ -172,7 +172,7 @@ _LATER = {
     "Triangular": ("armillary.studies.sampling", "Triangular"),
     "Uniform": ("armillary.studies.sampling", "Uniform"),
     "Workspace": ("armillary.analysis.kinematics.workspace", "Workspace"),
-    "campbell": ("armillary.analysis.modes.campbell", "campbell"),
+    "campbell": ("armillary.analysis.modes.sweeps.campbell", "campbell"),
     "exciting_trajectory": ("armillary.analysis.identification.excitation", "exciting_trajectory"),
     "fit": ("armillary.analysis.fit", "fit"),
     "identify": ("armillary.analysis.identification.identify", "identify"),
@@ -184,7 +184,7 @@ _LATER = {
     "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.space.panels", "panels"),
     "plot": ("armillary.results", "plot"),
-    "root_locus": ("armillary.analysis.modes.root_locus", "root_locus"),
+    "root_locus": ("armillary.analysis.modes.sweeps.root_locus", "root_locus"),
     "random_road": ("armillary.runtime.inputs.spectra", "random_road"),
     "random_signal": ("armillary.runtime.inputs.spectra", "random_signal"),
     "random_turbulence": ("armillary.runtime.inputs.spectra", "random_turbulence"),

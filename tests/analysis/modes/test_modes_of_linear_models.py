@@ -180,6 +180,21 @@ def test_figures_show_eigenvalues_and_shapes(tmp_path: Path) -> None:
     assert [line.get_label() for line in polar.lines] == ["b1.q1 (m)", "b2.q1 (m)"]
 
 
+def test_a_mode_is_a_run_that_can_be_animated(tmp_path: Path) -> None:
+    model = chain(2, walls=True, damping=0.1)
+    modes = model.linearize(at={"b1.q1": 0.5, "b2.q1": 0.25}).modes()
+    run = modes.motion(1, amplitude=0.2, periods=2, samples=9)
+    assert run.time[-1] == pytest.approx(2 / modes[1].damped_frequency)
+    assert np.allclose(run["b1.q1"], 0.5 + 0.2 * np.cos(np.arange(9) * pi / 2), atol=1e-12)
+    assert np.allclose(run["b2.q1"], 0.25 - 0.2 * np.cos(np.arange(9) * pi / 2), atol=1e-12)
+    assert run.animate(tmp_path / "mode.html", model=model).stat().st_size > 1000
+    falling = pendulum().linearize(at={"A.q1": np.pi}).modes().motion(0)
+    assert abs(falling["A.q1"] - np.pi).max() == pytest.approx(0.15, rel=1e-6)
+    modes.save(tmp_path / "m.json")
+    with pytest.raises(arm.ArmillaryError, match="no operating point to move about"):
+        Modes.load(tmp_path / "m.json").motion(0)
+
+
 def test_wrong_requests_are_explained() -> None:
     modes = chain(2, walls=True).linearize().modes()
     with pytest.raises(arm.ArmillaryError, match="no mode of 'chain' is called 'weave'; name modes with"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.analysis.modes.bodies import Place, body_functions
+from armillary.analysis.modes.participation import by_share
 from armillary.columns import aligned, html_table
 from armillary.model.unit_system import state_factor
 
@@ -64,7 +65,7 @@ _HEADER = ["mode", "kinetic energy", "potential energy", "dissipation"]
 
 
 def _shares(names: tuple[str, ...], shares: np.ndarray) -> str:
-    order = np.argsort(-np.abs(shares), kind="stable")
+    order = by_share(np.abs(shares))
     return ", ".join(f"{100 * shares[k]:.0f} % {names[k]}" for k in order[:3] if abs(shares[k]) > _SHOWN)
 
 

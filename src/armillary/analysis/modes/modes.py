@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,95 +10,27 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from armillary.algebra.arguments import real
+from armillary.algebra.arguments import count, real
 from armillary.analysis.modes.bodies import Place
 from armillary.analysis.modes.body_shapes import BodyShapes, body_shapes
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
 from armillary.analysis.modes.files import read, write
+from armillary.analysis.modes.mode import Mode
+from armillary.analysis.modes.motion import mode_motion
 from armillary.analysis.modes.participation import (
     by_coordinate,
+    by_share,
     speeds_of_positions,
     state_participation,
 )
-from armillary.analysis.modes.wording import ROUNDING, eigenvalue_text, in_words
+from armillary.analysis.modes.wording import eigenvalue_text
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.linearization.form import Variable
+from armillary.results import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Mode:
-    """One mode: ``shape`` has the state's complex amplitude x̂ by name, δx = Re(x̂ e^{λt}).
-
-    It is scaled so that the coordinate with the largest participation has 1, in its own units and with
-    phase zero. ``participation`` is by coordinate, with the sum 1. A mode with the eigenvalue zero is a
-    displacement that nothing resists; ``chain`` is 2 where a steady drift along it is free as well.
-    """
-
-    eigenvalue: complex
-    name: str
-    shape: Mapping[str, complex]
-    participation: Mapping[str, float]
-    units: Mapping[str, str]
-    chain: int = 0
-    bodies: BodyShapes | None = None
-
-    @property
-    def kind(self) -> str:
-        """ "rigid", "oscillation", "decay" or "growth"."""
-        if self.chain:
-            return "rigid"
-        if self.eigenvalue.imag:
-            return "oscillation"
-        return "decay" if self.eigenvalue.real < 0 else "growth"
-
-    @property
-    def omega(self) -> float:
-        """Natural angular frequency |λ| in rad/s."""
-        return abs(self.eigenvalue)
-
-    @property
-    def frequency(self) -> float:
-        """Natural frequency |λ|/2π in Hz."""
-        return self.omega / (2 * math.pi)
-
-    @property
-    def damped_omega(self) -> float:
-        """Angular frequency of the motion, Im λ, in rad/s."""
-        return float(self.eigenvalue.imag)
-
-    @property
-    def damped_frequency(self) -> float:
-        """Frequency of the motion, Im λ/2π, in Hz."""
-        return self.damped_omega / (2 * math.pi)
-
-    @property
-    def damping(self) -> float:
-        """Damping ratio −Re λ/|λ|: 1 for what decays without oscillation, negative for what grows."""
-        ratio = -self.eigenvalue.real / self.omega if self.omega else 0.0
-        return ratio if abs(ratio) > ROUNDING else 0.0
-
-    @property
-    def time_constant(self) -> float:
-        """The time 1/|Re λ| in s in which the mode decays, or grows, by the factor e."""
-        return 1.0 / abs(self.eigenvalue.real) if self.damping else math.inf
-
-    @property
-    def stable(self) -> bool:
-        """Whether it does not grow with e^{Re λ t}; a free drift does not."""
-        return self.damping >= 0
-
-    @property
-    def label(self) -> str:
-        """Its name, and the coordinates that make up most of it."""
-        words = in_words(np.array([*self.participation.values()]), [*self.participation])
-        return f"{self.name}: {words}" if self.name else words
-
-    def __repr__(self) -> str:
-        return f"Mode({self.kind}, {eigenvalue_text(self.eigenvalue, pair=True)} 1/s, {self.label})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +72,6 @@ class Modes:
             {c: float(x) for c, x in zip(self.coordinates, self.participation[i], strict=True)},
             self.units,
             self.chains[i],
-            self.known_bodies,
         )
 
     def _index(self, key: int | str) -> int:
@@ -206,6 +136,28 @@ class Modes:
         for i, name in names.items():
             made[self._index(i)] = str(name)
         return replace(self, names=tuple(made))
+
+    def motion(
+        self, mode: int | str, *, amplitude: float | None = None, periods: float = 1.0, samples: int = 101
+    ) -> Run:
+        """One mode as a run of all coordinates about the operating point, to be animated.
+
+        ``amplitude`` is that of the leading coordinate in its units; left out, 0.15 rad or units of length.
+        An oscillation keeps its amplitude; what decays or grows is shown for three time constants.
+        """
+        if self.place is None:
+            raise ArmillaryError(
+                f"these modes of '{self.system}' have no operating point to move about: take them from "
+                "model.linearize(…), not from a file or a reduced model"
+            )
+        i, states = self._index(mode), self.place.linearization.form.states
+        lead = next(k for k, x in enumerate(self.shapes[i]) if abs(x - 1.0) < 1e-9)
+        size = None if amplitude is None else real(amplitude, "amplitude=")
+        moved = self.bodies.displacements[i]
+        return mode_motion(
+            self.system, self.labels[i], self.place, complex(self.eigenvalues[i]), moved, states[lead].factor,
+            size, real(periods, "periods="), count(samples, "samples="),
+        )  # fmt: skip
 
     # ------------------------------------------------------------ shown
 
@@ -312,7 +264,7 @@ def _shapes(found: Eigensystem, shares: np.ndarray, places: Sequence[int]) -> np
     vectors = [*(c[:, 0] for c in found.chains), *found.right.T]
     shapes = np.zeros((len(vectors), len(found.right)), dtype=complex)
     for i, vector in enumerate(vectors):
-        for k in np.argsort(-shares[i], kind="stable"):
+        for k in by_share(shares[i]):
             if abs(lead := vector[places[k]]) > 1e-12 * np.max(np.abs(vector)):
                 shapes[i] = vector / lead
                 break

@@ -48,6 +48,11 @@ def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str
     return {positions[r]: speeds[c] for r, c in zip(rows, columns, strict=True) if score[r, c] > 0}
 
 
+def by_share(shares: np.ndarray) -> np.ndarray:
+    """The order of descending shares; of equal ones, but for rounding, that of the coordinates."""
+    return np.argsort(-np.round(shares, 9), kind="stable")
+
+
 def by_coordinate(p: np.ndarray, partners: dict[int, int]) -> tuple[list[int], np.ndarray]:
     """Places of the states that stand for coordinates, and the participation of each."""
     taken = set(partners.values())

@@ -18,6 +18,7 @@ import numpy as np
 from armillary.analysis.linear.linearize import linearize
 from armillary.analysis.modes.bodies import Place, body_functions
 from armillary.analysis.modes.modes import Modes
+from armillary.analysis.modes.participation import by_share
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
 from armillary.runtime.models.compiled import CompiledModel
@@ -109,7 +110,7 @@ def of_matrices(
     values = np.where(squares >= 0, 1j, 1.0) * np.sqrt(np.abs(squares))
     shares = np.abs(phi * (phi @ M))
     shares = shares / np.sum(shares, axis=1, keepdims=True)
-    lead = np.argmax(shares, axis=1)
+    lead = np.array([by_share(share)[0] for share in shares])
     scale = moved[np.arange(len(moved)), lead] / factors[positions][lead]
     phi, moved = phi / scale[:, None], moved / scale[:, None]
     shapes = np.zeros((len(phi), len(variables)), dtype=complex)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armillary.analysis.modes.participation import by_share
+
 _ENOUGH = 0.8  # of a mode: so much of it is named in words
 _FEW = 0.1  # coordinates with less of a mode are not named after the first
 _MOST = 3  # coordinates that are named
@@ -16,7 +18,7 @@ def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
     """The coordinates that make up most of a mode: 62 % lean.q1, 30 % fork.q1."""
     told: list[str] = []
     reached = 0.0
-    for k in np.argsort(-shares, kind="stable")[:_MOST]:
+    for k in by_share(shares)[:_MOST]:
         if told and (reached >= _ENOUGH or shares[k] < _FEW):
             break
         told.append(f"{100 * shares[k]:.0f} % {names[k]}")

@@ -10,9 +10,9 @@ from armillary.cli import options, show
 from armillary.cli.analyses.ranges import name_and_text, values_of
 
 if TYPE_CHECKING:
-    from armillary.analysis.modes.campbell import Campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.root_locus import RootLocus
+    from armillary.analysis.modes.sweeps.campbell import Campbell
+    from armillary.analysis.modes.sweeps.root_locus import RootLocus
     from armillary.stages.model import Model
 
 
@@ -91,9 +91,9 @@ def modes(
 def _swept(
     model: Model, sweep: str | None, spin: str | None, orders: list[float], at: Any, parameters: Any
 ) -> RootLocus | Campbell:
-    from armillary.analysis.modes.campbell import campbell
-    from armillary.analysis.modes.operating_sweep import operating_sweep
-    from armillary.analysis.modes.root_locus import root_locus
+    from armillary.analysis.modes.sweeps.campbell import campbell
+    from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep
+    from armillary.analysis.modes.sweeps.root_locus import root_locus
 
     name, text = name_and_text(sweep or spin or "")
     asked = operating_sweep(model, name, {k: v for k, v in at.items() if k != name}, None, parameters)
@@ -113,7 +113,7 @@ def _numbers(text: str) -> list[float]:
 def _data(found: Any) -> dict[str, Any]:
     """What scripts get of the result."""
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.root_locus import RootLocus
+    from armillary.analysis.modes.sweeps.root_locus import RootLocus
 
     def parts(values: Any) -> Any:
         return {"real": values.real.tolist(), "imag": values.imag.tolist()}

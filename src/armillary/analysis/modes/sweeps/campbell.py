@@ -25,9 +25,9 @@ import numpy as np
 
 from armillary.algebra.arguments import real, several
 from armillary.analysis.modes.files import read, write
-from armillary.analysis.modes.operating_sweep import operating_sweep, radians_per_value, sorted_values
-from armillary.analysis.modes.tracking import Spectra, Tracker
-from armillary.analysis.modes.whirl import whirl_directions
+from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep, radians_per_value, sorted_values
+from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
+from armillary.analysis.modes.sweeps.whirl import whirl_directions
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
 
@@ -121,7 +121,7 @@ class Campbell:
 
     def plot(self, *, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
         """Frequencies over the spin, lines for its orders, and marks at critical speeds."""
-        from armillary.analysis.modes.sweep_plots import campbell_plot
+        from armillary.analysis.modes.sweeps.plots import campbell_plot
 
         return campbell_plot(self, path, show)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.analysis.modes.bodies import body_functions
-from armillary.analysis.modes.operating_sweep import OperatingSweep
-from armillary.analysis.modes.tracking import Spectra, Tracker
+from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep
+from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
 
 _PLANE = 1e-6  # area beside the square of the amplitude, below which a motion has no sense
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from armillary.analysis.modes.crossings import STILL, Crossing, crossings_of, stable_ranges
 from armillary.analysis.modes.eigensystem import by_size
 from armillary.analysis.modes.files import read, write
-from armillary.analysis.modes.operating_sweep import OperatingSweep, operating_sweep, sorted_values
 from armillary.analysis.modes.participation import by_coordinate, speeds_of_positions
-from armillary.analysis.modes.tracking import Spectra, Tracker
+from armillary.analysis.modes.sweeps.crossings import STILL, Crossing, crossings_of, stable_ranges
+from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep, operating_sweep, sorted_values
+from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
 from armillary.analysis.modes.wording import eigenvalue_text, in_words
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
@@ -119,7 +119,7 @@ class RootLocus:
 
     def plot(self, *, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
         """The eigenvalues in the complex plane, and their real and imaginary parts over the values."""
-        from armillary.analysis.modes.sweep_plots import root_locus_plot
+        from armillary.analysis.modes.sweeps.plots import root_locus_plot
 
         return root_locus_plot(self, path, show)
 

@@ -12,8 +12,8 @@ from armillary.results.plots.figure import COLOURS, drawn, literal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.analysis.modes.campbell import Campbell
-    from armillary.analysis.modes.root_locus import RootLocus
+    from armillary.analysis.modes.sweeps.campbell import Campbell
+    from armillary.analysis.modes.sweeps.root_locus import RootLocus
 
 _GREY = "#5b6570"
 
