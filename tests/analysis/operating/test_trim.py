@@ -55,6 +55,8 @@ def test_settling_finds_a_stable_equilibrium() -> None:
     assert pendulum().equilibrium(starts={"bob.q1": 175}).stable is False
     rested = pendulum().equilibrium(starts={"bob.q1": 175}, settle=True)
     assert rested.stable and rested["bob.q1"] == pytest.approx(0.0, abs=1e-12)
+    fallen = pendulum().equilibrium(starts={"bob.q1": 180}, settle=True)  # from the top itself
+    assert fallen.stable
 
 
 @pytest.mark.parametrize("formalism", ["momentum", "redundant", "recursive"])

@@ -6,10 +6,11 @@ and Marquardt,
 
     p = − V diag(d/(d² + μ)) Uᵀ c/w            A = U diag(d) Vᵀ            μ ≥ 0 so that |p| = Δ
 
-The radius Δ follows the agreement of the model with the conditions (Moré 1978, "The Levenberg-Marquardt
-algorithm: implementation and theory", Lecture Notes in Mathematics 630). Directions without effect (d below
-1e-11 of the largest) are not moved along, so that what the conditions leave open stays at its start. Bounds
-are kept by projection, and an unknown that a step would lead out of its bounds is held there.
+The radius Δ begins at one size, or at the length of the first step if no angle turns by more than a radian in
+it, and follows the agreement of the model with the conditions (Moré 1978, "The Levenberg-Marquardt algorithm:
+implementation and theory", Lecture Notes in Mathematics 630). Directions without effect (d below 1e-11 of the
+largest) are not moved along, so that what the conditions leave open stays at its start. Bounds are kept by
+projection, and an unknown that a step would lead out of its bounds is held there.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Equations:
     weights: np.ndarray  # one over the sizes of the conditions
     low: np.ndarray
     high: np.ndarray
+    angles: np.ndarray | None = None  # which of the unknowns are angles
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,11 @@ def newton(equations: Equations, start: np.ndarray) -> Root:
         slope = A.T @ r
         held = ((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0))
         step = _Steps(A if not held.any() else A[:, ~held], r)
+        if not steps and equations.angles is not None:
+            full = step.within(np.inf)
+            # Sizes of lengths, speeds and inputs are guesses, that of an angle is not.
+            if np.max(np.abs(full[equations.angles[~held]]), initial=0.0) <= 1.0:
+                radius = max(radius, 1.01 * float(np.sqrt(full @ full)))
         steps += 1
         while True:
             p = np.zeros(len(x))

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from armillary.algebra.units.dimension import ONE
 from armillary.analysis.operating.conditions import Conditions, ConditionValues, conditions
 from armillary.analysis.operating.newton import Equations
 from armillary.analysis.operating.request import Request
@@ -87,7 +88,9 @@ class Problem:
 
         sizes, weights = self.sizes(x)
         low, high = self._bounds
-        return Equations(residual, jacobian, sizes[unknown], weights[rows], low, high)
+        return Equations(
+            residual, jacobian, sizes[unknown], weights[rows], low, high, self._angles[unknown]
+        )  # fmt: skip
 
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -108,17 +111,21 @@ class Problem:
             found.append(float(kinds.get(kind, 1.0)))
         return np.array(found)
 
+    @cached_property
+    def _angles(self) -> np.ndarray:
+        own = {s.data.name: s for s in self.conditions.equations.system.coordinates}
+        return np.array([name in own and own[name].dimension is ONE for name in self.conditions.names])
+
     def sizes(self, x: np.ndarray, *, idle: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of all columns, and one over those of all rows.
 
-        The size of a state is a unit of the SI, or its start if that is larger; that of a condition is what
-        moving the states by their sizes changes it by, the median of a few places near the start; that of
-        an input, what changes a condition by its size; one without effect is an error, unless ``idle``.
+        The size of an angle is a radian, that of another coordinate or speed a unit of the SI, or its start
+        if that is larger; that of a condition is what these change it by, the median of a few places near
+        the start; that of a state of the user's own or an input, what changes a condition by its size. An
+        input without effect is an error, unless ``idle``.
         """
-        n = len(self.conditions.states)
-        angles = np.array([q.kind == "coordinate" for q in self.request.quantities.values()][:n])
-        sizes = np.maximum(self._units, np.abs(x))
-        sizes[:n] = np.where(angles & (self._units[:n] == 1.0), np.minimum(sizes[:n], 1.0), sizes[:n])
+        n = self.conditions.speeds.stop
+        sizes = np.where(self._angles, 1.0, np.maximum(self._units, np.abs(x)))
         chance = ScatterNumbers()
         moved = np.zeros(len(x), dtype=bool)
         moved[self.unknown] = True
@@ -132,7 +139,7 @@ class Problem:
         rows = np.where(rows > 0, rows, np.max(changes, axis=0))
         for j in range(n, len(x)):
             effect = np.max(slopes[:, :, j], axis=0)
-            if not idle and not effect[self.rows].any():
+            if not idle and j >= len(self.conditions.states) and not effect[self.rows].any():
                 raise _idle_input(self, self.conditions.names[j])
             with np.errstate(divide="ignore", invalid="ignore"):
                 enough = np.where((effect > 0) & (rows > 0), rows / effect, np.inf)

@@ -22,6 +22,7 @@ from armillary.mechanics.constraints.assembly import ScatterNumbers
 
 _REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12
 _STEPS = 200
+_ASIDE = 1e-4  # by which the damped motion starts beside its start, which may be an unstable equilibrium
 
 
 def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
@@ -58,6 +59,7 @@ def damped_rest(made: Problem, x: np.ndarray) -> np.ndarray | None:
         return None
     closed = np.array([i for i in made.rows if i >= n], dtype=int)
     x, delta, last = x.copy(), 0.0, np.inf
+    x[moved] += _ASIDE * ScatterNumbers().spread(1.0, len(moved))
     for _ in range(_STEPS):
         c, C = made.values.values(x), made.values.jacobian(x)
         if not (np.all(np.isfinite(c)) and np.all(np.isfinite(C))):
@@ -67,7 +69,7 @@ def damped_rest(made: Problem, x: np.ndarray) -> np.ndarray | None:
         size = float(np.max(np.abs(rates), initial=0.0))
         if size <= 1e-9 * (1.0 + np.max(np.abs(c[speeds]), initial=0.0)) or not size:
             return x
-        delta = 0.1 / size if not delta else delta * float(np.clip(last / size, 0.5, 2.0))
+        delta = 0.1 / size if not delta else delta * float(np.clip(last / size, 1.0, 2.0))
         last = size
         G, held = N @ C[np.ix_(speeds, moved)], C[np.ix_(closed, moved)]
         for _ in range(20):  # a long step where the motion is unstable would lead backwards

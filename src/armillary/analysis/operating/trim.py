@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.expression import Expr
 from armillary.analysis.operating.named_speeds import with_named_speeds
 from armillary.analysis.operating.newton import Root, newton
 from armillary.analysis.operating.outcome import operating_point
@@ -65,8 +64,6 @@ def _start(request: Request, instance: Instance, start: Mapping[str, Any]) -> np
     own: dict[str, Any] = {name: value for name, value in start.items() if name not in request.inputs}
     own |= {name: value / request.quantities[name].factor for name, value in request.fixed.items()}
     model = request.model
-    if request.at_rest:
-        own |= {u.data.name: 0.0 for u in _free_speeds(model) if u.data.name not in request.fixed}
     try:
         place = model.place_at_start(instance, own, request.t, request.memory)
         state = instance.packed(place)
@@ -78,17 +75,15 @@ def _start(request: Request, instance: Instance, start: Mapping[str, Any]) -> np
         state = np.concatenate(
             [q, [speeds[name] for name in model.speed_names], initial_states(model.equations, own)]
         )
+    if request.at_rest:
+        first = len(model.coordinate_names)
+        for i, name in enumerate(model.speed_names, first):
+            state[i] = request.fixed.get(name, 0.0)
     inputs = [
         request.inputs[name] if name not in start else start[name] * request.quantities[name].factor
         for name in request.inputs
     ]
     return np.concatenate([state, np.array(inputs, dtype=float)])
-
-
-def _free_speeds(model: CompiledModel) -> list[Expr]:
-    """Speeds that have initial values."""
-    given = model.equations.reduction.given
-    return [u for u in model.equations.system.speeds if u not in given]
 
 
 def _settled(made: Problem, x: np.ndarray) -> np.ndarray:

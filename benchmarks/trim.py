@@ -1,0 +1,69 @@
+"""Operating points of the examples from rough starts: time on one core of a call, after the first compiled.
+
+    python -m benchmarks.trim            a table
+    python -m benchmarks.trim bicycle    some of them
+
+The goal is 5 ms each, all of Python's work included: reading the request, closing loops at the start,
+Newton's method, eigenvalues and outputs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from armillary.columns import aligned
+
+REPEATS = 20
+REST, STEADY = "equilibrium", "trim"
+# Example, verb, request.
+PROBLEMS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("array_deployment", REST, {"starts": {"panel1.q1": 0.3}}),
+    ("bicycle", STEADY, {"fixed": {"heading.u1": 5.0}, "starts": {"lean.q1": 0.2, "fork.q1": 0.2}}),
+    ("bowling_ball", REST, {}),
+    ("bricard", REST, {}),
+    ("bump_stop", REST, {}),
+    ("car", STEADY, {"inputs": ["STEER"], "outputs": {"Ay": 0.3}}),
+    ("double_wishbone", REST, {}),
+    ("five_bar", REST, {}),
+    ("four_bar", REST, {"starts": {"A.q1": -0.5}}),
+    ("integral_control", REST, {}),
+    ("pendulum", REST, {}),
+    ("rolling_disc", STEADY, {"fixed": {"lean.q1": 0.3, "heading.u3": -2.0}, "starts": {"disc.u1": 1.0}}),
+    ("slider_crank", REST, {}),
+    ("spacecraft_1", REST, {}),
+    ("spacecraft_2", REST, {}),
+    ("spinning_boom", REST, {}),
+    ("spinning_top", REST, {"starts": {"top.q1": 0.9, "top.q2": 0.4}, "settle": True}),
+    ("stanford_arm", REST, {}),
+)
+
+
+def measured(name: str, verb: str, request: dict[str, Any]) -> list[str]:
+    """A row of the table."""
+    model = importlib.import_module(f"examples.{name}").system().derive().compile()
+    call = getattr(model, verb)
+    start = time.process_time()
+    op = call(**request)
+    first = time.process_time() - start
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        call(**request)
+        seconds.append(time.process_time() - start)
+    times = [f"{1e3 * min(seconds):.2f}", f"{1e3 * first:.0f}"]
+    return [name, verb, str(op.steps), f"{op.error:.0e}", *times, str(op.stability)]
+
+
+def main(names: list[str]) -> None:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+    rows = [["example", "", "steps", "error", "ms", "first ms", "stability"]]
+    rows += [measured(*problem) for problem in PROBLEMS if not names or problem[0] in names]
+    print("\n".join(aligned(rows, "<<>>>><")))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
