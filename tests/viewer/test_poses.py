@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.viewer.appearance import Appearance
 from armillary.viewer.page import channels
 from armillary.viewer.poses import PoseFunction
 
@@ -91,3 +92,24 @@ def test_a_run_without_coordinates_is_refused() -> None:
     short = arm.Run(run.system, run.time, np.stack([run[n] for n in kept], axis=1), tuple(kept))
     with pytest.raises(arm.ArmillaryError, match=r"no coordinate 'bob\.q1'"):
         PoseFunction(model).of_run(short)
+
+
+def test_flexible_bodies_bend_as_their_nodes_do() -> None:
+    """The last point of a beam's chain, moved by the amplitudes, is where the model has its tip."""
+    s = arm.System("boom")
+    hub = s.body("hub", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    boom = s.body("boom", hub, at=(0.2, 0, 0))
+    boom.flexible(arm.Beam(2.0, EI=5.0, mass_per_length=0.3, along="x", motions="y"), modes=2)
+    for letter, axis in zip("xyz", boom.frame.axes, strict=True):
+        s.output(f"tip_{letter}", arm.dot(boom.deflection("tip"), axis))
+    s.start({"hub.u1": 1.0, "boom.q1": 0.05})
+    model = s.derive().compile()
+    run = model.simulate(1.0, step=0.01)
+    eta = PoseFunction(model).amplitudes(run)
+    (bent,) = Appearance(model, run.parameters).bending()
+    assert bent["chain"]
+    assert np.allclose(bent["places"], np.outer(np.linspace(0, 2, 17), [1, 0, 0]), atol=1e-12)
+    tip = eta @ np.array(bent["shapes"][-1])
+    stated = np.stack([run[f"tip_{letter}"] for letter in "xyz"], axis=1)
+    assert np.max(np.abs(stated)) > 1e-3
+    assert np.max(np.abs(tip - stated)) < 1e-12

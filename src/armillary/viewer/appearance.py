@@ -10,8 +10,10 @@ import numpy as np
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import ZERO, as_expr
 from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError
 from armillary.model.body import Body
 from armillary.model.description import Description
+from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Slide, Tumble, Turn
 from armillary.model.shapes import Capsule, Cone, Cylinder, Sphere, Wheel
 from armillary.model.shapes.shape import Shape
@@ -23,6 +25,7 @@ _SIZES = {solid.kind: solid.names for solid in (Sphere, Cylinder, Capsule, Cone,
 _NONE = 1e-9  # of the size of a system: a length that is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
 _GLASS = 0.55  # opacity of a solid around the links of its body
+_STATIONS = 17  # along a beam
 _LONGEST = 4.0  # times the size of a system: larger solids of equal inertia are no pictures of a body
 
 
@@ -79,6 +82,8 @@ class Appearance:
         """The middle one of the lengths of a system."""
         lengths = [float(np.linalg.norm(p)) for places in self._places.values() for p in places]
         lengths += [_extent(solid) for solid in self._solids.values() if solid is not None]
+        parts = [body.flex.part for body in self.bodies if body.flex is not None]
+        lengths += [float(np.linalg.norm(p.position)) for part in parts for p in part.nodes.values()]
         lengths += [float(max(self.numbers(shape.sizes))) for shape in self._system.shapes.values()]
         known = sorted(x for x in lengths if np.isfinite(x) and x > 0)
         return known[len(known) // 2] if known else 1.0
@@ -108,7 +113,9 @@ class Appearance:
         return part | ({"opacity": shape.opacity} if shape.opacity < 1 else {})
 
     def _described(self, body: Body) -> list[dict[str, Any]]:
-        """Links, the solid of equal inertia, and the joint by its kind."""
+        """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""
+        if body.flex is not None:
+            return self._joint(body)
         size, found = self.size, []
         thin = 0.02 * size
         for place in self._places[body.name]:
@@ -135,6 +142,23 @@ class Appearance:
                 found.append({"kind": kind, "axis": axis.tolist(), "size": 0.07 * self.size})
             elif isinstance(step, Tumble):
                 found.append({"kind": "ball", "radius": 0.05 * self.size})
+        return found
+
+    def bending(self) -> list[dict[str, Any]]:
+        """Flexible bodies: points in the axes of the body, and how far a unit of each mode moves them."""
+        found = []
+        for i, body in enumerate(self.bodies):
+            if body.flex is not None:
+                points, chain = _points(body.flex.part)
+                found.append(
+                    {
+                        "body": i,
+                        "chain": chain,
+                        "places": [p.position.tolist() for p in points],
+                        "shapes": [p.shape.T.tolist() for p in points],  # mode by mode
+                        "radius": 0.02 * self.size,
+                    }
+                )
         return found
 
     def springs(self) -> list[dict[str, Any]]:
@@ -167,3 +191,15 @@ def _extent(solid: dict[str, Any]) -> float:
 
 def _at_least(value: Any, least: float) -> Any:
     return [max(x, least) for x in value] if isinstance(value, list) else max(value, least)
+
+
+def _points(part: FlexiblePart) -> tuple[list[Node], bool]:
+    """Points of a flexible part, and whether they follow each other: along a beam they do."""
+    tip = part.nodes.get("tip")
+    if tip is None or part.anywhere is None:
+        return list(part.nodes.values()), False
+    try:
+        length = float(np.linalg.norm(tip.position - part.anywhere(0.0).position))
+        return [part.anywhere(float(s)) for s in np.linspace(0.0, length, _STATIONS)], True
+    except ArmillaryError:  # of a plate, whose places are pairs
+        return list(part.nodes.values()), False

@@ -60,7 +60,8 @@ def page_of(run: Run, model: CompiledModel, title: str = "") -> str:
 
 def _content(run: Run, model: CompiledModel) -> dict[str, Any]:
     rows = _rows(run)
-    poses = PoseFunction(model).of_run(run)
+    function = PoseFunction(model)
+    poses = function.of_run(run)
     look = Appearance(model, run.parameters)
     names = [*run.outputs, *(n for n in run.names if n not in set(run.outputs))][:_KEPT]
     bodies = [
@@ -82,6 +83,8 @@ def _content(run: Run, model: CompiledModel) -> dict[str, Any]:
         "bodies": bodies,
         "ground": {"name": "ground", "colour": "#8a949d", "parts": look.parts(ground), "com": [0, 0, 0]},
         "springs": look.springs(),
+        "bending": look.bending(),
+        "amplitudes": packed(function.amplitudes(run)[rows]),
         "time": _times(run.time[rows]),
         "poses": packed(channels(poses)[rows]),
         "columns": packed(np.stack([run[n][rows] for n in names], axis=1) if names else np.zeros((1, 0))),

@@ -71,13 +71,20 @@ class PoseFunction:
                 rotations[:, i] = rotations[:, p] @ R
         return Poses(tuple(index), positions, rotations)
 
-    def _states(self, run: Run) -> np.ndarray:
+    def amplitudes(self, run: Run) -> np.ndarray:
+        """Amplitudes of all modes of flexible bodies in all rows of a run, body after body."""
+        index = {name: i for i, name in enumerate(self.model.equations.coordinates)}
+        modes = [q.data.name for b in self.bodies if b.flex is not None for q in b.flex.coordinates]
+        states = self._states(run, frozenset(modes))
+        return states[:, [index[name] for name in modes]]
+
+    def _states(self, run: Run, also: frozenset[str] = frozenset()) -> np.ndarray:
         """States with the coordinates of a run; what poses do not depend on is zero."""
         equations = self.model.equations
         states = np.zeros((len(run), len(equations.program.state)))
         symbols = {q.data.name: q for q in equations.system.coordinates}
         for i, name in enumerate(equations.coordinates):
-            if name not in self._needed:
+            if name not in self._needed and name not in also:
                 continue
             if name not in run:
                 raise ArmillaryError(

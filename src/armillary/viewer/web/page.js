@@ -167,6 +167,7 @@ class View {
     this.groups = this.bodies.map((body) => this.add(body));
     this.ground = this.add(data.ground);
     this.springs = data.springs.map((spring) => this.addSpring(spring));
+    this.bent = data.bending.map((part) => this.addBent(part));
     this.measure();
     this.floor();
     this.look("iso");
@@ -200,6 +201,31 @@ class View {
     line.castShadow = true;
     this.scene.add(line);
     return { line, ends: spring.ends.map((e) => ({ body: data.bodies.findIndex((b) => b.name === e.body), at: new THREE.Vector3(...e.at) })) };
+  }
+  // A flexible body: a chain of rods along a beam, balls at the nodes of another part.
+  addBent(part) {
+    const colour = new THREE.Color(data.bodies[part.body].colour), skin = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55 });
+    const count = part.chain ? part.places.length - 1 : part.places.length;
+    const solid = part.chain ? new THREE.CylinderGeometry(part.radius, part.radius, 1, 12) : new THREE.SphereGeometry(1.6 * part.radius, 14, 10);
+    const meshes = Array.from({ length: count }, () => new THREE.Mesh(solid, skin));
+    for (const mesh of meshes) { mesh.castShadow = true; this.groups[part.body].add(mesh); }
+    const first = data.bending.slice(0, data.bending.indexOf(part)).reduce((n, p) => n + (p.shapes[0] || []).length, 0);
+    return { ...part, meshes, first };
+  }
+  bend(t) {
+    const [i, j, s] = this.motion.row(t);
+    for (const part of this.bent || []) {
+      const places = part.places.map((place, k) => {
+        const p = new THREE.Vector3(...place);
+        part.shapes[k].forEach((shape, n) => {
+          const channel = this.motion.amplitudes[part.first + n], a = channel[i] * (1 - s) + channel[j] * s;
+          p.x += a * shape[0]; p.y += a * shape[1]; p.z += a * shape[2];
+        });
+        return p;
+      });
+      part.meshes.forEach((mesh, k) => { if (part.chain) between(mesh, places[k], places[k + 1]); else mesh.position.copy(places[k]); });
+      part.now = places;
+    }
   }
   // The box in which all origins stay, widened by the size of a body.
   measure() {
@@ -255,6 +281,7 @@ class View {
   show(t) {
     const before = this.follow >= 0 ? this.groups[this.follow].position.clone() : null;
     this.groups.forEach((group, b) => this.motion.pose(b, t, group.position, group.quaternion));
+    this.bend(t);
     for (const { line, ends } of this.springs || []) {
       const places = ends.map(({ body, at }) => body < 0 ? at.clone() : at.clone().applyQuaternion(this.groups[body].quaternion).add(this.groups[body].position));
       between(line, places[1], places[0]);
@@ -452,9 +479,10 @@ async function main() {
   byId("about").textContent = data.about;
   byId("play").textContent = "▶";
   await loadThree();
-  const [channels, columns] = await Promise.all([unpack(data.poses), unpack(data.columns)]);
+  const [channels, columns, amplitudes] = await Promise.all([data.poses, data.columns, data.amplitudes].map(unpack));
   const time = data.time.values || Float64Array.from({ length: data.time.rows }, (_, i) => data.time.start + i * data.time.step);
   const motion = new Motion(time, channels, data.bodies);
+  motion.amplitudes = amplitudes;
   const view = new View(motion), player = new Player(motion, view);
   player.plots = new Plots(player, time, columns);
   view.resize();
@@ -469,6 +497,7 @@ async function main() {
       motion.pose(data.bodies.findIndex((b) => b.name === name), t, position, quaternion);
       return { position: position.toArray(), quaternion: quaternion.toArray() };
     },
+    bent(name, t) { view.show(t); const part = view.bent.find((p) => data.bodies[p.body].name === name); return part.now.map((p) => p.toArray()); },
     value(name, t) { const [i, j, s] = motion.row(t), y = columns[data.outputs.findIndex((o) => o.name === name)]; return y[i] * (1 - s) + y[j] * s; },
   };
   document.documentElement.dataset.ready = "yes";
