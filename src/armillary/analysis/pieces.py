@@ -52,6 +52,8 @@ class PieceFunctions:
         self.pieces = pieces
         self._base = kane_states(equations, pieces)
         self._functions: dict[Any, tuple[ModelFunctions, tuple[int, ...]]] = {}
+        self._own_states = initial_states(self._base, None)
+        self._without_memory = np.empty(0) if not self._base.targets.memory else None
 
     def matrix(self, name: str, at: Place) -> np.ndarray:
         """A piece that is a vector or matrix, by its name among those of the equations."""
@@ -98,20 +100,22 @@ class PieceFunctions:
 
     def _memory(self, at: Place) -> np.ndarray | None:
         if at.memory is None:
-            return None
+            return self._without_memory
         return _rows(at.memory, len(self._base.targets.memory), "memories")
 
     def _state(self, at: Place) -> np.ndarray:
         targets = self._base.targets
         q = _rows(at.q, len(targets.coordinates), "coordinates")
         u = np.zeros(len(targets.speeds)) if at.u is None else _rows(at.u, len(targets.speeds), "speeds")
-        z = initial_states(self._base, None) if at.states is None else at.states
-        parts = [q, u, _rows(z, len(targets.states), "states")]
+        z = self._own_states if at.states is None else _rows(at.states, len(targets.states), "states")
+        parts = [q, u, z]
         counts = {len(part) for part in parts if part.ndim == 2}
+        if not counts:
+            return np.concatenate(parts)
         if len(counts) > 1:
             raise ArmillaryError(f"arrays of {sorted(counts)} rows were given together; give each as many")
-        shape = (counts.pop(),) if counts else ()
-        return np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in parts], axis=-1)
+        n = counts.pop()
+        return np.concatenate([np.broadcast_to(x, (n, x.shape[-1])) for x in parts], axis=-1)
 
 
 def _identity(thing: Any) -> Any:

@@ -94,7 +94,6 @@ table { border-collapse: collapse; margin: .5rem 0 1.5rem; } caption { text-alig
 td, th { border-bottom: 1px solid var(--line); padding: .2rem .8rem .2rem 0; text-align: left; }
 math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math",
   "DejaVu Math TeX Gyre", math; font-size: 1.1em; }
-.equation { overflow-x: auto; padding: .25rem 0; }
 .result { border-left: 3px solid #0969da; padding-left: .6rem; }
 .faint { color: var(--faint); }
 """
@@ -129,7 +128,8 @@ def _html_block(block: Block) -> str:
         ]
         return html_table(block.header, rows, caption=block.caption)
     kind = "equation result" if block.result else "equation"
-    return f'<div class="{kind}"><math displaystyle="true">{block.formula}</math></div>'
+    room = "margin:.5em 0;overflow-x:auto"  # in notebooks, which have no style of ours
+    return f'<div class="{kind}" style="{room}"><math displaystyle="true">{block.formula}</math></div>'
 
 
 def notation_of(markup: str) -> Notation:
