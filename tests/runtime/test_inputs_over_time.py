@@ -239,6 +239,20 @@ def test_sensitivities_take_inputs() -> None:
     assert found.run["z"][-1] == pytest.approx(2.0 * (1 - np.exp(-1.0)) ** 2, rel=1e-9)
 
 
+def test_a_fit_takes_the_inputs_of_its_experiments() -> None:
+    s = arm.System("lag")
+    s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.parameter("tau", 0.3, units="s")
+    s.input("u", interpolation="hold")
+    s.lag("y", "u", "tau")
+    made = s.derive().compile()
+    drive = {"u": ([0.0, 0.5, 1.2], [1.0, -1.0, 2.0])}
+    run = made.simulate(2.0, parameters={"tau": 0.17}, inputs=drive, sample=0.1)
+    data = {"time": run.time, "y": run["y"]}
+    found = arm.fit(made, arm.Experiment(data, inputs=drive), ["tau"])
+    assert found.values["tau"] == pytest.approx(0.17, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [

@@ -26,8 +26,8 @@ class Experiment:
     ``data`` is a run, a table by name with a "time" (a mapping, a pandas DataFrame, an xarray Dataset), or
     the path of a file that ``load_run`` reads; a time of dates counts from its first row on.
     ``parameters``, ``initial`` and ``memory`` hold what was different in this experiment, as for
-    ``simulate``, which starts at ``t0``. ``sigma`` is the standard deviation of the measurements: a number
-    for all, or by column a number or an array.
+    ``simulate``, which starts at ``t0``, and ``inputs`` what drove it over time. ``sigma`` is the standard
+    deviation of the measurements: a number for all, or by column a number or an array.
     """
 
     data: Any
@@ -37,6 +37,7 @@ class Experiment:
     sigma: Any = None
     t0: float = 0.0
     name: str = ""
+    inputs: Any = None
 
 
 @dataclass(frozen=True, eq=False)

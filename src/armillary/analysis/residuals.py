@@ -33,6 +33,7 @@ def experiment_run(
         parameters={**given.parameters, **parameters},
         initial={**given.initial, **initial},
         memory=given.memory,
+        inputs=given.inputs,
     )
 
 

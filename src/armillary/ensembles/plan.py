@@ -7,6 +7,7 @@ vector registers and GPUs want them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class Plan:
     row_at: np.ndarray | None
     code: CompiledModel  # whose functions make the runs: that of the model, or what reads inputs over time
 
-    @property
+    @cached_property
     def stops(self) -> np.ndarray | None:
         """Times at which the inputs of some run jump."""
         inputs, s = self.starts.inputs, self.settings

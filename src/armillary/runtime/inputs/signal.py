@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_POINTS = 1e7  # of a sampled function
+_CONTINUOUS = {"hold": -1, "linear": 0, "smooth": 1, "cubic": 2}  # derivatives, at instants between the ends
 _ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where they meet
 
 
@@ -34,20 +35,25 @@ _ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where t
 class Pieces:
     """A piecewise polynomial in the form of `llvm/signals.py`: coefficients (…, pieces, m) of powers of the
     time since the break where a piece begins, lowest first; one piece more than there are breaks.
+
+    ``inner`` and ``ends``: how many derivatives are continuous at breaks, and at the first and last of them;
+    −1 where the value itself may jump.
     """
 
     breaks: np.ndarray
     coefficients: np.ndarray
+    inner: int = -1
+    ends: int = -1
 
     def derivative(self) -> Pieces:
         """The rate."""
         powers = np.arange(1.0, self.coefficients.shape[-1])
         if not len(powers):
-            return Pieces(self.breaks, np.zeros_like(self.coefficients))
-        return Pieces(self.breaks, self.coefficients[..., 1:] * powers)
+            return Pieces(self.breaks, np.zeros_like(self.coefficients), 0, 0)
+        return Pieces(self.breaks, self.coefficients[..., 1:] * powers, self.inner - 1, self.ends - 1)
 
     def scaled(self, factor: float) -> Pieces:
-        return Pieces(self.breaks, factor * self.coefficients)
+        return Pieces(self.breaks, factor * self.coefficients, self.inner, self.ends)
 
     def __call__(self, t: Any) -> np.ndarray:
         """Values at times, which are the last axis."""
@@ -61,10 +67,16 @@ class Pieces:
 
     def jumps(self) -> np.ndarray:
         """Breaks at which the value jumps in some run."""
-        c, h = self.coefficients, np.diff(self.breaks, prepend=self.breaks[0])
-        end = np.sum(c[..., :-1, :] * h[:, None] ** np.arange(c.shape[-1]), axis=-1)
-        found = np.abs(end - c[..., 1:, 0]) > _ROUNDING * np.max(np.abs(c[..., 0]))
-        return self.breaks[np.any(found.reshape(-1, found.shape[-1]), axis=0)]
+        places = np.arange(len(self.breaks))
+        end = (places == 0) | (places == places[-1])
+        places = places[np.where(end, self.ends, self.inner) < 0]
+        if not len(places):
+            return self.breaks[:0]
+        c = self.coefficients
+        h = np.diff(self.breaks, prepend=self.breaks[0])[places]
+        before = np.sum(c[..., places, :] * h[:, None] ** np.arange(c.shape[-1]), axis=-1)
+        found = np.abs(before - c[..., places + 1, 0]) > _ROUNDING * np.max(np.abs(c[..., 0]))
+        return self.breaks[places[np.any(found.reshape(-1, len(places)), axis=0)]]
 
 
 class Signal:
@@ -172,7 +184,8 @@ class Signal:
         ends[..., 1:-1, :] = inner
         ends[..., 0, 0], ends[..., -1, 0] = y[..., 0], y[..., -1]
         # The last instant belongs to the piece before it: rates are zero after it, not at it.
-        return Pieces(t if how == "hold" else np.append(t[:-1], np.nextafter(t[-1], np.inf)), ends)
+        breaks = t if how == "hold" else np.append(t[:-1], np.nextafter(t[-1], np.inf))
+        return Pieces(breaks, ends, _CONTINUOUS[how], -1 if how == "hold" else 0)
 
     def __call__(self, t: Any) -> np.ndarray:
         """Values at times, in the signal's own units; linear between instants unless stated otherwise."""
