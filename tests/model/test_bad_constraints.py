@@ -195,12 +195,12 @@ GIVEN: Table = [
     (
         "prescribed by motion",
         lambda m: m.s.prescribe("A.q1", "C.q1"),
-        "time and parameters only, not on 'C.q1'",
+        "time, parameters and inputs only, not on 'C.q1'",
     ),
     (
         "prescribed by memory",
         lambda m: m.s.prescribe("A.q1", "mem"),
-        "time and parameters only, not on 'mem'",
+        "time, parameters and inputs only, not on 'mem'",
     ),
     ("prescribed in metres", lambda m: m.s.prescribe("A.q1", "L"), r"'L' has dimension \[m\]"),
     ("prescribed NaN", lambda m: m.s.prescribe("A.q1", NAN), "is nan"),

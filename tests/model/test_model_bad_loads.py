@@ -125,7 +125,7 @@ LOADS: Table = [
     (
         "prescribed by motion",
         lambda m: m.s.prescribe("A.u1", "2*A.q1"),
-        "time and parameters only, not on 'A.q1'",
+        "time, parameters and inputs only, not on 'A.q1'",
     ),
     ("prescribed in metres", lambda m: m.s.prescribe("A.u1", "L"), r"'L' has dimension \[m\], but \[1/s\]"),
 ]

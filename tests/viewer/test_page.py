@@ -71,14 +71,14 @@ def test_a_page_holds_bodies_events_plots_and_nothing_from_outside(model, run, t
 
 def test_names_of_the_model_cannot_act(model, run) -> None:
     page = _system(HOSTILE).derive().compile().simulate(0.1, step=0.05)
-    text = page.model.page(page, "")
+    text = page.picture.page(page, "")
     assert HOSTILE not in text
     assert _data(text)["system"] == HOSTILE
 
 
 def test_solids_have_the_inertia_of_their_body(model) -> None:
     """A slender rod of 1 m, and a box whose edges follow from J = m/12 (b² + c²)."""
-    look = Appearance(model, {})
+    look = Appearance(model.equations, {})
     upper, lower = (next(p for p in look.parts(b) if p["kind"] in ("box", "cylinder")) for b in look.bodies)
     assert upper["kind"] == "cylinder"
     assert 2 / 12 * (3 * upper["radius"] ** 2 + upper["length"] ** 2) == pytest.approx(0.17, rel=1e-9)
@@ -181,7 +181,7 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
     seen = json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])
     assert seen["ready"] == "yes" and not seen["struck"]
-    poses = PoseFunction(model).of_run(run)
+    poses = PoseFunction(model.equations).of_run(run)
     for t, found in zip((0.0, 0.5, 1.234, 2.0), seen["poses"], strict=True):
         i, s = divmod(t / 0.01, 1)
         k = min(round(t / 0.01) if min(s, 1 - s) < 1e-9 else int(i), len(run) - 1)

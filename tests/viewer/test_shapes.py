@@ -28,7 +28,7 @@ def _cart() -> arm.System:
 
 def test_pages_show_shapes_in_place_of_what_is_described() -> None:
     model = _cart().derive().compile()
-    look = Appearance(model, {"R": 500.0})
+    look = Appearance(model.equations, {"R": 500.0})
     case, (wheel, cone, ball) = look.parts(look.bodies[0])[0], look.parts(look.bodies[1])
     assert case == {
         "kind": "box", "size": [1.2, 0.6, 0.3], "at": [0.0, 0.0, 0.5], "colour": "#0072b2", "opacity": 0.4,
@@ -53,7 +53,7 @@ def test_text_models_hold_shapes(tmp_path: Path) -> None:
     again = arm.load(tmp_path / "cart.toml")
     again.save(tmp_path / "again.toml")
     assert (tmp_path / "cart.toml").read_text() == (tmp_path / "again.toml").read_text()
-    one, other = (Appearance(s.derive().compile(), {}) for s in (_cart(), again))
+    one, other = (Appearance(s.derive(), {}) for s in (_cart(), again))
     assert [one.parts(b) for b in one.bodies] == [other.parts(b) for b in other.bodies]
 
 

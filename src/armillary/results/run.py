@@ -45,7 +45,7 @@ _NAMED = 3  # of the others, how many are named
 
 
 class MotionPicture(Protocol):
-    """What shows the motion of a run: the compiled model that made it."""
+    """What shows the motion of a run: the equations behind it, or a compiled model of them."""
 
     def page(self, run: Run, title: str) -> str:
         """The motion as the text of one HTML page."""
@@ -84,7 +84,7 @@ class Run:
     info: Mapping[str, Info] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     outputs: tuple[str, ...] = ()
-    model: MotionPicture | None = None  # that made the run, for pictures; no part of its value or its file
+    picture: MotionPicture | None = None  # of its motion; no part of the run's value or file
     _column: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:

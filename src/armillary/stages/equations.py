@@ -17,6 +17,7 @@ from armillary.stages.pieces import EquationPieces
 
 if TYPE_CHECKING:
     from armillary.analysis.identification.base import BaseParameters
+    from armillary.results import Run
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
@@ -49,6 +50,12 @@ class Equations(EquationPieces, derived.DerivedEquations):
         from armillary.export.languages import export
 
         return export(self, language, path, **options)
+
+    def page(self, run: Run, title: str = "") -> str:
+        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
+        from armillary.viewer.page import page_of
+
+        return page_of(run, self, title)
 
 
 class FreeSpeedEquations(Equations, free_speeds.DerivedFreeSpeedEquations):

@@ -17,7 +17,8 @@ from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Slide, Tumble, Turn
 from armillary.model.shapes import Capsule, Cone, Cylinder, Sphere, Wheel
 from armillary.model.shapes.shape import Shape
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.models.parameters import parameter_table
 
 # Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
@@ -32,10 +33,12 @@ _LONGEST = 4.0  # times the size of a system: larger solids of equal inertia are
 class Appearance:
     """Parts of all bodies, as the page draws them, with the values of one run's parameters."""
 
-    def __init__(self, model: CompiledModel, parameters: Mapping[str, float]) -> None:
-        self._system: Description = model.equations.system
-        inside = model.inside({n: v for n, v in parameters.items() if n in model.parameters})
-        plain = model.equations.reduction.plain
+    def __init__(self, equations: DerivedEquations, parameters: Mapping[str, float]) -> None:
+        self._system: Description = equations.system
+        table = parameter_table(equations)
+        given = table.values({n: v for n, v in parameters.items() if n in equations.parameters})
+        inside = dict(zip(table.names, table.inside(given).tolist(), strict=True))
+        plain = equations.reduction.plain
         self._values = {plain(p): inside[n] for n, p in self._system.parameters.items() if n in inside}
         self._plain = plain
         self.bodies = [body for body in self._system.bodies.values() if body.parent is not None]

@@ -16,9 +16,9 @@ from scipy.spatial.transform import Rotation
 from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
+from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.units import label_units
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.encoding import compressed, packed
 from armillary.viewer.poses import PoseFunction, Poses
@@ -30,19 +30,19 @@ _EVEN = 1e-9  # by which times may deviate from equal steps, as a part of a step
 ROWS = 20_000  # of a motion in a page: more are thinned
 
 
-def write_page(path: str | os.PathLike[str], run: Run, model: CompiledModel, title: str = "") -> Path:
+def write_page(path: str | os.PathLike[str], run: Run, equations: DerivedEquations, title: str = "") -> Path:
     """The page of a run, written whole or not at all."""
     place = file_path(path, "the page")
     with replacing(place) as temporary:
-        temporary.write_text(page_of(run, model, title), encoding="utf-8")
+        temporary.write_text(page_of(run, equations, title), encoding="utf-8")
     return place
 
 
-def page_of(run: Run, model: CompiledModel, title: str = "") -> str:
+def page_of(run: Run, equations: DerivedEquations, title: str = "") -> str:
     """The text of the page."""
-    if run.system != model.equations.system.name:
+    if run.system != equations.system.name:
         raise ArmillaryError(
-            f"the run is one of '{run.system}', the model is '{model.equations.system.name}'; give the model "
+            f"the run is one of '{run.system}', the model is '{equations.system.name}'; give the model "
             "that made the run"
         )
     if not len(run):
@@ -52,17 +52,17 @@ def page_of(run: Run, model: CompiledModel, title: str = "") -> str:
         "style": _part("page.css"),
         "script": _part("page.js"),
         "three": _three(),
-        "data": _json(_content(run, model)),
+        "data": _json(_content(run, equations)),
     }
     # In one pass, so that nothing in a piece is taken for a mark.
     return re.sub("@(title|style|script|three|data)@", lambda mark: pieces[mark[1]], _part("page.html"))
 
 
-def _content(run: Run, model: CompiledModel) -> dict[str, Any]:
+def _content(run: Run, equations: DerivedEquations) -> dict[str, Any]:
     rows = _rows(run)
-    function = PoseFunction(model)
+    function = PoseFunction(equations)
     poses = function.of_run(run)
-    look = Appearance(model, run.parameters)
+    look = Appearance(equations, run.parameters)
     names = [*run.outputs, *(n for n in run.names if n not in set(run.outputs))][:_KEPT]
     bodies = [
         {
@@ -73,11 +73,11 @@ def _content(run: Run, model: CompiledModel) -> dict[str, Any]:
         }
         for i, body in enumerate(look.bodies)
     ]
-    ground = model.equations.system.ground
+    ground = equations.system.ground
     span = f"{run.time[0]:g} to {run.time[-1]:g} s"
     return {
         "system": run.system,
-        "about": f"{len(bodies)} bodies, {model.equations.freedom}, {span}",
+        "about": f"{len(bodies)} bodies, {equations.freedom}, {span}",
         "up": look.up(),
         "size": look.size,
         "bodies": bodies,

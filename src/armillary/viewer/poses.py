@@ -20,8 +20,8 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.body import Body
 from armillary.model.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
 from armillary.results import Run
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
 
 
@@ -34,25 +34,27 @@ class Poses:
     rotations: np.ndarray  # rows × bodies × 3 × 3
 
 
-def moving_bodies(model: CompiledModel) -> list[Body]:
+def moving_bodies(equations: DerivedEquations) -> list[Body]:
     """All bodies but the ground, parents before children."""
-    return [body for body in model.equations.system.bodies.values() if body.parent is not None]
+    return [body for body in equations.system.bodies.values() if body.parent is not None]
 
 
 class PoseFunction:
-    """The compiled poses of a model's bodies in their parents."""
+    """The compiled poses of a system's bodies in their parents."""
 
-    def __init__(self, model: CompiledModel) -> None:
-        self.model = model
-        self.bodies = moving_bodies(model)
-        plain = model.equations.reduction.plain
+    def __init__(self, equations: DerivedEquations) -> None:
+        self.equations = equations
+        self.bodies = moving_bodies(equations)
+        plain = equations.reduction.plain
         wanted = [plain(as_expr(e)) for body in self.bodies for e in _in_parent(body)]
         self._needed = {s.data.name for s in symbols(*wanted)}
-        self._function = ModelFunctions(model.equations, {"poses": wanted}, search=False)
+        self._function = ModelFunctions(equations, {"poses": wanted}, search=False)
 
     def of_run(self, run: Run) -> Poses:
         """Poses in all rows of a run."""
-        parameters = {name: run.parameters[name] for name in self.model.parameters if name in run.parameters}
+        parameters = {
+            name: run.parameters[name] for name in self.equations.parameters if name in run.parameters
+        }
         return self.at(run.time, self._states(run), parameters)
 
     def at(self, time: Any, states: np.ndarray, parameters: dict[str, float]) -> Poses:
@@ -73,14 +75,14 @@ class PoseFunction:
 
     def amplitudes(self, run: Run) -> np.ndarray:
         """Amplitudes of all modes of flexible bodies in all rows of a run, body after body."""
-        index = {name: i for i, name in enumerate(self.model.equations.coordinates)}
+        index = {name: i for i, name in enumerate(self.equations.coordinates)}
         modes = [q.data.name for b in self.bodies if b.flex is not None for q in b.flex.coordinates]
         states = self._states(run, frozenset(modes))
         return states[:, [index[name] for name in modes]]
 
     def _states(self, run: Run, also: frozenset[str] = frozenset()) -> np.ndarray:
         """States with the coordinates of a run; what poses do not depend on is zero."""
-        equations = self.model.equations
+        equations = self.equations
         states = np.zeros((len(run), len(equations.program.state)))
         symbols = {q.data.name: q for q in equations.system.coordinates}
         for i, name in enumerate(equations.coordinates):

@@ -112,7 +112,7 @@ def test_a_double_gimbal_keeps_angular_momentum_and_energy() -> None:
         ({"transverse": 0.1}, "no body has the principal moments"),
         ({"torque": "hub.q99"}, "no hub.q99"),
         ({"torque": "k", "speed": "k"}, "must be a number"),
-        ({"drive": "constant", "speed": "hub.u1"}, "time and parameters only"),
+        ({"drive": "constant", "speed": "hub.u1"}, "time, parameters and inputs only"),
     ],
 )
 def test_bad_wheels(options: dict[str, Any], message: str) -> None:
@@ -133,7 +133,7 @@ def test_bad_wheels(options: dict[str, Any], message: str) -> None:
         ({"gimbal_axis": ["x", "y"], "gimbal_rate": 0.1}, "a list of 2, one for each gimbal"),
         ({"gimbal_axis": ["x", "y"], "gimbal_inertia": np.ones(3)}, "a list of 2, one for each gimbal"),
         ({"gimbal_rate": "0.1", "wheel_inertia": -1.0}, "inertia of wheel 'g_wheel' is -1"),
-        ({"gimbal_torque": "0.1", "wheel_speed": "hub.u1"}, "time and parameters only"),
+        ({"gimbal_torque": "0.1", "wheel_speed": "hub.u1"}, "time, parameters and inputs only"),
     ],
 )
 def test_bad_gyros(options: dict[str, Any], message: str) -> None:

@@ -70,7 +70,7 @@ def show_motion(run: Run, model: MotionPicture | None, title: str = "") -> Motio
 
 
 def _page(run: Run, model: MotionPicture | None, title: str) -> str:
-    shown = model if model is not None else run.model
+    shown = model if model is not None else run.picture
     if shown is None:
         raise ArmillaryError(
             f"this run of '{run.system}' was read from a file and does not have its model, which knows what "

@@ -452,12 +452,12 @@ class CompiledModel:
             info=info,
             events=tuple(Happening(t, name) for t, name in legs.events),
             outputs=tuple(self.equations.system.outputs),
-            model=self.picture,
+            picture=self.picture,
         )
 
     @property
     def picture(self) -> MotionPicture | None:
-        """What draws the motions of this model; the model that a user holds does."""
+        """What draws the motions of this model: the equations that a user holds do, without machine code."""
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:
