@@ -46,6 +46,12 @@ def test_all_equilibria_of_a_pendulum_and_their_stability() -> None:
     assert up.eigenvalues[0].real == pytest.approx(-c / 2 + math.sqrt(c * c / 4 + w2), rel=1e-12)
 
 
+def test_inputs_have_starts_too() -> None:
+    for starts, inputs in (({"torque": "5 N*m"}, ["torque"]), ({}, {"torque": "5000 mN*m"})):
+        op = pendulum().equilibrium(fixed={"bob.q1": 30}, inputs=inputs, starts=starts)
+        assert op.inputs["torque"] == pytest.approx(G / 2, **TIGHT)
+
+
 def test_at_rest_the_speeds_of_a_start_do_not_count() -> None:
     op = pendulum().equilibrium(starts={"bob.q1": 20, "bob.u1": 50})
     assert op["bob.u1"] == 0.0 and op.stable

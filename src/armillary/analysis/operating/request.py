@@ -21,7 +21,7 @@ from armillary.runtime.start.initial import initial_memory, state_number
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-Start = Mapping[str, Any]
+Start = dict[str, Any]  # inputs in the model's units, all else as it is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,9 @@ def read_request(
     one, more = _starts(starts)
     for start in one:
         for name, value in start.items():
-            if name not in wanted:
+            if name in wanted:
+                start[name] = names.inputs({name: value}, given, stored)[name][1]
+            else:
                 names.state(name, value, f"the start of '{name}'")
     return Request(
         model=model,

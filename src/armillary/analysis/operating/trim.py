@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,12 @@ from armillary.analysis.operating.outcome import operating_point
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem, problem
 from armillary.analysis.operating.request import Request, read_request
+from armillary.analysis.operating.start_vector import start_vector
 from armillary.analysis.operating.starts import damped_rest, rough_starts, scattered
 from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.errors import ArmillaryError
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.start.initial import initial_states, initial_values
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -34,7 +33,7 @@ def trim(model: CompiledModel, **asked: Any) -> OperatingPoint:
     request = read_request(named, **asked)
     given = request.parameters | _inputs_in_units(request)
     instance = Instance(request.model, given)
-    firsts = [_start(request, instance, start) for start in request.starts]
+    firsts = [start_vector(request, instance, start) for start in request.starts]
     made = problem(request, firsts[0])
     if request.scattered > 1:
         firsts += scattered(made, firsts[0], [_ALL_ROUND] * (request.scattered - 1))
@@ -57,33 +56,6 @@ def _inputs_in_units(request: Request) -> dict[str, float]:
         for name, value in request.inputs.items()
         if request.quantities[name].kind == "parameter"
     }
-
-
-def _start(request: Request, instance: Instance, start: Mapping[str, Any]) -> np.ndarray:
-    """x = [state, inputs] from values by name, loops closed where they can be."""
-    own: dict[str, Any] = {name: value for name, value in start.items() if name not in request.inputs}
-    own |= {name: value / request.quantities[name].factor for name, value in request.fixed.items()}
-    model = request.model
-    try:
-        place = model.place_at_start(instance, own, request.t, request.memory)
-        state = instance.packed(place)
-    except ParameterError:
-        if not model.equations.reduction.rows:
-            raise
-        q, u, _ = initial_values(model.equations, own)
-        speeds = dict(zip((s.data.name for s in model.equations.system.speeds), u, strict=True))
-        state = np.concatenate(
-            [q, [speeds[name] for name in model.speed_names], initial_states(model.equations, own)]
-        )
-    if request.at_rest:
-        first = len(model.coordinate_names)
-        for i, name in enumerate(model.speed_names, first):
-            state[i] = request.fixed.get(name, 0.0)
-    inputs = [
-        request.inputs[name] if name not in start else start[name] * request.quantities[name].factor
-        for name in request.inputs
-    ]
-    return np.concatenate([state, np.array(inputs, dtype=float)])
 
 
 def _settled(made: Problem, x: np.ndarray) -> np.ndarray:
