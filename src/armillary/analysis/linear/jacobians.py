@@ -9,12 +9,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.walk import operands_first
+from armillary.analysis.linear.implicit import implicit_rates
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.linearization.form import LinearForm, linear_form
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
+
+_DENSE = 4  # elements of a matrix for each that is not zero, up to which all are computed
+_SEARCHED = 3000  # nodes up to which common factors are searched for: a third of the operations at best
 
 
 class Matrices(NamedTuple):
@@ -41,13 +46,15 @@ class Linearization:
         self, equations: DerivedEquations, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
     ) -> None:
         self.equations = equations
-        self.form: LinearForm = linear_form(equations, inputs, outputs)
+        self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates)
         named = (("A", self.form.A), ("B", self.form.B), ("C", self.form.C), ("D", self.form.D))
         self._matrices = Filled({name: (self.form.shapes[name], entries) for name, entries in named})
 
     @cached_property
     def _functions(self) -> ModelFunctions:
-        return ModelFunctions(self.equations, {"matrices": self._matrices.computed})
+        computed = self._matrices.computed
+        search = len(operands_first(computed)) <= _SEARCHED
+        return ModelFunctions(self.equations, {"matrices": computed}, search=search)
 
     @cached_property
     def _basis(self) -> tuple[Filled, ModelFunctions]:
@@ -104,32 +111,41 @@ class Linearization:
 
 
 class Filled:
-    """Matrices whose elements are zero, numbers, or computed."""
+    """Matrices whose elements are zero, numbers, or computed.
+
+    ``computed`` are the results of a compiled function. Of a matrix with few zeros they are all elements, row
+    by row, so that it needs no copy; of one with many they are those that vary.
+    """
 
     def __init__(
         self, matrices: Mapping[str, tuple[tuple[int, int], Mapping[tuple[int, int], Expr]]]
     ) -> None:
         self.computed: list[Expr] = []
-        self._plans = []
+        self._plans: list[tuple[np.ndarray, Any, Any, Any]] = []
         for shape, entries in matrices.values():
+            start = len(self.computed)
             fixed = np.zeros(shape)
-            places, columns = [], []
+            if shape[0] * shape[1] <= _DENSE * (len(entries) + 16):
+                self.computed += [entries.get((i, j), ZERO) for i in range(shape[0]) for j in range(shape[1])]
+                self._plans.append((fixed, None, None, slice(start, len(self.computed))))
+                continue
             for place, x in entries.items():
                 if x.kind == "number":
                     fixed[place] = float(x.data)
-                else:
-                    places.append(place)
-                    columns.append(len(self.computed))
-                    self.computed.append(x)
-            rows, cols = np.array(places, dtype=int).reshape(-1, 2).T
-            self._plans.append((fixed, rows, cols, np.array(columns, dtype=int)))
+            varying = {place: x for place, x in entries.items() if x.kind != "number"}
+            self.computed += varying.values()
+            rows, cols = np.array(list(varying), dtype=int).reshape(-1, 2).T
+            self._plans.append((fixed, rows, cols, slice(start, len(self.computed))))
 
     def __call__(self, numbers: np.ndarray, *, first: bool = False) -> list[np.ndarray]:
         found = []
         for fixed, rows, cols, columns in self._plans:
-            matrix = np.empty((len(numbers), *fixed.shape))
-            matrix[:] = fixed
-            matrix[:, rows, cols] = numbers[:, columns]
+            if rows is None:
+                matrix = numbers[:, columns].reshape(len(numbers), *fixed.shape)
+            else:
+                matrix = np.empty((len(numbers), *fixed.shape))
+                matrix[:] = fixed
+                matrix[:, rows, cols] = numbers[:, columns]
             found.append(matrix[0] if first else matrix)
         return found
 

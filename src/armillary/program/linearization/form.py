@@ -9,9 +9,10 @@ one direction in which the loops stay closed and Euler parameters unit, so it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.tangents import tangents
@@ -26,6 +27,17 @@ from armillary.program.sensitivities.directions import directions, outputs_of
 from armillary.program.targets import Column
 
 Element = tuple[int, int]
+
+
+class RatesOfSpeeds(Protocol):
+    """Another way to the derivatives of the speeds' rates than through their expressions."""
+
+    @property
+    def rates(self) -> tuple[Expr, ...]:
+        """Symbols that stand for the rates."""
+
+    def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
+        """δu̇ where symbols move as given, in terms of those symbols."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +72,16 @@ class LinearForm:
         return {"A": (n, n), "B": (n, m), "C": (p, n), "D": (p, m)}
 
 
-def linear_form(equations: DerivedEquations, inputs: Sequence[str], outputs: Sequence[str]) -> LinearForm:
-    """The linearised equations with inputs and outputs by name; unknown names are errors."""
+def linear_form(
+    equations: DerivedEquations,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    implicit: Callable[[DerivedEquations], RatesOfSpeeds | None] | None = None,
+) -> LinearForm:
+    """The linearised equations with inputs and outputs by name; unknown names are errors.
+
+    ``implicit``, where given, makes the derivatives of the speeds' rates.
+    """
     _check(equations)
     asked = _inputs(equations, inputs)
     named = outputs_of(equations, tuple(outputs))
@@ -69,7 +89,10 @@ def linear_form(equations: DerivedEquations, inputs: Sequence[str], outputs: Seq
     columns = [by_name[name] for name in named]
     try:
         with derivation():
-            return _Linearised(equations, [v for v, _ in asked], [s for _, s in asked], columns).form()
+            speeds = None if implicit is None else implicit(equations)
+            return _Linearised(
+                equations, [v for v, _ in asked], [s for _, s in asked], columns, speeds
+            ).form()
     except ExpressionError as error:
         raise ArmillaryError(f"'{equations.system.name}' cannot be linearised: {error}") from error
 
@@ -120,6 +143,7 @@ class _Linearised:
     inputs: Sequence[Variable]
     symbols: Sequence[Expr]
     columns: Sequence[Column]
+    implicit: RatesOfSpeeds | None
     positions: list[Position] = field(init=False)
     loops: Loops = field(init=False)
 
@@ -139,6 +163,7 @@ class _Linearised:
             if j < n:
                 places = enumerate(t.integrated)
                 basis |= {(i, k): moves.symbols[s] for i, s in places if s in moves.symbols}
+        A, B, C, D = (self._explicit(entries) for entries in (A, B, C, D))
         basis = {place: x for place, x in basis.items() if x is not ZERO}
         shown = tuple(Variable(c.name, c.units, 1.0, c.about, "output") for c in self.columns)
         dependent = tuple(self.positions[d].name for d in self.loops.dependent)
@@ -212,23 +237,37 @@ class _Linearised:
     # ------------------------------------------------------------ elements
 
     @cached_property
-    def _rates(self) -> list[Expr]:
-        """Rates of the states."""
+    def _speed_rates(self) -> tuple[Expr, ...]:
         t = self.equations.targets
-        count = len(t.coordinates)
-        speeds = t.rates[count : count + len(t.speeds)]
         if isinstance(self.equations, DerivedFreeSpeedEquations):
-            speeds = next(s for s in t.stepping if s.name == "accelerations").results
-        own = t.rates[count + len(t.speeds) :]
-        return [*(self.positions[k].rate for k in self.independent), *speeds, *own]
+            return next(s for s in t.stepping if s.name == "accelerations").results
+        count = len(t.coordinates)
+        return t.rates[count : count + len(t.speeds)]
 
     def _column(self, moves: _Moves) -> tuple[list[Expr], list[Expr]]:
-        """Derivatives of the rates and of the outputs along a direction."""
-        found = tangents([*self._rates, *(c.expression for c in self.columns)], moves.symbols)
-        rates, outputs = found[: len(self._rates)], found[len(self._rates) :]
-        for i, k in enumerate(self.independent):
-            rates[i] = rates[i] + self._turned(k, moves)
-        return rates, outputs
+        """Derivatives of the rates of positions, speeds and states, and of the outputs, along a direction."""
+        t, moving = self.equations.targets, dict(moves.symbols)
+        if self.implicit is None:
+            speeds = tangents(self._speed_rates, moving)
+        else:
+            speeds = self.implicit.along(moving)
+            # Outputs that hold the rates of speeds follow those; a symbol moves as it does by itself.
+            known = zip(self._speed_rates, speeds, strict=True)
+            moving |= {rate: change for rate, change in known if rate.args and not rate.constant}
+        places = [self.positions[k].rate for k in self.independent]
+        own = t.rates[len(t.coordinates) + len(t.speeds) :]
+        found = tangents([*places, *own, *(c.expression for c in self.columns)], moving)
+        n, m = len(places), len(places) + len(own)
+        turned = [x + self._turned(k, moves) for x, k in zip(found, self.independent, strict=False)]
+        return [*turned, *speeds, *found[n:m]], found[m:]
+
+    def _explicit(self, entries: dict[Element, Expr]) -> dict[Element, Expr]:
+        """Elements with the rates of the speeds in place of the symbols that stand for them."""
+        if self.implicit is None:
+            return entries
+        known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))
+        values = transform(entries.values(), known.get)
+        return {place: x for place, x in zip(entries, values, strict=True) if x is not ZERO}
 
     def _turned(self, k: int, moves: _Moves) -> Expr:
         """The k-th position's element of θ × ω, where it is a rotation."""
