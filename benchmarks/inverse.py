@@ -74,7 +74,7 @@ def measure_inverse(environment: Environment, effort: Effort) -> list[dict[str, 
 
 def _measured(robot: Robot, environment: Environment, effort: Effort) -> dict[str, Any]:
     environment.need("pin", "cmeel-eigen")
-    path = _file(robot, environment)
+    path = robot_file(robot, environment)
     script, base = HERE / "peers" / "inverse_script.py", "floating" if robot.floating else "fixed"
     answer = run([environment.python, script, path, base, *map(str, robot.gravity), "1"])
     told = json.loads(answer[answer.index("{") :])
@@ -92,7 +92,8 @@ def _measured(robot: Robot, environment: Environment, effort: Effort) -> dict[st
     }
 
 
-def _file(robot: Robot, environment: Environment) -> Path:
+def robot_file(robot: Robot, environment: Environment) -> Path:
+    """The URDF file of a robot."""
     if robot.file:
         folder = environment.site / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
         if not (folder / robot.file).exists():

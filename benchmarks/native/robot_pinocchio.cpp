@@ -1,11 +1,14 @@
-// A robot by Pinocchio's articulated-body algorithm, or with -DRNEA by its recursive Newton-Euler algorithm, compiled for
+// A robot by Pinocchio's articulated-body algorithm, with -DRNEA by its recursive Newton-Euler algorithm, or with
+// -DABA_DERIVATIVES by the analytical derivatives of the first (which then follow the accelerations, by rows), compiled for
 // this processor; `create` then takes rates of the speeds in place of efforts. The file has one line per joint:
 // kind, parent, axis, place (rotation by rows, translation), mass, mass centre, inertia by rows; and the gravity first.
 #include <pinocchio/fwd.hpp>
 #include <pinocchio/multibody.hpp>
 #include <pinocchio/multibody/joint.hpp>
-#ifdef RNEA
+#if defined(RNEA)
 #include <pinocchio/algorithm/rnea.hpp>
+#elif defined(ABA_DERIVATIVES)
+#include <pinocchio/algorithm/aba-derivatives.hpp>
 #else
 #include <pinocchio/algorithm/aba.hpp>
 #endif
@@ -52,8 +55,13 @@ struct Robot {
   Model model;
   Data data;
   std::vector<Vec> q, v, given;
-#ifdef RNEA
+#if defined(RNEA)
   const Vec& evaluate(int k) { return rnea(model, data, q[k], v[k], given[k]); }
+#elif defined(ABA_DERIVATIVES)
+  const Vec& evaluate(int k) {
+    computeABADerivatives(model, data, q[k], v[k], given[k]);
+    return data.ddq;
+  }
 #else
   const Vec& evaluate(int k) { return aba(model, data, q[k], v[k], given[k], Convention::LOCAL); }
 #endif
@@ -109,6 +117,13 @@ double loop(void* self, long evaluations) {
 
 void accelerations(void* self, long k, double* a) {
   Robot& robot = *static_cast<Robot*>(self);
-  Eigen::Map<Vec>(a, robot.model.nv) = robot.evaluate(int(k));
+  const int n = robot.model.nv;
+  Eigen::Map<Vec>(a, n) = robot.evaluate(int(k));
+#ifdef ABA_DERIVATIVES
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  Eigen::Map<Rows>(a + n, n, n) = robot.data.ddq_dq;
+  Eigen::Map<Rows>(a + n + n * n, n, n) = robot.data.ddq_dv;
+  Eigen::Map<Rows>(a + n + 2 * n * n, n, n) = Eigen::MatrixXd(robot.data.Minv.selfadjointView<Eigen::Upper>());
+#endif
 }
 }

@@ -192,6 +192,41 @@ def test_speeds_that_the_program_chose_give_the_same_matrices() -> None:
     np.testing.assert_allclose(other.A, one.A, atol=1e-14)
 
 
+def test_symbolic_matrices_are_the_closed_form() -> None:
+    lin = compiled(pendulum).linearize(inputs=["tau"], outputs=["swing"])
+    found = lin.symbolic()
+    assert [str(x) for row in (*found.A, *found.B) for x in row] == ["0", "1", "-g/L", "0", "0", "1/(L^2*m)"]
+    assert "∂(rod.u1')/∂(rod.q1) = -g/L" in repr(found) and "-g/L" in found._repr_html_()
+    kept = lin.symbolic(keep=["rod.q1"]).at({"g": 9.81, "L": 0.7, "m": 2.0, "rod.q1": 0.4})
+    np.testing.assert_allclose(kept["A"][1, 0], -9.81 / 0.7 * np.cos(0.4), rtol=1e-15)
+    with pytest.raises(ArmillaryError, match=r"there is no variable 'rod.q2'; did you mean 'rod.q1'\?"):
+        lin.symbolic(keep=["rod.q2"])
+    with pytest.raises(ArmillaryError, match="has numbers alone"):
+        lin.keep(["rod.u1"]).symbolic()
+
+
+def test_symbolic_matrices_of_a_loop_have_the_values_of_the_compiled_ones() -> None:
+    model = compiled(four_bar)
+    lin = model.linearize({"A.u1": 0.7}, inputs=["torque", "b"], outputs=["height"])
+    found = lin.symbolic().at(model.inside())
+    for name in "ABCD":
+        np.testing.assert_allclose(found[name], getattr(lin, name), rtol=1e-11, atol=1e-11)
+
+
+def test_open_loops_have_the_same_finite_eigenvalues() -> None:
+    lin = compiled(four_bar).linearize({"A.u1": 0.7}, inputs=["torque", "b"], outputs=["height"])
+    found = lin.descriptor()
+    assert found.states == ("A.q1", "B.q1", "C.q1", *lin.states[1:])
+    assert set(found.constrained) == set(lin.linearization.form.dependent)
+    np.testing.assert_allclose(np.sort_complex(found.poles()), np.sort_complex(lin.poles()), rtol=1e-10)
+    # the transfer function of E, A, B, C, D is that of the independent states
+    for s in (1.7j, 0.4 + 3j):
+        wide = found.C @ np.linalg.solve(s * found.E - found.A, found.B) + found.D
+        np.testing.assert_allclose(
+            wide, lin.C @ np.linalg.solve(s * np.eye(2) - lin.A, lin.B) + lin.D, rtol=1e-9
+        )
+
+
 def test_printed_as_a_table() -> None:
     lin = compiled(pendulum).linearize(inputs=["tau"], outputs=["swing"])
     assert repr(lin) == "LinearModel('pendulum': 2 states, 1 input, 1 output)"

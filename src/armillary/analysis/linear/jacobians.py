@@ -43,15 +43,21 @@ class Linearization:
     """
 
     def __init__(
-        self, equations: DerivedEquations, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
+        self,
+        equations: DerivedEquations,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        *,
+        open_loops: bool = False,
     ) -> None:
         self.equations = equations
-        self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates)
+        self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates, open_loops=open_loops)
         named = (("A", self.form.A), ("B", self.form.B), ("C", self.form.C), ("D", self.form.D))
         self._matrices = Filled({name: (self.form.shapes[name], entries) for name, entries in named})
 
     @cached_property
-    def _functions(self) -> ModelFunctions:
+    def functions(self) -> ModelFunctions:
+        """The compiled function "matrices"."""
         computed = self._matrices.computed
         search = len(operands_first(computed)) <= _SEARCHED
         return ModelFunctions(self.equations, {"matrices": computed}, search=search)
@@ -65,11 +71,11 @@ class Linearization:
     @property
     def operations(self) -> Operations:
         """Operations of one evaluation of all four matrices."""
-        return self._functions.operations["matrices"]
+        return self.functions.operations["matrices"]
 
     def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
         """Precomputed constants, to be handed to many calls with the same parameters."""
-        return self._functions.constants(parameters)
+        return self.functions.constants(parameters)
 
     def at(
         self,
@@ -80,7 +86,7 @@ class Linearization:
         constants: np.ndarray | None = None,
     ) -> Matrices:
         """The matrices at one state; ``constants``, where known, replace ``parameters``."""
-        numbers = self._functions("matrices", t, state, parameters, memory, constants=constants)
+        numbers = self.functions("matrices", t, state, parameters, memory, constants=constants)
         return Matrices(*self._matrices(numbers[None, :], first=True))
 
     def rows(
@@ -94,7 +100,7 @@ class Linearization:
         """The matrices at many states, with a leading axis. Time, state, memory and parameters are those of
         all points, or have a leading axis.
         """
-        numbers = self._functions.rows("matrices", t, states, parameters, memory, constants=constants)
+        numbers = self.functions.rows("matrices", t, states, parameters, memory, constants=constants)
         return Matrices(*self._matrices(numbers))
 
     def basis(

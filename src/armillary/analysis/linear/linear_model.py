@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from armillary.analysis.linear.conversions import TransferFunction
+    from armillary.analysis.linear.descriptor import DescriptorModel
     from armillary.analysis.linear.responses import FrequencyResponse
     from armillary.analysis.linear.structure import Reach
+    from armillary.analysis.linear.symbolic import SymbolicLinearModel
     from armillary.analysis.modes.modes import Modes
     from armillary.results import Run
 
@@ -262,6 +264,20 @@ class LinearModel:
         from armillary.analysis.linear.conversions import discretized
 
         return discretized(self, T, method)
+
+    def symbolic(self, keep: Sequence[str] = ()) -> SymbolicLinearModel:
+        """A, B, C and D as expressions of the parameters, at the values of coordinates, speeds and states of
+        the operating point; those in ``keep`` stay symbols.
+        """
+        from armillary.analysis.linear.symbolic import symbolic
+
+        return symbolic(self, keep)
+
+    def descriptor(self) -> DescriptorModel:
+        """E δẋ = A δx + B δv with open loops: all positions are states, and constraints have rows."""
+        from armillary.analysis.linear.descriptor import descriptor
+
+        return descriptor(self)
 
     def to_scipy(self) -> Any:
         """A ``scipy.signal.StateSpace``."""

@@ -64,6 +64,7 @@ class LinearForm:
     D: Mapping[Element, Expr]
     basis: Mapping[Element, Expr]  # ∂y/∂x: of the model's whole state by the independent one
     dependent: tuple[str, ...] = ()  # positions that follow the others in closed loops
+    algebraic: tuple[int, ...] = ()  # rows of A and B that are constraints, 0 = A δx + B δv, with open loops
 
     @property
     def shapes(self) -> dict[str, tuple[int, int]]:
@@ -77,10 +78,13 @@ def linear_form(
     inputs: Sequence[str],
     outputs: Sequence[str],
     implicit: Callable[[DerivedEquations], RatesOfSpeeds | None] | None = None,
+    *,
+    open_loops: bool = False,
 ) -> LinearForm:
     """The linearised equations with inputs and outputs by name; unknown names are errors.
 
-    ``implicit``, where given, makes the derivatives of the speeds' rates.
+    ``implicit``, where given, makes the derivatives of the speeds' rates. With ``open_loops`` all positions
+    are states, and the rows of dependent ones are the constraints that decide them.
     """
     _check(equations)
     asked = _inputs(equations, inputs)
@@ -90,9 +94,8 @@ def linear_form(
     try:
         with derivation():
             speeds = None if implicit is None else implicit(equations)
-            return _Linearised(
-                equations, [v for v, _ in asked], [s for _, s in asked], columns, speeds
-            ).form()
+            variables, symbols = [v for v, _ in asked], [s for _, s in asked]
+            return _Linearised(equations, variables, symbols, columns, speeds, open_loops).form()
     except ExpressionError as error:
         raise ArmillaryError(f"'{equations.system.name}' cannot be linearised: {error}") from error
 
@@ -144,6 +147,7 @@ class _Linearised:
     symbols: Sequence[Expr]
     columns: Sequence[Column]
     implicit: RatesOfSpeeds | None
+    open_loops: bool
     positions: list[Position] = field(init=False)
     loops: Loops = field(init=False)
 
@@ -167,12 +171,14 @@ class _Linearised:
         basis = {place: x for place, x in basis.items() if x is not ZERO}
         shown = tuple(Variable(c.name, c.units, 1.0, c.about, "output") for c in self.columns)
         dependent = tuple(self.positions[d].name for d in self.loops.dependent)
-        return LinearForm(self.states, tuple(self.inputs), shown, A, B, C, D, basis, dependent)
+        algebraic = tuple(self.loops.dependent) if self.open_loops else ()
+        return LinearForm(self.states, tuple(self.inputs), shown, A, B, C, D, basis, dependent, algebraic)
 
     @cached_property
     def independent(self) -> list[int]:
         """Places of the positions that are states."""
-        return [k for k in range(len(self.positions)) if k not in self.loops.dependent]
+        held = () if self.open_loops else self.loops.dependent
+        return [k for k in range(len(self.positions)) if k not in held]
 
     @cached_property
     def _speeds(self) -> tuple[Expr, ...]:
@@ -206,14 +212,15 @@ class _Linearised:
         for k in self.independent:
             moved: dict[int, Expr] = {k: UNIT}
             for d, factors in self.loops.dependent.items():
-                if k in factors:
+                if k in factors and not self.open_loops:
                     moved[d] = as_expr(factors[k])
             found.append(self._moves(moved, {}))
         found += [self._moves({}, {u: UNIT}) for u in self._speeds]
         return [*found, *(self._moves({}, {z: UNIT}) for z in t.states)]
 
     def _along_inputs(self) -> list[_Moves]:
-        return [self._moves(self.loops.moved_by({s: UNIT}), {s: UNIT}) for s in self.symbols]
+        moved = [{} if self.open_loops else self.loops.moved_by({s: UNIT}) for s in self.symbols]
+        return [self._moves(m, {s: UNIT}) for m, s in zip(moved, self.symbols, strict=True)]
 
     def _moves(self, moved: Mapping[int, Expr], others: Mapping[Expr, Expr]) -> _Moves:
         symbols: dict[Expr, Expr] = dict(others)
@@ -259,6 +266,10 @@ class _Linearised:
         found = tangents([*places, *own, *(c.expression for c in self.columns)], moving)
         n, m = len(places), len(places) + len(own)
         turned = [x + self._turned(k, moves) for x, k in zip(found, self.independent, strict=False)]
+        if self.open_loops:
+            gaps = tangents(self.loops.gaps, moves.symbols)
+            for step in self.loops.elimination.steps:
+                turned[step.speed] = gaps[step.row]
         return [*turned, *speeds, *found[n:m]], found[m:]
 
     def _explicit(self, entries: dict[Element, Expr]) -> dict[Element, Expr]:
