@@ -46,6 +46,22 @@ def test_all_equilibria_of_a_pendulum_and_their_stability() -> None:
     assert up.eigenvalues[0].real == pytest.approx(-c / 2 + math.sqrt(c * c / 4 + w2), rel=1e-12)
 
 
+def test_an_input_from_outside_is_found_and_varied() -> None:
+    """An input is a memory of the model; stated in N*mm here."""
+    s = arm.System("driven")
+    s.input("torque", units="N*mm")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -0.5, 0), mass=2, inertia=0)
+    s.gravity(G, -s.ground.y)
+    s.moment("motor", "torque", s.ground.z, on=bob)
+    model = s.derive().compile()
+    op = model.equilibrium(fixed={"bob.q1": 0.5}, inputs=["torque"])
+    assert op.memory == op.inputs and op.inputs["torque"] == pytest.approx(1e3 * G * math.sin(0.5), rel=1e-12)
+    run = model.simulate(0.5, initial=op, memory=op.memory, sample=0.25)
+    assert np.allclose(run["bob.q1"], 0.5, rtol=1e-10)
+    branch = model.trace(model.equilibrium(), "torque", 0, 20000)
+    assert branch.marks[0].kind == "fold" and branch.marks[0].value == pytest.approx(1e3 * G, rel=1e-12)
+
+
 def test_inputs_have_starts_too() -> None:
     for starts, inputs in (({"torque": "5 N*m"}, ["torque"]), ({}, {"torque": "5000 mN*m"})):
         op = pendulum().equilibrium(fixed={"bob.q1": 30}, inputs=inputs, starts=starts)
