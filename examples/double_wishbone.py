@@ -124,10 +124,7 @@ def main(folder: str = "out") -> None:
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}; kept: {', '.join(eom.speeds)}")
     model = eom.compile()
-    print("travel mm   camber deg      toe deg")
-    for angle in (-0.2, -0.1, 0.0, 0.1, 0.2):
-        found = model.outputs(0.0, model.state({"lower.q1": angle}))
-        print(f"{found['travel']:9.2f} {found['camber']:12.4f} {found['toe']:12.4f}")
+    print(model.sweep({"travel": [-60, -30, 0, 30, 60]}, ["camber", "toe"], derivatives=True))
     run = model.simulate(2.0, sample=0.002)
     travel, heave = run["travel"].max(), 1e3 * run["car.q1"].max()
     print(f"over the bump the wheel moves by {travel:.1f} mm in the car, and the car by {heave:.1f} mm")

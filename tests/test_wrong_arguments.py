@@ -66,6 +66,14 @@ def _simulate(option: str) -> Callable[[Things, Any], Any]:
     return lambda a, v: a.model.simulate(0.02, **{"step": 0.01, option: v})
 
 
+def _sweep(option: str) -> Callable[[Things, Any], Any]:
+    return lambda a, v: a.model.sweep({"b.q1": [0.1, 0.2]}, **{option: v})
+
+
+def _solve(option: str) -> Callable[[Things, Any], Any]:
+    return lambda a, v: a.model.solve({"x": 0.5}, **{option: v})
+
+
 def _batch(option: str) -> Callable[[Things, Any], Any]:
     usual: dict[str, Any] = {"step": 0.01, "parameters": {"k": [1.0, 2.0]}, "progress": False}
     return lambda a, v: a.model.simulate_batch(0.02, **{**usual, option: v})
@@ -111,6 +119,19 @@ _RUN = [
     "max_steps",
 ]
 _MANY = [*_RUN, *["outputs", "metrics", "runs", "threads", "device", "precision", "watch"]]
+_SWEEP = [
+    "outputs",
+    "speeds",
+    "accelerations",
+    "derivatives",
+    "static",
+    "grid",
+    "held",
+    "start",
+    "parameters",
+    "time",
+]
+_SOLVE = ["limits", "held", "start", "starts", "shown", "parameters", "time"]
 _OF_NUMBERS = "abs acos asin atan ceil cos exp floor log not_ sign sin sqrt tan tanh"
 _OF_TWO_NUMBERS = "and_ atan2 equal hypot max min mod not_equal or_"
 _OF_ONE = "position velocity angular_velocity magnitude direction time_derivative latex nominal constant_part"
@@ -133,6 +154,16 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "form in LaTeX": lambda a, v: a.equations.latex(v),
     "speeds in HTML": lambda a, v: a.equations.html(speeds=v),
     "file of a handout": lambda a, v: a.equations.handout(v),
+    "load_sweep": lambda a, v: arm.load_sweep(v),
+    "sweep": lambda a, v: a.model.sweep(v),
+    "sweep values": lambda a, v: a.model.sweep({"b.q1": v}),
+    **{f"sweep {option}": _sweep(option) for option in _SWEEP},
+    "solve": lambda a, v: a.model.solve(v),
+    "solve values": lambda a, v: a.model.solve({"x": v}),
+    **{f"solve {option}": _solve(option) for option in _SOLVE},
+    "workspace": lambda a, v: a.model.workspace(v, ["x"]),
+    "workspace ends": lambda a, v: a.model.workspace({"b.q1": v}, ["x"], points=3),
+    "workspace outputs": lambda a, v: a.model.workspace({"b.q1": (0, 1)}, v, points=3),
     "shape": lambda a, v: described().shape("case", body="b", shape=v),
     "shape at": lambda a, v: described().shape("case", body="b", shape=arm.Sphere(1), at=v),
     "shape colour": lambda a, v: described().shape("case", body="b", shape=arm.Sphere(1), colour=v),
@@ -402,18 +433,25 @@ RIGHT = {
     "a function": "function; sampled",
     "a list, a fraction, minus one": "feedback; matrix of a linear model",
     "a fraction, minus one, a function": "data of an input",
-    "a list, a fraction, minus one, an array": "Signal",
+    "a list, a fraction, minus one, an array": "Signal; sweep values",
     "a list, an array": "Choice",
     "a list, an array, an array of texts": "transfer_function",
 }
 ALLOWED = {call: values for values, calls in RIGHT.items() for call in calls.split("; ")}
+ALLOWED |= dict.fromkeys(["sweep start", "solve start"], "None, an array")
+ALLOWED |= dict.fromkeys(["sweep time", "solve time"], "a fraction, minus one")
+ALLOWED |= dict.fromkeys(
+    [f"sweep {x}" for x in ("outputs", "speeds", "accelerations", "held", "parameters")], "None"
+)
+ALLOWED |= dict.fromkeys([f"solve {x}" for x in ("limits", "held", "shown", "parameters")], "None")
+ALLOWED |= {"solve values": "a list, minus one, an array", "workspace ends": "an array"}
 
 # Public names that users do not call, and those without arguments.
 EXCEPTIONS = {
     *("ArmillaryError", "ExpressionError", "ImportedWarning", "MissingExtraError", "ModelError"),
     *("ParameterError", "SimulationError", "UnitsError"),  # raised
     *("Batch", "Fit", "Fmu", "Gyro", "Run", "Sensitivities"),  # given back by other calls
-    *("Branch", "Efforts", "OperatingPoint"),  # given back by analyses
+    *("Branch", "Efforts", "OperatingPoint", "Solutions", "Sweep", "Workspace"),  # given back by analyses
     *("Body", "Dyadic", "Expr", "Point", "Vector"),  # made by a system
     "schema",  # without arguments
 }

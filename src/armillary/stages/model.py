@@ -126,13 +126,14 @@ class Model(ModelPieces, compiled.CompiledModel):
         """Positions of the mechanism along a path, without its dynamics: loops closed, constraints kept.
 
         ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
-        length along a path, or with ``grid`` arrays of all combinations. ``outputs`` are those of the
-        description where they are left out. ``speeds`` and ``accelerations`` of what is driven give rates
-        in time of all outputs, as columns d(y)/dt and d²(y)/dt²; ``derivatives`` gives those by what is
-        driven. Coordinates that nothing drives are held where they start: those of ``held``, else those
-        that the driven quantities move least. With ``static`` they find the equilibrium of all loads at rest
-        instead, and the efforts that hold what is driven are further outputs. ``start`` has initial values,
-        as for ``simulate``; they decide in what way loops are closed.
+        length along a path, or with ``grid`` arrays of all combinations; in the units of the column, or as
+        pairs (values, units). ``outputs`` are those of the description where they are left out. ``speeds``
+        and ``accelerations`` of what is driven give rates in time of all outputs, as columns d(y)/dt and
+        d²(y)/dt²; ``derivatives`` gives those by what is driven. Coordinates that nothing drives are held
+        where they start: those of ``held``, else those that the driven quantities move least. With
+        ``static`` they find the equilibrium of all loads at rest instead, and the efforts that hold what is
+        driven are further outputs. ``start`` has initial values, as for ``simulate``; they decide in what
+        way loops are closed.
         """
         from armillary.analysis.kinematics.sweep import sweep
 

@@ -100,10 +100,48 @@ def test_a_path_that_comes_back_into_reach_goes_on() -> None:
     assert slider_position(swept["crank.q1"][2]) == pytest.approx(1.0, rel=1e-12)
 
 
+def test_values_may_have_units_of_their_own() -> None:
+    swept = slider_crank().sweep({"crank.q1": (np.degrees(TURN), "deg")}, ["stroke"])
+    assert swept["crank.q1"] == pytest.approx(TURN, rel=1e-15)
+    assert slider_crank().sweep({"stroke": ([1.0, 1.1], "m")})["slider.q1"] == pytest.approx([1.0, 1.1])
+    with pytest.raises(arm.UnitsError, match=r"'crank\.q1' cannot be compared"):
+        slider_crank().sweep({"crank.q1": ([1, 2], "mm")})
+
+
 def test_coarse_paths_keep_their_branch() -> None:
     fine = four_bar().sweep({"crank.q1": np.linspace(0, 2 * np.pi, 361)})
     coarse = four_bar().sweep({"crank.q1": np.linspace(0, 2 * np.pi, 4)})
     assert coarse["rocker.q1"] == pytest.approx(fine["rocker.q1"][::120], abs=1e-12)
+
+
+@pytest.mark.parametrize("angles", [np.linspace(1, 5, 24), [2, 2.5, np.pi, 3.5, 4]])
+def test_a_parallelogram_stays_one_through_its_flat_position_which_is_named(angles: Any) -> None:
+    """At π its links lie on one line and the loop could become an antiparallelogram, also where a row is."""
+    s = arm.System("parallelogram")
+    a = s.body("a", joint=arm.Revolute("z"), mass=1, inertia=UNIT)
+    b = s.body("b", a, arm.Revolute("z"), at=(0.4, 0, 0), mass=1, inertia=UNIT)
+    c = s.body("c", joint=arm.Revolute("z"), at=(1, 0, 0), mass=1, inertia=UNIT)
+    s.close_loop(b.point((1, 0, 0)), c.point((0.4, 0, 0)), [s.ground.x, s.ground.y])
+    s.start({"a.q1": 1.0, "b.q1": -1.0, "c.q1": 1.0})
+    swept = s.derive().compile().sweep({"a.q1": angles})
+    assert swept.found.all()
+    assert swept["c.q1"] == pytest.approx(np.asarray(angles), abs=1e-6)
+    (mark,) = swept.singular
+    assert mark.at["a.q1"] == pytest.approx(np.pi, abs=1e-6)  # the loop is closed to 1e-9, doubly
+    assert set(mark.speeds) == {"b.u1", "c.u1"} and mark.constraints == ("loop1 along ground.x",)
+
+
+def test_rolling_leaves_positions_free_and_holds_for_speeds() -> None:
+    s = arm.System("sledge")
+    sledge = s.body("sledge", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=1, inertia=UNIT)
+    s.constrain(arm.dot(arm.velocity(sledge.origin), sledge.y), name="runner")
+    model = s.derive().compile()
+    path = {"sledge.q1": [0, 1.0], "sledge.q2": [0, 2.0], "sledge.q3": [0, np.arctan(2.0)]}
+    assert model.sweep(path).found.all()
+    along = {"sledge.q1": 1.0, "sledge.q2": [0.0, 2.0]}
+    assert model.sweep(path, ["sledge.u1"], speeds=along)["sledge.u1"] == pytest.approx(1.0)
+    with pytest.raises(arm.ArmillaryError, match=r"constraint 'runner' .* contradicts the speeds"):
+        model.sweep(path, speeds={"sledge.q2": 1.0})
 
 
 def test_outputs_can_be_driven() -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import table
+from armillary.algebra.arguments import real, table
+from armillary.analysis.kinematics.kinematics import Kinematics
 from armillary.errors import ArmillaryError, shown
+from armillary.results.units import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_memory
@@ -45,12 +47,19 @@ class Drive:
         return found.reshape(-1)
 
 
-def read_drive(given: Mapping[str, Any], what: str, time: float, *, grid: bool = False) -> Drive:
-    """Values by name: numbers, or arrays of one length along a path; with ``grid`` all combinations."""
-    named = table(given, what)
+def read_drive(
+    kinematics: Kinematics, given: Mapping[str, Any], what: str, time: float, *, grid: bool = False
+) -> Drive:
+    """Values by name: numbers, or arrays of one length along a path; with ``grid`` all combinations.
+
+    A pair (values, units) has other units than the column.
+    """
+    named, time = table(given, what), real(time, "time=")
+    if not np.isfinite(time):
+        raise ArmillaryError(f"time= must be a finite number, not {time}")
     if not named:
         raise ArmillaryError(f"{what} names nothing; give coordinates or outputs with their values")
-    arrays = {str(name): _numbers(values, f"{what} '{name}'") for name, values in named.items()}
+    arrays = {str(name): _values(kinematics, name, values, what) for name, values in named.items()}
     if grid:
         shape = tuple(max(a.size, 1) for a in arrays.values())
         mesh = np.meshgrid(*arrays.values(), indexing="ij")
@@ -73,10 +82,18 @@ def read_drive(given: Mapping[str, Any], what: str, time: float, *, grid: bool =
     return Drive(names, values, times, TIME in arrays, shape, tuple(arrays))
 
 
+def _values(kinematics: Kinematics, name: Any, values: Any, what: str) -> np.ndarray:
+    """Numbers in the units of the column."""
+    units = "s" if name == TIME else kinematics.position(name, what).units
+    if isinstance(values, tuple) and len(values) == 2 and isinstance(values[1], str):
+        return _numbers(values[0], f"{what} '{name}'") * conversion(str(name), values[1], units)
+    return _numbers(values, f"{what} '{name}'")
+
+
 def _numbers(values: Any, what: str) -> np.ndarray:
     try:
         found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArmillaryError(f"{what}: {shown(values)} is neither a number nor an array of them") from None
     if found.ndim > 1 or not found.size:
         raise ArmillaryError(f"{what}: give a number or one row of numbers, not shape {found.shape}")

@@ -70,7 +70,7 @@ def follow(
     """Positions where the conditions hold, one for each row of targets.
 
     Row i begins at position ``origins[i]``: one of ``starts``, or len(starts) + j for an earlier row j; where
-    that was not reached, at the one from which it should have been.
+    that was not reached, or is singular where the one before is not, at the one before.
     """
     c, count, first = conditions, len(targets), len(starts)
     rows, n = len(c.stiff), c.directions
@@ -89,10 +89,11 @@ def follow(
         "origins": _wholes(origins),
         "sources": np.arange(first + count, dtype=np.int64),
         "sizes": _reals(sizes),
-        "settings": np.array([weight]),
+        "settings": np.array([weight, 0.0]),
         "times": clock,
         "wanted": _reals(np.column_stack([times, targets])),
         "positions": positions,
+        "strengths": np.zeros(first + count),
         "report": report,
         "out": np.zeros(rows + len(c.places) + len(c.moved) + 1),
         "weights": np.zeros(rows + 1),

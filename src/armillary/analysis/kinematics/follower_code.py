@@ -39,6 +39,7 @@ SHRINK = 0.6  # of each move in terms of the last; one half at a double root, so
 NEWTON, DESCENTS = 40, 300  # turns
 LEAST_STEP = 2.0**-16  # of the way from one row to another
 CLOSED, SETTLED, EXACT = 1e-9, 1e-7, 1e-15  # of F and of δ, where Newton's method ends
+WEAK = 1e-2  # of the least pivot of the row before: a position from which no path may go on
 LEAST_ROW = 1e-4  # of the largest row: where a row vanishes, its scale does not
 LEAST_DAMPING = 1e-20
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
@@ -158,7 +159,10 @@ def _emit_scale(module: Module) -> _Routine:
 
 
 def _emit_solve(module: Module) -> _Routine:
-    """`solve(√μ)`: the step δ, by reflections of [A; √μ 1 | −F; 0]; its largest element."""
+    """`solve(√μ)`: the step δ, by reflections of [A; √μ 1 | −F; 0]; its largest element.
+
+    The least pivot is left in the second of the settings.
+    """
     f = _routine(module, "solve", REAL, REAL)
     rows, n, entries = f["rows"], f["directions"], f["entries"]
     matrix, weights, sizes = f.vector("matrix"), f.vector("weights"), f.vector("sizes")
@@ -193,12 +197,15 @@ def _emit_solve(module: Module) -> _Routine:
                     place = (i + k) * stride
                     matrix[place + j] = matrix[place + j] + share * matrix[place + k]
             matrix[k * stride + k] = alpha
+    weakest = Variable(f, f.real(1e300))
     with f.each(n) as back:
         k = n - 1 - back
         known = f.sum(n - 1 - k, lambda i: matrix[k * stride + k + 1 + i] * step[k + 1 + i])
         pivot = matrix[k * stride + k]
+        weakest.set(f.least(f.magnitude(pivot), weakest.get()))
         zero = pivot.equals(0.0)
         step[k] = f.choose(zero, 0.0, (matrix[k * stride + n] - known) / f.choose(zero, 1.0, pivot))
+    f.vector("settings")[1] = weakest.get()
     f.give(f.largest(n, lambda i: step[i]))
     return f
 
@@ -349,11 +356,14 @@ def _emit_follow(module: Module, newton: _Routine, descend: _Routine) -> _Routin
                     share.set(0.5 * share.get())
                 with f.when((reached.get() >= 1.0) | (share.get() < LEAST_STEP)):
                     loop.leave()
-            with f.when(reached.get() < 1.0):
+            strengths = f.vector("strengths")
+            strengths[here] = f.vector("settings")[1]
+            singular = strengths[here] < WEAK * strengths[origin]
+            with f.when((reached.get() < 1.0) | singular):
                 f.put_index("sources", here, origin)
             with f.when(reached.get() <= 0.0):
                 times[here] = begin[0]
-            report[0], report[1] = reached.get(), 0.0
+            report[0], report[1] = reached.get(), strengths[here]
             f.move(width, good, f.vector("positions", here * width))
     f.give()
     return f

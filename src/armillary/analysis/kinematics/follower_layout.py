@@ -18,7 +18,7 @@ _COUNTS = (
 ADDRESSES = (
     *("function", "constants", "memory"),
     *("places", "moved", "along", "units", "stiff", "origins", "sources"),  # whole numbers
-    *("sizes", "settings", "times", "wanted", "positions", "report"),
+    *("sizes", "settings", "times", "wanted", "positions", "strengths", "report"),
     *("out", "weights", "matrix", "step", "trial", "kept", "good", "begin"),  # work
 )
 FIELDS = {name: i for i, name in enumerate((*_COUNTS, *ADDRESSES))}

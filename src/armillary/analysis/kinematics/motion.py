@@ -46,19 +46,24 @@ class Motion:
         return A * weights[:, :, None], weights
 
     @cached_property
-    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return np.linalg.svd(self._scaled[0], full_matrices=False)
+    def _inverses(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """Inverses of the first rows and their strengths, by the number of rows, as far as needed."""
+        return {}
+
+    def _inverse(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """A⁻¹ of so many rows, of least squares where it is not square or is singular, and 1/|A⁻¹|."""
+        if count not in self._inverses:
+            self._inverses[count] = _inverses(self._scaled[0][:, :count])
+        return self._inverses[count]
 
     @cached_property
     def strength(self) -> np.ndarray:
-        """The smallest singular value of the rows of positions; 0 at a singular position."""
-        closing = self.numbers.mechanism.closing
-        A = self._scaled[0][:, :closing]
-        if not A.shape[1] or not A.shape[2]:
-            return np.ones(len(A))
-        # Forces of redundant constraints are not decided anywhere.
-        spare = self.numbers.mechanism.redundant if self.numbers.mechanism.static else 0
-        return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1 - spare])
+        """About the smallest singular value of the rows of positions, 1/|A⁻¹|; 0 at a singular position."""
+        m = self.numbers.mechanism
+        if m.static and m.redundant:  # forces of redundant constraints are not decided anywhere
+            A = self._scaled[0][:, : m.closing]
+            return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1 - m.redundant])
+        return self._inverse(m.closing)[1]
 
     @cached_property
     def orientation(self) -> np.ndarray:
@@ -81,14 +86,14 @@ class Motion:
         names = [m.kinematics.speeds[j].data.name for j in _largest(right)]
         return constraints, names
 
-    def _solve(self, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least solution, and what it leaves of each row in terms of its size."""
-        A, weights = self._scaled
-        U, lengths, V = self._parts
-        most = np.max(lengths, axis=1, initial=0.0, keepdims=True)
-        inverse = np.where(lengths > _WEAK * most, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
-        scaled = weights * right
-        y = np.einsum("rij,ri->rj", V, inverse * np.einsum("rij,ri->rj", U, scaled))
+    def _solve(self, right: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:
+        """The least solution, and what it leaves of each row in terms of its size.
+
+        Constraints of speeds alone are rows of motions in time, not of derivatives by what is driven.
+        """
+        count = right.shape[1] if clock else self.numbers.mechanism.closing
+        A, scaled = self._scaled[0][:, :count], (self._scaled[1] * right)[:, :count]
+        y = np.einsum("rij,rj->ri", self._inverse(count)[0], scaled)
         left = np.einsum("rij,rj->ri", A, y) - scaled
         return y * self.numbers.sizes, left
 
@@ -97,7 +102,7 @@ class Motion:
         m = self.numbers.mechanism
         right = -clock * self._matrices[1]
         right[:, m.gaps : m.closing] += driven
-        u, left = self._solve(right)
+        u, left = self._solve(right, clock)
         self._check(left, right)
         return u
 
@@ -107,7 +112,7 @@ class Motion:
         moving = self.numbers.with_motion(self.positions, clock, u)
         right = -self.numbers("bias", self.times, moving)
         right[:, m.gaps : m.closing] += driven
-        return self._solve(right)[0]
+        return self._solve(right, clock)[0]
 
     def _check(self, left: np.ndarray, right: np.ndarray) -> None:
         """An error where constraints of speeds contradict what is driven."""
@@ -119,7 +124,7 @@ class Motion:
             row = m.rows[m.closing + int(np.argmax(np.max(off[sound], axis=0)))]
             raise ArmillaryError(
                 f"constraint '{row.name}' ({row.about}) contradicts the speeds of what is driven; drive "
-                "quantities whose speeds agree with it, or leave out speeds= and derivatives="
+                "quantities whose speeds agree with it, or leave out speeds="
             )
 
     def shown(self) -> np.ndarray:
@@ -130,6 +135,29 @@ class Motion:
         """Outputs at speeds u, and their rates: the first of all, then the second of outputs of positions."""
         moving = self.numbers.with_motion(self.positions, clock, u, a)
         return self.numbers("shown", self.times, moving), self.numbers("rates", self.times, moving)
+
+
+def _inverses(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverses of many matrices and one over their sizes; singular ones by least squares, with 0."""
+    count, height, width = A.shape
+    if not height or not width:
+        return np.zeros((count, width, height)), np.ones(count)
+    weak = np.ones(count, dtype=bool)
+    found, strength = np.zeros((count, width, height)), np.zeros(count)
+    if height == width:
+        try:
+            found = np.linalg.inv(A)
+            strength = 1.0 / np.linalg.norm(found, axis=(1, 2))
+            weak = ~(strength > _WEAK)
+        except np.linalg.LinAlgError:  # one of them is singular to the last digit
+            pass
+    if np.any(weak):
+        U, lengths, V = np.linalg.svd(A[weak], full_matrices=False)
+        kept = lengths > _WEAK * np.max(lengths, axis=1, keepdims=True)
+        inverse = np.where(kept, 1.0 / np.where(kept, lengths, 1.0), 0.0)
+        found[weak] = np.einsum("rji,rj,rkj->rik", V, inverse, U)
+        strength[weak] = lengths[:, -1]
+    return found, strength
 
 
 def _largest(values: np.ndarray) -> list[int]:

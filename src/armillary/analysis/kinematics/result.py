@@ -129,7 +129,9 @@ class Sweep:
 
     def _shown(self) -> list[str]:
         """Columns of a printed table: without coordinates where outputs were asked for."""
-        names = [n for n in self.names if n in self.driven or n not in self.coordinates]
+        others = [c for c in self.coordinates if c not in self.driven]
+        hidden = tuple(text for c in others for text in (f"d({c})/", f"d²({c})/"))
+        names = [n for n in self.names if n not in others and not n.startswith(hidden)]
         return list(names if len(names) > len(self.driven) else self.names)[:_COLUMNS]
 
     def _table(self) -> list[list[str]]:

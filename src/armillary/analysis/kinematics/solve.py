@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import count as whole_number
-from armillary.algebra.arguments import table
+from armillary.algebra.arguments import several, table
 from armillary.algebra.units.dimension import ONE
 from armillary.analysis.kinematics.drives import Drive, Start, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
@@ -65,10 +65,11 @@ def solve(
 ) -> Solutions:
     """See ``Model.solve``."""
     base = joint_model(model)
-    drive = read_drive(outputs, "solve", time)
     kinematics = kinematics_of(base)
+    drive = read_drive(kinematics, outputs, "solve", time)
     asked = [kinematics.position(name, "solve") for name in drive.names]
-    fixed = [kinematics.position(name, "held=") for name in held or ()]
+    names = [] if held is None else several(held, "held=")
+    fixed = [kinematics.position(name, "held=") for name in names]
     bounds = _limits(kinematics, limits)
     if not asked:
         raise ArmillaryError("solve: give outputs with the values that they shall have, {'x': 0.3}")
@@ -101,7 +102,7 @@ def _limits(kinematics: Kinematics, limits: Mapping[str, Any] | None) -> dict[Qu
         try:
             ends = zip(pair, (-_FREE, _FREE), strict=True)
             low, high = (end if side is None else float(side) for side, end in ends)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ArmillaryError(
                 f"limits= '{name}': give (low, high), either of which may be None, not {shown(pair)}"
             ) from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import table
+from armillary.algebra.arguments import flag, table
 from armillary.analysis.kinematics.drives import Drive, Start, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.held import held_quantities
@@ -49,6 +49,7 @@ def sweep(
     time: float = 0.0,
 ) -> Sweep:
     """See ``Model.sweep``."""
+    derivatives = flag(derivatives, "derivatives=")
     found = swept(
         model, driven, outputs, static=static, grid=grid, held=held, start=start, parameters=parameters,
         time=time,
@@ -102,9 +103,10 @@ def swept(
     time: float = 0.0,
 ) -> Swept:
     """The positions of a sweep."""
+    static, grid = flag(static, "static="), flag(grid, "grid=")
     base = joint_model(model)
-    drive = read_drive(driven, "sweep", time, grid=grid)
     kinematics = kinematics_of(base)
+    drive = read_drive(kinematics, driven, "sweep", time, grid=grid)
     asked = [kinematics.position(name, "sweep") for name in drive.names]
     shown = shown_quantities(kinematics, drive.names, outputs)
     begin = start_of(base, start, parameters, float(drive.times[0]) if drive.timed else time)
@@ -174,7 +176,7 @@ def _rates(drive: Drive, given: Mapping[str, Any] | None, what: str) -> np.ndarr
         try:
             numbers = np.asarray(values, dtype=float)
             found[:, drive.names.index(name)] = numbers.reshape(-1) if numbers.ndim else numbers
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ArmillaryError(
                 f"{what} '{name}': give a number, or one for each of the {len(drive)} rows"
             ) from None

@@ -106,9 +106,8 @@ class Columns:
         k, drive = self.mechanism.kinematics, self.drive
         coordinates = tuple(n for n in k.coordinates if n in self.columns)
         asked = [o.name for o in self.mechanism.outputs if o.name not in coordinates]
-        held = {
-            d.name: float(self.targets[0, i]) for i, d in enumerate(self.mechanism.driven) if i >= self.count
-        }
+        still = self.mechanism.driven[self.count :] if len(drive) else ()
+        held = {d.name: float(self.targets[0, i]) for i, d in enumerate(still, self.count)}
         last = [n for n in coordinates if n not in drive.axes]
         names = [n for n in self.columns if n not in last] + last
         values = model._table.values(parameters)

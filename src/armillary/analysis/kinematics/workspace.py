@@ -194,7 +194,7 @@ def _edges(drive: Drive, found: np.ndarray) -> np.ndarray:
 def _ends(name: str, pair: Any) -> tuple[float, float]:
     try:
         low, high = (float(x) for x in pair)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArmillaryError(f"workspace: '{name}' needs (low, high), not {shown(pair)}") from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise ArmillaryError(f"workspace: '{name}': {low:.6g} is not below {high:.6g}")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from armillary.cli import options, show
-from armillary.cli.analyses.ranges import name_and_text, values_of
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from armillary.runtime.models.compiled import CompiledModel
+from armillary.cli.analyses.ranges import name_and_text
 
 
 @options.command(
@@ -62,7 +57,7 @@ def sweep(
     simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
     model, given = simulation.model, simulation.given()
     found = model.sweep(
-        {name: _values(model, name, text) for name, text in map(name_and_text, driven)},
+        {name: _values(name, text) for name, text in map(name_and_text, driven)},
         [name for listed in outputs for name in listed.split(",")] or None,
         speeds=_numbers(speeds), accelerations=_numbers(accelerations), derivatives=derivatives,
         static=static, grid=grid, held=held or None, start=given.get("initial"),
@@ -92,9 +87,20 @@ def sweep(
     return 0
 
 
-def _values(model: CompiledModel, name: str, text: str) -> np.ndarray:
-    known = {c.name: c.units for c in model.equations.targets.columns}
-    return values_of(name, text, known.get(name, ""))
+def _values(name: str, text: str) -> Any:
+    """FROM:TO:COUNT, or numbers with commas between them, with their units where these are given."""
+    import numpy as np
+
+    numbers, _, units = text.partition(" ")
+    try:
+        if numbers.count(":") == 2:
+            first, last, count = numbers.split(":")
+            values = np.linspace(float(first), float(last), int(count))
+        else:
+            values = np.array([float(x) for x in numbers.split(",")])
+    except ValueError:
+        raise click.UsageError(f"{name}: '{text}' is neither FROM:TO:COUNT nor numbers with commas") from None
+    return (values, units.strip()) if units.strip() else values
 
 
 def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:
