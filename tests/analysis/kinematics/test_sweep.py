@@ -61,6 +61,7 @@ def test_derivatives_by_the_driven_coordinate_are_those_at_unit_speed() -> None:
     assert swept["d(slider.q1)/d(crank.q1)"] == pytest.approx(first, abs=1e-12)
     assert swept["d²(slider.q1)/d(crank.q1)²"] == pytest.approx(second, abs=1e-11)
     assert swept.units["d(stroke)/d(crank.q1)"] == "mm/rad"
+    assert swept.units["d²(stroke)/d(crank.q1)²"] == "mm/rad^2"
 
 
 def test_dead_centres_are_turning_points_of_the_slider() -> None:

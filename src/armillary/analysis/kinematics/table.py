@@ -91,7 +91,7 @@ class Columns:
         by = self.drive.names[0]
         for at, i in enumerate(m.twice):
             o = m.outputs[i]
-            units = quotient(quotient(o.units, k.quantities[by].units), k.quantities[by].units)
+            units = quotient(o.units, _squared(k.quantities[by].units))
             values = shown[:, len(m.outputs) + at]
             self._add(second_name(o.name, by), values, units, f"second derivative of {o.name} by {by}")
 
@@ -132,3 +132,10 @@ class Columns:
 def second_name(of: str, by: str) -> str:
     """What the second derivative of an output is called."""
     return f"d²({of})/d({by})²"
+
+
+def _squared(units: str) -> str:
+    """Units of the square of something."""
+    if units.strip() in ("", "1", "-"):
+        return ""
+    return f"{units}^2" if units.isalpha() else f"({units})^2"
