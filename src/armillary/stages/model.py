@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -250,6 +251,23 @@ class Model(ModelPieces, compiled.CompiledModel):
     def page(self, run: Run, title: str = "") -> str:
         """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
         return self.equations.page(run, title)
+
+    def draw(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        view: str = "auto",
+        initial: Mapping[str, Any] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> str:
+        """A sketch of the mechanism where runs start, as SVG text; ``path`` is a file for it.
+
+        ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
+        parallel, else "oblique".
+        """
+        from armillary.viewer.sketch import draw
+
+        return draw(self, path, view=view, initial=initial, parameters=parameters)
 
     def simulate_batch(
         self,

@@ -152,6 +152,10 @@ class System(description.Description):
             derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes, check=check)
         )
 
+    def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> str:
+        """A sketch of the mechanism where runs start, as SVG text; see ``Model.draw``."""
+        return self.derive().compile().draw(path, view=view)
+
     def compare_formalisms(self) -> Costs:
         """Operations of one evaluation by every formalism, side by side; where one refuses, why."""
         from armillary.program.compare import compare

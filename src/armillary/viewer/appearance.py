@@ -41,7 +41,9 @@ class Appearance:
         plain = equations.reduction.plain
         self._values = {plain(p): inside[n] for n, p in self._system.parameters.items() if n in inside}
         self._plain = plain
+        self.name, self.ground = self._system.name, self._system.ground
         self.bodies = [body for body in self._system.bodies.values() if body.parent is not None]
+        self.named = {body.name: body for body in self.bodies}
         self._places = {body.name: self._attachments(body) for body in [self._system.ground, *self.bodies]}
         self._solids = {body.name: self._solid(body) for body in self.bodies}
         self.size = self._typical_length()
@@ -133,19 +135,35 @@ class Appearance:
             found.append({"kind": "sphere", "radius": 0.06 * size, "at": centre.tolist()})
         return [*found, *self._joint(body)]
 
-    def _joint(self, body: Body) -> list[dict[str, Any]]:
-        """A pin for a hinge, a sleeve for a slide, a ball for a ball joint."""
-        found: list[dict[str, Any]] = []
+    def attached(self, body: Body) -> list[np.ndarray]:
+        """Places on a body where others are joined to it, and its points but the mass centre and origin."""
+        children = [child.at for child in self.bodies if child.parent is body]
+        named = [p.coordinates for name, p in body.points.items() if name not in ("com", "origin")]
+        places = {tuple(x): x for x in map(self.numbers, [*children, *named])}
+        return [x for x in places.values() if np.linalg.norm(x) > _NONE * self.size]
+
+    def joint_axes(self, body: Body) -> list[tuple[type, np.ndarray]]:
+        """The motions of a joint in order, each with its axis in the body's axes; zero for a ball joint."""
+        found: list[tuple[type, np.ndarray]] = []
         for step in body.assembly.steps:
             if isinstance(step, Turn | Slide):
-                kind = "pin" if isinstance(step, Turn) else "sleeve"
                 axis = self.numbers(step.axis)
                 if body.orient is not None:  # the axes of the joint come before the fixed orientation
                     axis = self.numbers([x for row in body.orient for x in row]).reshape(3, 3).T @ axis
-                found.append({"kind": kind, "axis": axis.tolist(), "size": 0.07 * self.size})
+                found.append((type(step), axis))
             elif isinstance(step, Tumble):
-                found.append({"kind": "ball", "radius": 0.05 * self.size})
+                found.append((Tumble, np.zeros(3)))
         return found
+
+    def _joint(self, body: Body) -> list[dict[str, Any]]:
+        """A pin for a hinge, a sleeve for a slide, a ball for a ball joint."""
+        kinds: dict[Any, str] = {Turn: "pin", Slide: "sleeve"}
+        return [
+            {"kind": "ball", "radius": 0.05 * self.size}
+            if kind is Tumble
+            else {"kind": kinds[kind], "axis": axis.tolist(), "size": 0.07 * self.size}
+            for kind, axis in self.joint_axes(body)
+        ]
 
     def bending(self) -> list[dict[str, Any]]:
         """Flexible bodies: points in the axes of the body, and how far a unit of each mode moves them."""
@@ -164,6 +182,12 @@ class Appearance:
                 )
         return found
 
+    def closures(self) -> list[tuple[Body, np.ndarray]]:
+        """Places where loops are closed: each on a body, in its axes."""
+        loads = [c.load for c in self._system.constraints.values() if c.load is not None]
+        points = dict.fromkeys(load.at for load in loads if load.at is not None)
+        return [(p.body, self.numbers(p.coordinates)) for p in points if p.body.name in self.named]
+
     def springs(self) -> list[dict[str, Any]]:
         """Loads along the line between two points: their ends, as (body, place)."""
         found = []
@@ -176,15 +200,21 @@ class Appearance:
                 found.append({"name": load.name, "ends": ends, "radius": 0.03 * self.size})
         return found
 
-    def up(self) -> list[float]:
-        """Away from gravity where there is any, else along z."""
-        ground = self._system.ground.frame
+    def _gravity(self) -> np.ndarray:
         pull = np.zeros(3)
         for field in self._system.gravities:
-            along = self.numbers(field.direction.components(ground))
+            along = self.numbers(field.direction.components(self.ground.frame))
             pull = pull + along * self.numbers([field.magnitude])[0]
-        length = float(np.linalg.norm(pull))
-        return [0.0, 0.0, 1.0] if not length > 0 else (-pull / length + 0.0).tolist()
+        return pull
+
+    def pull(self) -> float:
+        """The acceleration of uniform gravity."""
+        return float(np.linalg.norm(self._gravity()))
+
+    def up(self) -> list[float]:
+        """Away from gravity where there is any, else along z."""
+        length = self.pull()
+        return [0.0, 0.0, 1.0] if not length > 0 else (-self._gravity() / length + 0.0).tolist()
 
 
 def _extent(solid: dict[str, Any]) -> float:

@@ -1,0 +1,272 @@
+"""A sketch of a mechanism as vector graphics: links, joints by their symbols, springs, names and coordinates.
+
+A mechanism whose hinges are all parallel is seen along them, any other from an oblique direction. Lengths are
+to scale; symbols have one size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import file_path
+from armillary.atomic import replacing
+from armillary.errors import ArmillaryError, nearest
+from armillary.model.body import Body
+from armillary.model.joints import Drift, Slide, Tumble, Turn
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.viewer.appearance import COLOURS, Appearance
+from armillary.viewer.poses import PoseFunction, Poses
+
+_WIDTH, _TALLEST, _MARGIN, _SYMBOL = 720.0, 620.0, 60.0, 9.0
+_PARALLEL = 1e-6  # 1 − |cosine| of hinges that count as parallel
+VIEWS = ("auto", "oblique", "x", "y", "z")
+
+
+def draw(
+    model: CompiledModel, path: Any, *, view: str = "auto", initial: Any = None, parameters: Any = None
+) -> str:
+    """The sketch of a model in the position where runs start, also written to a file where one is named."""
+    if not isinstance(view, str) or view not in VIEWS:
+        raise ArmillaryError(f"there is no view {view!r}{nearest(view, VIEWS)}; there are {', '.join(VIEWS)}")
+    place = None if path is None else file_path(path, "the sketch")
+    if place is not None and place.suffix.lower() != ".svg":
+        raise ArmillaryError(f"a sketch is written as .svg, not as '{place.name}'")
+    state = model.state(initial, parameters)
+    poses = PoseFunction(model.equations).at(0.0, state[None, :], dict(parameters or {}))
+    text = Sketch(Appearance(model.equations, dict(parameters or {})), poses, view).svg()
+    if place is not None:
+        with replacing(place) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return text
+
+
+class Sketch:
+    """The drawing of one position."""
+
+    def __init__(self, look: Appearance, poses: Poses, view: str = "auto") -> None:
+        self.look, self.poses = look, poses
+        self.index = {name: i for i, name in enumerate(poses.names)}
+        self.up = np.array(look.up())
+        self.right, self.upward, self.towards = self._axes(view)
+        self.springs = [
+            [self.placed(look.named.get(end["body"], look.ground), end["at"]) for end in spring["ends"]]
+            for spring in look.springs()
+        ]
+        ends = [self._ends(body) for body in look.bodies]
+        self._scale(np.array([np.zeros(3), *(p for places in [*ends, *self.springs] for p in places)]))
+        self.lines: list[str] = []
+
+    # ------------------------------------------------------------ where things are
+
+    def placed(self, body: Body, place: Any) -> np.ndarray:
+        """A place of a body, in the ground's axes."""
+        if body.name not in self.index:
+            return np.asarray(place, dtype=float)
+        i = self.index[body.name]
+        return self.poses.positions[0, i] + self.poses.rotations[0, i] @ np.asarray(place, dtype=float)
+
+    def direction(self, body: Body, axis: np.ndarray) -> np.ndarray:
+        """A direction of a body, in the ground's axes."""
+        return self.poses.rotations[0, self.index[body.name]] @ axis
+
+    def _ends(self, body: Body) -> list[np.ndarray]:
+        """The joint of a body, and the places on it where others are attached, else its mass centre."""
+        found = [self.placed(body, (0, 0, 0)), *(self.placed(body, p) for p in self.look.attached(body))]
+        centre = self.placed(body, self.look.numbers(body.com_coordinates))
+        return found if len(found) > 1 else [*found, centre]
+
+    def _hinges(self) -> list[np.ndarray]:
+        found = []
+        for body in self.look.bodies:
+            for kind, axis in self.look.joint_axes(body):
+                if kind is Turn:
+                    found.append(self.direction(body, axis))
+        return found
+
+    def _axes(self, view: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Directions to the right and upwards on the paper, and towards the eye."""
+        hinges = self._hinges()
+        if view in "xyz":
+            towards = np.eye(3)["xyz".index(view)]
+        elif view == "auto" and hinges and all(1 - abs(h @ hinges[0]) < _PARALLEL for h in hinges):
+            towards = hinges[0] * (1.0 if hinges[0].sum() > 0 else -1.0)
+        else:
+            side = np.eye(3)[int(np.argmin(np.abs(self.up)))]
+            front = side - self.up * (side @ self.up)
+            towards = -front / np.linalg.norm(front) + 0.75 * np.cross(front, self.up) + 0.6 * self.up
+        towards = towards / np.linalg.norm(towards)
+        upward = self.up - towards * (self.up @ towards)
+        if np.linalg.norm(upward) < 1e-6:  # seen from above: y is upwards, or x
+            upward = np.eye(3)[1 if abs(towards[1]) < 0.9 else 0]
+            upward = upward - towards * (upward @ towards)
+        upward = upward / np.linalg.norm(upward)
+        return np.cross(upward, towards), upward, towards
+
+    def _scale(self, points: np.ndarray) -> None:
+        flat = np.stack([points @ self.right, points @ self.upward], axis=1)
+        low, high = flat.min(axis=0), flat.max(axis=0)
+        span = np.maximum(high - low, 0.05 * max(self.look.size, float(np.max(high - low))))
+        self.factor = float(min((_WIDTH - 2 * _MARGIN) / span[0], (_TALLEST - 2 * _MARGIN) / span[1]))
+        spare = (_WIDTH - 2 * _MARGIN) / self.factor - span[0]
+        low, span = low - np.array([0.5 * spare, 0.0]), span + np.array([spare, 0.0])
+        self.low, self.high = low, low + span
+        self.height = float(span[1]) * self.factor + 2 * _MARGIN
+
+    def paper(self, point: np.ndarray) -> tuple[float, float]:
+        """Coordinates on the paper, from its upper left corner."""
+        x, y = point @ self.right - self.low[0], self.high[1] - point @ self.upward
+        return _MARGIN + x * self.factor, _MARGIN + y * self.factor
+
+    # ------------------------------------------------------------ what is drawn
+
+    def svg(self) -> str:
+        """The whole drawing."""
+        ground = self.look.ground
+        for i, body in enumerate(self.look.bodies):
+            self._link(body, COLOURS[i % len(COLOURS)])
+        for one, other in self.springs:
+            self._spring(one, other)
+        for body, place in self.look.closures():
+            self._circle(*self.paper(self.placed(body, place)), 0.75 * _SYMBOL)
+        for body in self.look.bodies:
+            self._joint(body, fixed=body.parent is ground)
+        for i, body in enumerate(self.look.bodies):
+            self._names(body, COLOURS[i % len(COLOURS)])
+        self._directions()
+        size = f"{_WIDTH:.0f} {self.height:.0f}"
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{_WIDTH:.0f}" '
+            f'height="{self.height:.0f}" font-family="Helvetica, Arial, sans-serif" font-size="12" '
+            'stroke-linejoin="round" stroke-linecap="round">'
+        )
+        title = f"<title>{escape(self.look.name)}</title>"
+        return "\n".join([head, title, *self.lines, "</svg>"]) + "\n"
+
+    def _add(self, tag: str, content: str = "", **attributes: Any) -> None:
+        shown = " ".join(f'{key.replace("_", "-")}="{value}"' for key, value in attributes.items())
+        self.lines.append(f"<{tag} {shown}>{content}</{tag}>" if content else f"<{tag} {shown}/>")
+
+    def _path(self, points: Iterable[tuple[float, float]], closed: bool = False, **style: Any) -> None:
+        text = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+        self._add("polygon" if closed else "polyline", points=text, **({"fill": "none"} | style))
+
+    def _link(self, body: Body, colour: str) -> None:
+        corners = np.array([self.paper(p) for p in self._ends(body)])
+        if np.max(np.ptp(corners, axis=0)) < 1.0:
+            return
+        if len(corners) > 2:
+            around = corners[_hull(corners)]
+            self._path(map(tuple, around), closed=True, fill=colour, fill_opacity=0.16, stroke=colour,
+                       stroke_width=3)  # fmt: skip
+        self._path(map(tuple, corners[:2]), stroke=colour, stroke_width=4.5)
+
+    def _joint(self, body: Body, *, fixed: bool) -> None:
+        x, y = self.paper(self.placed(body, (0, 0, 0)))
+        steps = self.look.joint_axes(body)
+        if fixed and steps and not any(isinstance(s, Drift) for s in body.assembly.steps):
+            self._support(x, y)
+        style: dict[str, Any] = {"fill": "#fff", "stroke": "#222", "stroke_width": 1.6}
+        for kind, axis in steps:
+            if kind is Tumble:
+                self._circle(x, y, _SYMBOL)
+                self._circle(x, y, 0.45 * _SYMBOL, fill="#222")
+                continue
+            along = self.direction(body, axis)
+            flat = np.array([along @ self.right, -(along @ self.upward)])
+            length = float(np.linalg.norm(flat))
+            if kind is Turn and length < 0.3:
+                self._circle(x, y, 0.75 * _SYMBOL)
+                continue
+            d = flat / length if length > 1e-9 else np.array([1.0, 0.0])
+            n, long, wide = np.array([-d[1], d[0]]), (1.5 if kind is Slide else 1.2) * _SYMBOL, 0.75 * _SYMBOL
+            if kind is Turn:
+                wide = 0.5 * _SYMBOL
+            here = np.array([x, y])
+            box = [here + i * long * d + j * wide * n for i, j in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
+            self._path(map(tuple, box), closed=True, **style)
+            dashes: dict[str, Any] = {} if kind is Slide else {"stroke_dasharray": "5 2 1 2"}
+            ends = [tuple(here + side * 1.7 * long * d) for side in (-1, 1)]
+            self._path(ends, stroke="#222", stroke_width=1, **dashes)
+
+    def _circle(self, x: float, y: float, radius: float, fill: str = "#fff") -> None:
+        place = {"cx": f"{x:.2f}", "cy": f"{y:.2f}", "r": f"{radius:.2f}"}
+        self._add("circle", **place, fill=fill, stroke="#222", stroke_width=1.6)
+
+    def _support(self, x: float, y: float) -> None:
+        """The ground under a joint: a triangle on a hatched line."""
+        s = 1.5 * _SYMBOL
+        style: dict[str, Any] = {"stroke": "#222", "stroke_width": 1.4}
+        self._path([(x, y), (x - s, y + 1.5 * s), (x + s, y + 1.5 * s)], closed=True, fill="#fff", **style)
+        self._path([(x - 1.6 * s, y + 1.5 * s), (x + 1.6 * s, y + 1.5 * s)], **style)
+        for k in range(-3, 4):
+            at = x + k * 0.45 * s
+            self._path([(at, y + 1.5 * s), (at - 0.4 * s, y + 1.95 * s)], stroke="#222", stroke_width=1)
+
+    def _spring(self, one: np.ndarray, other: np.ndarray) -> None:
+        a, b = np.array(self.paper(one)), np.array(self.paper(other))
+        d = b - a
+        length = float(np.linalg.norm(d))
+        if length < 1.0:
+            return
+        n = np.array([-d[1], d[0]]) / length
+        zigzag = [a, a + 0.15 * d]
+        zigzag += [a + (0.15 + 0.7 * (k + 0.5) / 8) * d + n * (6 if k % 2 else -6) for k in range(8)]
+        self._path([tuple(p) for p in [*zigzag, a + 0.85 * d, b]], stroke="#555", stroke_width=1.5)
+
+    def _names(self, body: Body, colour: str) -> None:
+        ends = np.array([self.paper(p) for p in self._ends(body)])
+        if self.look.numbers([body.mass])[0] > 0 or len(ends) > 1:
+            x, y = ends.mean(axis=0)
+            self._text(x + 8, y - 8, body.name, fill=colour, font_weight="600")
+        names = [q.data.name for q in body.joint_coordinates]
+        if names:
+            shown = names[0] if len(names) == 1 else f"{names[0]} … {names[-1].rpartition('.')[2]}"
+            x, y = ends[0][0] + 12, ends[0][1] + 18
+            self._text(x, y, shown, fill="#333", font_style="italic", font_size="11")
+
+    def _text(self, x: float, y: float, words: str, **style: Any) -> None:
+        halo = {"paint_order": "stroke", "stroke": "#fff", "stroke_width": "3"}
+        self._add("text", escape(words), x=f"{x:.1f}", y=f"{y:.1f}", **halo, **style)
+
+    def _directions(self) -> None:
+        """The axes of the ground in the lower left corner, and gravity where there is any."""
+        x, y, length = 34.0, self.height - 30.0, 22.0
+        for letter, axis in zip("xyz", np.eye(3), strict=True):
+            dx, dy = length * float(axis @ self.right), -length * float(axis @ self.upward)
+            if abs(dx) + abs(dy) > 3:
+                self._arrow(x, y, dx, dy, letter)
+        if self.look.pull() > 0:
+            dx, dy = -26 * float(self.up @ self.right), 26 * float(self.up @ self.upward)
+            if abs(dx) + abs(dy) > 3:
+                self._arrow(_WIDTH - 30, 24, dx, dy, "g")
+
+    def _arrow(self, x: float, y: float, dx: float, dy: float, label: str) -> None:
+        self._path([(x, y), (x + dx, y + dy)], stroke="#777", stroke_width=1.3)
+        d = np.array([dx, dy]) / np.hypot(dx, dy)
+        n, tip = np.array([-d[1], d[0]]), np.array([x + dx, y + dy])
+        head = [tuple(tip), tuple(tip - 6 * d + 3 * n), tuple(tip - 6 * d - 3 * n)]
+        self._path(head, closed=True, fill="#777")
+        self._text(x + 1.35 * dx - 3, y + 1.35 * dy + 4, label, fill="#777", font_style="italic")
+
+
+def _hull(points: np.ndarray) -> list[int]:
+    """Indices of the convex hull of points in a plane, in order around it."""
+    order = sorted(range(len(points)), key=lambda i: tuple(points[i]))
+
+    def half(indices: Iterable[int]) -> list[int]:
+        found: list[int] = []
+        for i in indices:
+            while len(found) > 1 and _turn(points[found[-2]], points[found[-1]], points[i]) <= 0:
+                found.pop()
+            found.append(i)
+        return found[:-1]
+
+    return half(order) + half(reversed(order))
+
+
+def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
