@@ -32,13 +32,14 @@ from armillary.algebra.vectors.triples import Triple, add, cross_triples
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.analysis.linear.jacobians import Filled, Linearization
 from armillary.analysis.modes.loads import Element, load_matrices
-from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.flexible.energy import flexible_kinetic_energy
 from armillary.model.quantities.energy import body_motions
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models.functions import ModelFunctions
+
+_W, _V = np.arange(3), np.arange(3, 6)  # places of ω and v in z
 
 
 class Place(NamedTuple):
@@ -103,15 +104,27 @@ class BodyFunctions:
         """Those of the bodies at many places, in one compiled loop."""
         filled, functions = self._bodies
         numbers = functions.rows("bodies", t, states, parameters, memory)
-        twist, mass, com, rotation, turned, speeds, independent, spins = filled(numbers)
+        twist, mass, rotation, com, rates, speeds, independent, w = filled(numbers)
         points, count, n = len(states), len(self.bodies), speeds.shape[2]
-        R, dR = rotation.reshape(points, count, 3, 3), turned.reshape(points, count, 3, 3, n)
-        # δR Rᵀ is the cross product matrix of the small rotation.
-        skew = np.einsum("pbijn,pbkj->pbikn", dR, R)
-        turn = np.stack([skew[:, :, 2, 1], skew[:, :, 0, 2], skew[:, :, 1, 0]], axis=2)
-        return BodyMatrices(
-            twist, mass, com, turn.reshape(points, 3 * count, n), speeds, independent, spins[:, :, 0]
-        )
+        R = self._rotations(rotation.reshape(points, -1, 3, 3))
+        # Displacements δπ of the joints, q̇ = N u, move a body by J δπ: a rotation and the way of its origin.
+        moved = np.zeros((points, twist.shape[1], n))
+        moved[:, :, : rates.shape[1]] = twist @ np.linalg.pinv(rates)
+        first = np.cumsum([0, *self.sizes])[:-1]
+        theta, way = (moved[:, (first[:, None] + k).ravel()].reshape(points, count, 3, n) for k in (_W, _V))
+        way = way + np.cross(theta, com.reshape(points, count, 3, 1), axis=2)
+        place, turn = ((R @ x).reshape(points, 3 * count, n) for x in (way, theta))
+        spins = (R @ w.reshape(points, count, 3, 1)).reshape(points, 3 * count)
+        return BodyMatrices(twist, mass, place, turn, speeds, independent, spins)
+
+    def _rotations(self, relative: np.ndarray) -> np.ndarray:
+        """v_ground = R v_body, from those of all bodies in their parents."""
+        found: dict[str, np.ndarray] = {}
+        for i, body in enumerate(_moving(self.equations)):
+            R, above = relative[:, i], found.get(body.parent.name if body.parent else "")
+            found[body.name] = R if above is None else above @ R
+        chosen = [found[body.name] for body in self.bodies]
+        return np.stack(chosen, axis=1) if chosen else np.zeros((len(relative), 0, 3, 3))
 
     @cached_property
     def _loads(self) -> tuple[tuple[str, ...], Filled, ModelFunctions]:
@@ -154,12 +167,10 @@ def _body_matrices(
 ) -> dict[str, tuple[tuple[int, int], dict[Element, Expr]]]:
     """Velocities of bodies and their masses; places and rotation matrices, with their derivatives."""
     system, plain, y = equations.system, equations.reduction.plain, equations.targets.integrated
-    ground = system.ground.frame
     total, count, n = sum(sizes), len(bodies), len(y)
     z: list[Expr] = []
     mass: dict[Element, Expr] = {}
-    position: list[Expr] = []
-    rotation: list[Expr] = []
+    centres: list[Expr] = []
     spins: list[Expr] = []
     moving = {body.name: (w, v) for body, w, v in body_motions(system)}
     for body in bodies:
@@ -168,9 +179,17 @@ def _body_matrices(
         z += [as_expr(x) for x in (*w, *v, *_further_speeds(body))]
         for (i, j), value in _mass_of(body).items():
             mass[start + i, start + j] = plain(value)
-        spins += [plain(as_expr(x)) for x in body.frame.vector(w).components(ground)]
-        position += [plain(as_expr(x)) for x in motion.position(body.com).components(ground)]
-        rotation += [plain(as_expr(x)) for row in direction_cosines(ground, body.frame) for x in row]
+        spins += [plain(as_expr(x)) for x in w]
+        centres += [plain(as_expr(x)) for x in body.com_coordinates]
+    turned = [
+        plain(as_expr(x))
+        for body in _moving(equations)
+        if body.parent is not None
+        for row in direction_cosines(body.parent.frame, body.frame)
+        for x in row
+    ]
+    coordinates = equations.reduction.coordinates(system)
+    N = _jacobian([system.rates[q] for q in coordinates], tuple(system.speeds))
     u = system.speeds
     twist = {place: plain(x) for place, x in _jacobian(z, tuple(u)).items()}
     free = {u.index(speed): k for k, speed in enumerate(equations.reduction.independent(system))}
@@ -180,13 +199,22 @@ def _body_matrices(
     return {
         "twist": ((total, len(u)), twist),
         "mass": ((total, total), {place: x for place, x in mass.items() if x is not ZERO}),
-        "place": ((3 * count, n), _jacobian(position, y)),
-        "rotation": ((9 * count, 1), {(i, 0): x for i, x in enumerate(rotation) if x is not ZERO}),
-        "turned": ((9 * count, n), _jacobian(rotation, y)),
+        "rotation": ((len(turned), 1), _column(turned)),
+        "com": ((3 * count, 1), _column(centres)),
+        "rates": ((len(coordinates), len(u)), {place: plain(x) for place, x in N.items()}),
         "speeds": ((len(u), n), _jacobian([plain(x) for x in u], y)),
         "independent": ((len(u), len(free)), dependence),
-        "spins": ((3 * count, 1), {(i, 0): x for i, x in enumerate(spins) if x is not ZERO}),
+        "spins": ((3 * count, 1), _column(spins)),
     }
+
+
+def _moving(equations: DerivedEquations) -> list[Body]:
+    """All bodies but the ground, parents first."""
+    return [body for body in equations.system.bodies.values() if body.parent is not None]
+
+
+def _column(values: list[Expr]) -> dict[Element, Expr]:
+    return {(i, 0): x for i, x in enumerate(values) if x is not ZERO}
 
 
 def _jacobian(values: list[Expr], by: tuple[Expr, ...]) -> dict[Element, Expr]:
