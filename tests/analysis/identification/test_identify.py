@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,15 @@ def test_noise_lies_within_the_intervals(model, motion):
         inside += [low <= found.described[n] <= high for n, (low, high) in found.intervals.items()]
     assert 0.92 < np.mean(inside) < 0.975
     assert list(found.sigma.values()) == pytest.approx(sigma, rel=0.3)
+
+
+def test_what_was_found_is_saved_as_json(model, motion, tmp_path):
+    q = motion.q
+    found = arm.identify(model, (q, 0 * q, 0 * q), model.inverse(q).values, consistent=False)
+    found.save(tmp_path / "found.json")
+    data = json.loads((tmp_path / "found.json").read_text())
+    assert data["unknowns"]["B.hy"]["value"] == found.values["B.hy"]
+    assert data["unknowns"]["B.Jxx"]["standard_error"] is None  # infinite: at rest it does not show
 
 
 def test_bodies_are_possible_whatever_the_noise(model, motion):

@@ -73,7 +73,7 @@ def test_rows_are_single_places_with_parameters_of_their_own(arm_model):
     assert many.values.shape == (2, 4, 2)
     assert np.array_equal(many["B.u1"][1, 2], arm_model.inverse(q[1, 2], u[1, 2], a[1, 2])["B.u1"])
     masses = np.array([0.8, 1.7])
-    heavier = arm_model.inverse(q[0, 0], u[0, 0], a[0, 0], {"mB": masses}, t=np.zeros(2))
+    heavier = arm_model.inverse(q[0, 0], u[0, 0], a[0, 0], {"mB": masses})
     assert heavier.values == pytest.approx(
         np.array([planar_arm(q[0, 0], u[0, 0], a[0, 0], m) for m in masses]), rel=1e-13
     )

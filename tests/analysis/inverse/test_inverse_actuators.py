@@ -149,6 +149,15 @@ def test_a_run_that_lacks_columns_is_read_as_far_as_it_goes(cart, tmp_path):
         cart.inverse(run, udot="slope")
 
 
+def test_a_run_whose_joint_locks_says_what_its_efforts_are():
+    s = arm.System("latch")
+    door = s.body("door", joint=arm.Revolute("z"), mass=1, com=(0.4, 0, 0), inertia=(0, 0.1, 0.1))
+    s.event("latch", door.q1 - 0.5, direction=1, lock=[door.u1])
+    model = s.derive().compile()
+    run = model.simulate(1.0, step=0.1, initial={"door.u1": 1.0})
+    assert "as if event 'latch' had locked and unlocked nothing" in model.inverse(run).note
+
+
 def test_efforts_along_a_run_are_saved_and_read_again(cart, tmp_path):
     run = cart.simulate(0.1, step=0.01, initial={"pole.q1": 0.3})
     found = cart.inverse(run, parameters={}, actuators=["cart.u1", "pole.u1"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from armillary.analysis.identification.inertias import BodyInertia
 from armillary.analysis.outcome import rounded_to_error
+from armillary.atomic import replacing
 from armillary.columns import aligned, counted, html_table
 from armillary.results.units import label_units
 
@@ -69,9 +72,35 @@ class Identification:
             rows.append([n, value, f"{error:.3g}", low, high, shown, label_units(self.units[n])])
         return rows
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Values, standard errors, intervals, bodies and parameters as a JSON file."""
+        data = {
+            "system": self.system,
+            "unknowns": {
+                n: {
+                    "value": self.values[n], "standard_error": _finite(self.standard_errors[n]),
+                    "interval": [_finite(x) for x in self.intervals[n]], "units": self.units[n],
+                }
+                for n in self.names
+            },
+            "bodies": {
+                name: {"mass": b.mass, "com": b.com.tolist(), "inertia": b.inertia.tolist()}
+                for name, b in self.bodies.items()
+            },
+            "parameters": dict(self.parameters),
+            "sigma": dict(self.sigma),
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
     def __repr__(self) -> str:
         return self.report()
 
     def _repr_html_(self) -> str:
         head = ["", "value", "standard error", "95 % interval", "", "described", "units"]
         return html_table(head, self._rows(), "<>>>>><", caption=f"Identification of '{self.system}'")
+
+
+def _finite(x: float) -> float | None:
+    return float(x) if np.isfinite(x) else None

@@ -17,7 +17,7 @@ from armillary.analysis.identification.base import (
     random_regressor,
 )
 from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
-from armillary.analysis.inverse.places import PlaceReader, Places
+from armillary.analysis.inverse.places import PlaceReader, Places, repeated
 from armillary.columns import counted
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
@@ -122,7 +122,7 @@ def regressor(
 ) -> Regressor:
     """The regressor at places of a motion; see ``Model.regressor``."""
     made = regressor_model(model)
-    places = made.reader.read(model.base, q, u, udot, t, memory, states)
+    places = repeated(made.reader.read(model.base, q, u, udot, t, memory, states), parameters)
     Y, rest = made.at(places, parameters)
     shape = places.shape
     return Regressor(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,7 +15,7 @@ from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED
 from armillary.analysis.inverse.actuators import Actuated, actuated, strengths
 from armillary.analysis.inverse.efforts import Efforts
 from armillary.analysis.inverse.equations import InverseEquations, inverse_equations
-from armillary.analysis.inverse.places import PlaceReader, Places
+from armillary.analysis.inverse.places import PlaceReader, Places, repeated
 from armillary.analysis.inverse.runs import run_places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
@@ -42,12 +43,18 @@ def inverse(
     """Efforts at places of a motion; see ``Model.inverse``."""
     made = inverse_model(model, actuators, reactions)
     if not isinstance(q, Run):
-        return made.efforts(made.reader.read(model.base, q, u, udot, t, memory, states), parameters)
+        places = made.reader.read(model.base, q, u, udot, t, memory, states)
+        return made.efforts(repeated(places, parameters), parameters)
     plain = inverse_model(model)
     places = run_places(
         plain.equations, q, udot, lambda at: plain.free_rates(at, dict(q.parameters)), speeds=u
     )
-    return made.efforts(places, {**q.parameters, **(parameters or {})}, time=q.time)
+    found = made.efforts(places, {**q.parameters, **(parameters or {})}, time=q.time)
+    changing = [e.name for e in made.equations.system.events.values() if e.lock or e.unlock]
+    if not changing:
+        return found
+    held = f"as if event '{changing[0]}' had locked and unlocked nothing"
+    return replace(found, note=f"{found.note}; {held}" if found.note else held)
 
 
 class InverseModel:
@@ -203,7 +210,7 @@ class InverseModel:
         self, name: str, places: Places, parameters: Mapping[str, Any] | None, inputs: np.ndarray
     ) -> np.ndarray:
         """The results of a function at places, a row each."""
-        if not places.shape and not _varies(parameters):
+        if not places.shape:
             t, y, stored, given = float(places.t[0]), places.states[0], places.memory[0], inputs[0]
             return self.functions(name, t, y, parameters, stored, given)[None]
         return self.functions.rows(name, places.t, places.states, parameters, places.memory, inputs)
@@ -222,10 +229,6 @@ class InverseModel:
                 f"inverse(): constraint '{rows[k].constraint.name}' is open by {gaps[i, k]:.3g}{where}; give "
                 "coordinates that close the loops, e.g. model.state({…}) or those of a run"
             )
-
-
-def _varies(parameters: Mapping[str, Any] | None) -> bool:
-    return any(np.ndim(value) for value in (parameters or {}).values())
 
 
 _MADE: WeakKeyDictionary[CompiledModel, dict[Any, InverseModel]] = WeakKeyDictionary()

@@ -30,6 +30,16 @@ class Places:
     shape: tuple[int, ...]
 
 
+def repeated(places: Places, parameters: Mapping[str, Any] | None) -> Places:
+    """A single place once for each of the parameters' values, where some are arrays."""
+    counts = {len(value) for value in (parameters or {}).values() if np.ndim(value) == 1}
+    if places.shape or len(counts) != 1:
+        return places
+    n = counts.pop()
+    t, states = np.repeat(places.t, n), np.repeat(places.states, n, axis=0)
+    return Places(t, states, np.repeat(places.rates, n, axis=0), np.repeat(places.memory, n, axis=0), (n,))
+
+
 class PlaceReader:
     """Places of a system from arrays with any leading axes, or from values by name in stated units."""
 
