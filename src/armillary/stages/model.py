@@ -19,8 +19,10 @@ from armillary.stages.pieces import ModelPieces
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
-    from armillary.analysis.kinematics.result import Sweep
+    from armillary.analysis.kinematics.result import Solutions, Sweep
+    from armillary.analysis.kinematics.workspace import Workspace
     from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.modes.undamped import UndampedModes
     from armillary.analysis.operating.branches.branch import Branch
@@ -268,6 +270,71 @@ class Model(ModelPieces, compiled.CompiledModel):
         from armillary.viewer.sketch import draw
 
         return draw(self, path, view=view, initial=initial, parameters=parameters)
+
+    def regressor(
+        self,
+        q: Any,
+        u: Any = None,
+        udot: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        t: Any = 0.0,
+        memory: Any = None,
+        states: Any = None,
+    ) -> Regressor:
+        """Efforts at places of a motion as linear functions of the base parameters, e = Y π + e₀.
+
+        The places are given as for ``inverse``; ``parameters`` are those of geometry and loads.
+        """
+        from armillary.analysis.identification.regressor import regressor
+
+        return regressor(self, q, u, udot, parameters, t=t, memory=memory, states=states)
+
+    def solve(
+        self,
+        outputs: Mapping[str, Any],
+        *,
+        limits: Mapping[str, Any] | None = None,
+        held: Sequence[str] | None = None,
+        start: Mapping[str, float] | Sequence[float] | None = None,
+        starts: int = 20,
+        shown: Sequence[str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        time: float = 0.0,
+    ) -> Solutions:
+        """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
+
+        Numbers give all different solutions that are found from so many ``starts``: the position of
+        ``start``, as for ``simulate``, and others around it. With more freedoms than outputs one solution is
+        given. Arrays of one length are a path, with a solution for each row that follows from the one before.
+        ``limits`` are pairs (low, high) of coordinates or outputs, ``held`` names coordinates that stay,
+        ``shown`` further outputs. An error names the outputs that cannot be reached and the nearest values.
+        """
+        from armillary.analysis.kinematics.solve import solve
+
+        return solve(
+            self, outputs, limits=limits, held=held, start=start, starts=starts, shown=shown,
+            parameters=parameters, time=time,
+        )  # fmt: skip
+
+    def workspace(
+        self,
+        ranges: Mapping[str, Any],
+        outputs: Sequence[str],
+        *,
+        points: int = 41,
+        start: Mapping[str, float] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        time: float = 0.0,
+    ) -> Workspace:
+        """Outputs that are reached over ranges (low, high) of coordinates, and where they end.
+
+        ``points`` values of each range are combined; between them the singular positions are found at which
+        the outputs, as many as there are ranges, cannot move in every direction.
+        """
+        from armillary.analysis.kinematics.workspace import workspace
+
+        return workspace(self, ranges, outputs, points=points, start=start, parameters=parameters, time=time)
 
     def simulate_batch(
         self,

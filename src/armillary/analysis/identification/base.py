@@ -122,7 +122,22 @@ class Grouping:
 def base_parameters(equations: DerivedEquations) -> BaseParameters:
     """The base parameters of a system; see ``Equations.base_parameters``."""
     efforts = linear_efforts(equations)
+    if has_loops(equations):
+        raise ArmillaryError(
+            f"base parameters of '{equations.system.name}' cannot be found at random places, which do not "
+            "close its loops; use those of its compiled model, model.regressor(q).parameters"
+        )
     return grouped_parameters(efforts, grouping(random_regressor(efforts)))
+
+
+def has_loops(equations: DerivedEquations) -> bool:
+    """Whether coordinates have to satisfy conditions."""
+    return any(c.position is not None for c in equations.system.constraints.values())
+
+
+def places_needed(efforts: LinearEfforts) -> int:
+    """How many random places show which columns of Y are independent."""
+    return 1 + _PLACES * len(efforts.parameters) // max(len(efforts.rows), 1)
 
 
 def grouped_parameters(efforts: LinearEfforts, groups: Grouping) -> BaseParameters:
@@ -170,20 +185,19 @@ def grouping(columns: np.ndarray) -> Grouping:
     return Grouping(tuple(chosen), tuple(rest), shares, tuple(nothing))
 
 
-def random_regressor(efforts: LinearEfforts) -> np.ndarray:
-    """Y at random places, row under row; parameters without a default are random too."""
+def random_regressor(efforts: LinearEfforts, states: np.ndarray | None = None) -> np.ndarray:
+    """Y at random places, or at these states with random rates, row under row; parameters without a default
+    are random too.
+    """
     equations = efforts.expressions.equations
     system, targets, plain = equations.system, equations.targets, equations.reduction.plain
-    if any(row.gap is not None for row in equations.reduction.rows):
-        raise ArmillaryError(
-            f"base parameters of '{system.name}' cannot be found at random places, which do not close its "
-            "loops; derive them of the tree without the loops"
-        )
     rng = np.random.default_rng(0)
-    count = 1 + _PLACES * len(efforts.parameters) // max(len(efforts.rows), 1)
+    count = places_needed(efforts) if states is None else len(states)
     values: dict[Expr, np.ndarray | float] = {targets.time: 0.0}
     for s in (*targets.coordinates, *targets.speeds, *targets.states, *efforts.expressions.rates):
         values[s] = rng.uniform(-1.0, 1.0, count)
+    if states is not None:
+        values |= dict(zip(targets.integrated, states.T, strict=True))
     for body in system.bodies.values():
         for start in body.assembly.quaternions:
             four = [plain(q) for q in body.coordinates[start : start + 4]]

@@ -14,13 +14,20 @@ from armillary.analysis.identification.base import (
     BaseParameters,
     grouped_parameters,
     grouping,
+    has_loops,
+    places_needed,
     random_regressor,
 )
 from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
 from armillary.analysis.inverse.places import PlaceReader, Places, repeated
 from armillary.columns import counted
+from armillary.errors import ArmillaryError
+from armillary.model.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
+
+_NEAR = 0.3  # radians, or units of length: of the start, where closed positions are looked for
+_TRIES = 5  # for each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +82,9 @@ class RegressorModel:
         self.equations = self.linear.expressions.equations
         found, speeds = self.linear.expressions, self.equations.system.speeds
         self.names = tuple(speeds[i].data.name for i in (*found.independent, *found.given))
-        self.groups = grouping(random_regressor(self.linear))
+        loops = has_loops(self.equations)
+        states = closed_states(model.base, places_needed(self.linear)) if loops else None
+        self.groups = grouping(random_regressor(self.linear, states))
         self.reader = PlaceReader(self.equations)
 
     @cached_property
@@ -96,6 +105,32 @@ class RegressorModel:
         columns = len(self.groups.independent)
         Y = self.functions.rows("regressor", *at).reshape(-1, len(self.names), columns)
         return Y, self.functions.rows("rest", *at)
+
+
+def closed_states(model: CompiledModel, count: int) -> np.ndarray:
+    """States of a system with its loops closed, near the start, with random speeds."""
+    equations = model.equations
+    rng = np.random.default_rng(0)
+    start = model.state()
+    guessed = {q.data.name for q in equations.reduction.corrections}
+    symbols = {s.data.name: s for s in equations.system.initial}
+    free = [(i, name) for i, name in enumerate(model.coordinate_names) if name not in guessed]
+    found: list[np.ndarray] = []
+    for _ in range(_TRIES * count):
+        moved = {n: (start[i] + rng.uniform(-_NEAR, _NEAR)) / state_factor(symbols[n]) for i, n in free}
+        try:
+            state = model.state(moved)
+        except ArmillaryError:  # out of reach
+            continue
+        first = len(model.coordinate_names)
+        state[first : first + len(model.speed_names)] = rng.uniform(-1.0, 1.0, len(model.speed_names))
+        found.append(state)
+        if len(found) == count:
+            return np.array(found)
+    raise ArmillaryError(
+        f"the regressor of '{equations.system.name}': too few positions near the start close its loops; "
+        "start away from singular positions, s.start({…})"
+    )
 
 
 _MADE: WeakKeyDictionary[CompiledModel, dict[bool, RegressorModel]] = WeakKeyDictionary()
