@@ -20,7 +20,7 @@ def _slider_crank() -> arm.System:
         "rod", crank, arm.Revolute("z"), at=(0.2, 0, 0), mass=1, com=(0.3, 0, 0), inertia=(0, 0.1, 0.1)
     )
     block = s.body("block", joint=arm.Prismatic("x"), mass=1, inertia=0)
-    s.close_joint("revolute", rod.point((0.6, 0, 0), name="end"), block)
+    s.close_joint("revolute", rod.point((0.6, 0, 0), name="end"), block, axis="z")
     s.start({"crank.q1": np.pi / 2, "rod.q1": -2.0, "block.q1": 0.5})
     return s
 
@@ -36,15 +36,15 @@ def test_links_are_to_scale_and_joints_have_their_symbols(model, tmp_path: Path)
     assert (tmp_path / "sketch.svg").read_text(encoding="utf-8") == text
     root = ElementTree.fromstring(text)
     assert root.find("{*}title").text == "slider <crank>"
-    lines = [p.attrib for p in root.iter("{*}polyline") if p.attrib["stroke-width"] == "4.5"]
+    lines = [p.attrib for p in root.findall(".//{*}polyline") if p.attrib["stroke-width"] == "4.5"]
     ends = [np.array([float(x) for x in re.split("[ ,]", p["points"])]).reshape(2, 2) for p in lines]
     lengths = [np.linalg.norm(b - a) for a, b in ends]
     assert lengths[1] / lengths[0] == pytest.approx(3.0, rel=1e-3)
     assert ends[0][1][1] < ends[0][0][1]  # upwards on the paper
     across = abs(ends[1][1] - ends[1][0])
     assert across[0] / across[1] == pytest.approx(np.sqrt(8.0), rel=1e-3)
-    assert len(list(root.iter("{*}circle"))) >= 3  # two hinges and the closed one
-    words = [t.text for t in root.iter("{*}text")]
+    assert len(list(root.findall(".//{*}circle"))) >= 3  # two hinges and the closed one
+    words = [t.text for t in root.findall(".//{*}text")]
     assert {"crank", "rod", "block", "crank.q1", "rod.q1", "block.q1", "x", "y", "g"} <= set(words)
 
 
