@@ -12,10 +12,14 @@ from typing import Any
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.scalars import plus, sum_of_products, times
+from armillary.algebra.vectors.triples import add, cross_triples
 from armillary.algebra.vectors.vectors import cross, dot
 from armillary.model import motion
 from armillary.model.body import Body
-from armillary.model.flexible.energy import first_moment
+from armillary.model.description import Description
+from armillary.model.flexible.energy import flexible_momenta
+from armillary.model.quantities.energy import body_motions
+from armillary.model.quantities.mass_properties import carried
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 
@@ -25,33 +29,28 @@ Element = tuple[int, int]
 def load_matrices(equations: DerivedEquations) -> tuple[tuple[str, ...], dict[Element, Expr]]:
     """Names of loads, and ∂Q/∂y of each, its rows below those of the load before."""
     powers = _powers(equations)
-    y = equations.targets.integrated
+    forces = _along_speeds(equations, list(powers.values()))
     entries: dict[Element, Expr] = {}
-    row = 0
-    for power in powers.values():
-        for force in _along_speeds(equations, power):
-            for k, s in enumerate(y):
-                (x,) = tangents([force], {s: UNIT})
-                if x is not ZERO:
-                    entries[row, k] = x
-            row += 1
+    for k, s in enumerate(equations.targets.integrated):
+        column = tangents(forces, {s: UNIT})
+        entries.update({(row, k): x for row, x in enumerate(column) if x is not ZERO})
     return tuple(powers), entries
 
 
-def _along_speeds(equations: DerivedEquations, power: Expr) -> list[Expr]:
-    """Q = ∂P/∂u of the independent speeds, with what the dependent ones do."""
+def _along_speeds(equations: DerivedEquations, powers: list[Expr]) -> list[Expr]:
+    """Q = ∂P/∂u of the independent speeds, with what the dependent ones do, power by power."""
     system, plain = equations.system, equations.reduction.plain
     factors = equations.reduction.elimination.factors
-    slopes = [plain(tangents([power], {u: UNIT})[0]) for u in system.speeds]
+    slopes = [[plain(x) for x in tangents(powers, {u: UNIT})] for u in system.speeds]
+    free = [k for k, u in enumerate(system.speeds) if u not in equations.reduction.given and k not in factors]
     found = []
-    for k, u in enumerate(system.speeds):
-        if u in equations.reduction.given or k in factors:
-            continue
-        force: Any = slopes[k]
-        for d, row in factors.items():
-            if k in row:
-                force = plus(force, times(row[k], slopes[d]))
-        found.append(as_expr(force))
+    for i in range(len(powers)):
+        for k in free:
+            force: Any = slopes[k][i]
+            for d, row in factors.items():
+                if k in row:
+                    force = plus(force, times(row[k], slopes[d][i]))
+            found.append(as_expr(force))
     return found
 
 
@@ -73,23 +72,33 @@ def _powers(equations: DerivedEquations) -> dict[str, Expr]:
                 passed = motion.velocity(end) if own else _carried(load.reaction_body, end)
                 power = power - dot(load.vector, passed)
         found[load.name] = as_expr(power)
+    weights = _weights(system)
     for body in system.bodies.values():
-        for gravity in all_gravities(system):
-            field = gravity.direction * gravity.magnitude
-            power = as_expr(dot(field, motion.velocity(body.com))) * body.mass
-            if body.flex is not None:
-                part = body.flex.part
-                power = power + as_expr(dot(field, motion.velocity(body))) * part.mass
-                turning = motion.time_derivative(body.frame.vector(first_moment(body)))
-                power = power + as_expr(dot(field, turning))
-            if power is not ZERO:
-                name = f"weight of {body.name}"
-                found[name] = found.get(name, ZERO) + power
+        if (power := weights.get(body.name, ZERO)) is not ZERO:
+            found[f"weight of {body.name}"] = power
         if body.flex is not None:
             found[f"strain of {body.name}"] = _strain_power(body)
     if extra := modal_forces(system):
         found["attraction of modes"] = as_expr(sum_of_products(extra.items()))
     return found
+
+
+def _weights(system: Description) -> dict[str, Expr]:
+    """Power of uniform gravity on every body, by name: its acceleration times the momentum, in body axes."""
+    found: dict[str, Any] = {}
+    ground = system.ground.frame
+    for gravity in all_gravities(system):
+        fall = {ground: gravity.direction.components(ground)}
+        for body, w, v in body_motions(system):
+            assert body.parent is not None
+            g = fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
+            speed = add(v, cross_triples(w, body.com_coordinates))
+            power = times(body.mass, sum_of_products(zip(g, speed, strict=True)))
+            if body.flex is not None:
+                p = flexible_momenta(body, w, v)[0].components(body.frame)
+                power = plus(power, sum_of_products(zip(g, p, strict=True)))
+            found[body.name] = plus(found.get(body.name, ZERO), times(gravity.magnitude, power))
+    return {name: as_expr(power) for name, power in found.items()}
 
 
 def _carried(body: Body, end: Any) -> Any:
