@@ -175,6 +175,12 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "Capsule": lambda a, v: described().bodies["b"].shape(arm.Capsule(v, 1)),
     "Cone": lambda a, v: described().bodies["b"].shape(arm.Cone(v, 1)),
     "Wheel": lambda a, v: described().bodies["b"].shape(arm.Wheel(v, 1)),
+    "load_linear": lambda a, v: arm.load_linear(v),
+    "root_locus": lambda a, v: arm.root_locus(a.model, v, [1.0, 2.0]),
+    "values of a root locus": lambda a, v: arm.root_locus(a.model, "k", v),
+    "campbell": lambda a, v: arm.campbell(a.model, v, [1.0, 2.0]),
+    "exciting_trajectory": lambda a, v: arm.exciting_trajectory(a.model, v),
+    "identify": lambda a, v: arm.identify(a.model, v, v),
     "derive": lambda a, v: described().derive(v),
     "compile": lambda a, v: a.equations.compile(v),
     "show": lambda a, v: a.equations.show(v),
@@ -452,6 +458,8 @@ EXCEPTIONS = {
     *("ParameterError", "SimulationError", "UnitsError"),  # raised
     *("Batch", "Fit", "Fmu", "Gyro", "Run", "Sensitivities"),  # given back by other calls
     *("Branch", "Efforts", "OperatingPoint", "Solutions", "Sweep", "Workspace"),  # given back by analyses
+    *("BaseParameters", "Campbell", "ExcitingTrajectory", "Identification", "LinearModel", "Modes"),
+    *("Regressor", "RootLocus"),
     *("Body", "Dyadic", "Expr", "Point", "Vector"),  # made by a system
     "schema",  # without arguments
 }

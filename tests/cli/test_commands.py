@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 import armillary as arm
 from armillary.cli.app import COMMANDS, app
 from armillary.run_files.models import example_names
-from armillary.run_files.run_file import OUTPUT_KEYS, RUN_KEYS, TABLES
+from armillary.run_files.run_file import ANALYSES, OUTPUT_KEYS, RUN_KEYS, TABLES
 from examples import car
 from tests.run_files.swing import write_swing
 
@@ -310,7 +310,7 @@ def test_verify_tells_expected_and_found(command: Command) -> None:
 def test_schema_completion_info(command: Command) -> None:
     assert json.loads(command("schema").stdout)["properties"]["bodies"]
     runs = json.loads(command("schema", "run").stdout)["properties"]
-    assert set(runs) == {"model", "title", *TABLES}
+    assert set(runs) == {"model", "title", *TABLES, *ANALYSES}
     assert set(runs["run"]["properties"]) == set(RUN_KEYS)
     assert set(runs["output"]["properties"]) == set(OUTPUT_KEYS)
     for shell in ("bash", "zsh", "fish"):

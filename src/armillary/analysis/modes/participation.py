@@ -50,7 +50,7 @@ def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str
 
 def by_share(shares: np.ndarray) -> np.ndarray:
     """The order of descending shares; of equal ones, but for rounding, that of the coordinates."""
-    return np.argsort(-np.round(shares, 9), kind="stable")
+    return np.argsort(-np.round(shares, 6), kind="stable")
 
 
 def by_coordinate(p: np.ndarray, partners: dict[int, int]) -> tuple[list[int], np.ndarray]:
