@@ -401,7 +401,7 @@ RIGHT = {
     "minus one": "simulate t0; batch t0; direction of an event; element of a matrix",
     "a fraction, an array": "simulate atol; batch atol",
     "a fraction, NaN, minus one": "derivatives t",
-    "an array": "derivatives state; Table; band",
+    "an array": "derivatives state; Table; band; values of a root locus",
     "a list": "accelerations; mass_matrix q; linear_model; states of a feedback",
     "text": (
         "name of a parameter; about; name of an event; name of an output; name of a system; state; "

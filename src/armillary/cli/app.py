@@ -32,7 +32,7 @@ COMMANDS = {
     "diff": ("diff", "Compare two saved runs."),
     "linearize": ("analyses.linearize", "A, B, C and D of a model at an operating point, and its poles."),
     "bode": ("analyses.bode", "Frequency response of a model at an operating point, as a table or picture."),
-    "modes": ("analyses.modes", "Modes of a model: frequencies, dampings, shapes; stability over a parameter."),
+    "modes": ("analyses.modes", "Modes of a model: frequencies, dampings, what takes part in each."),
     "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
     "sweep": ("analyses.sweep", "Move a mechanism along a path, without its dynamics."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),
