@@ -11,8 +11,9 @@ def share(graph: Graph, rounds: int = 6) -> Graph:
     """Pairs of operands that several sums or several products have in common, named: one operation saved
     per further use.
     """
+    pairs: dict[Expr, list[Pair]] = {}  # of nodes met so far, most of which stay from round to round
     for _ in range(rounds):
-        chosen = _common_pairs(graph)
+        chosen = _common_pairs(graph, pairs)
         if not chosen:
             break
         graph = graph.remade(lambda node, args, chosen=chosen: _with_pairs(node, args, chosen))  # type: ignore[misc]
@@ -37,7 +38,7 @@ def _operand_count(node: Expr) -> int:
     return len(node.args) + lone_number(node)
 
 
-def _common_pairs(graph: Graph) -> dict[Expr, list[Pair]]:
+def _common_pairs(graph: Graph, known: dict[Expr, list[Pair]]) -> dict[Expr, list[Pair]]:
     """Pairs to name in this round, by the nodes that hold them; no operand of a node is taken twice.
 
     A node that is such a pair and nothing else holds it too: it becomes the named value itself.
@@ -46,14 +47,20 @@ def _common_pairs(graph: Graph) -> dict[Expr, list[Pair]]:
     short: list[Expr] = []
     for node in graph.order:
         if (node.kind == "sum" or node.kind == "product") and not node.constant:
+            pairs = known.get(node)
+            if pairs is None:
+                pairs = known[node] = _operand_pairs(node)
             if _operand_count(node) == 2:
                 short.append(node)
                 continue
-            for pair in _operand_pairs(node):
+            for pair in pairs:
                 if not (pair[1].constant and pair[2].constant):
-                    holders.setdefault(pair, []).append(node)
+                    if pair in holders:
+                        holders[pair].append(node)
+                    else:
+                        holders[pair] = [node]
     for node in short:
-        for pair in _operand_pairs(node):
+        for pair in known[node]:
             if pair in holders:
                 holders[pair].append(node)
     ranked = sorted((p for p, h in holders.items() if len(h) > 1), key=lambda p: -len(holders[p]))
