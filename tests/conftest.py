@@ -57,6 +57,7 @@ OPTIMISED = tuple(
             "verification/test_cases.py::test_every",
         ),
         *("runtime/test_compiled", "runtime/test_integrators", "test_readme.py"),
+        "test_docs.py::test_python_blocks_run[README.md]",
     )
 )
 CHOSEN = os.environ.get("ARMILLARY_COMPILE")
