@@ -64,7 +64,8 @@ def test_a_saved_run_comes_back_to_the_last_bit(tmp_path, suffix):
     assert loaded.events[2] == (0.5, 'lift "off"')
 
 
-text = st.text(max_size=12)
+# All but surrogates, as by default, found in a tenth of the time.
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 number = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 info = st.one_of(text, st.integers(-(2**60), 2**60), number)
 
