@@ -34,7 +34,7 @@ COMMANDS = {
     "bode": ("analyses.bode", "Frequency response of a model at an operating point, as a table or picture."),
     "modes": ("analyses.modes", "Modes of a model: frequencies, dampings, what takes part in each."),
     "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
-    "sweep": ("analyses.sweep", "Move a mechanism along a path, without its dynamics."),
+    "sweep": ("analyses.sweep", "Positions of a mechanism along a path, without its dynamics."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),
     "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
     "verify": ("verify", "Run the published cases: expected next to found."),

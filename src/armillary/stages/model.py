@@ -199,8 +199,8 @@ class Model(ModelPieces, compiled.CompiledModel):
         coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
         given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
         starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
-        motion of the coordinates from the start comes to rest, which is stable; without it, what is found may
-        be unstable. Loops are closed and Euler parameters unit at the solution.
+        motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
+        ``stable`` of what is found holds the answer. Loops are closed and Euler parameters unit there.
         """
         from armillary.analysis.operating.trim import trim
 
