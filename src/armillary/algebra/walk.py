@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -22,21 +22,26 @@ def operands_first(roots: Iterable[Expr]) -> list[Expr]:
     """Every node that the roots reach, each once, after its operands."""
     done: set[Expr] = set()
     order: list[Expr] = []
-    for root in roots:
-        stack = [(root, iter(root.args))] if root not in done else []
-        while stack:
-            node, rest = stack[-1]  # the iterator remembers how far it came, so a wide node is scanned once
+    for node in roots:
+        if node in done:
+            continue
+        above: list[tuple[Expr, Iterator[Expr]]] = []
+        rest = iter(node.args)  # remembers how far it came, so a wide node is scanned once
+        while True:
             for a in rest:
                 if a not in done:
                     if a.args:
-                        stack.append((a, iter(a.args)))
+                        above.append((node, rest))
+                        node, rest = a, iter(a.args)
                         break
                     done.add(a)
                     order.append(a)
             else:
-                stack.pop()
                 done.add(node)
                 order.append(node)
+                if not above:
+                    break
+                node, rest = above.pop()
     return order
 
 
@@ -86,9 +91,8 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
         if other is not None:
             new[node] = other
         else:
-            args = [new[a] for a in node.args]
-            same = all([x is y for x, y in zip(args, node.args, strict=True)])
-            new[node] = node if same else rebuild(node, args)
+            args = tuple(map(new.__getitem__, node.args))
+            new[node] = node if args == node.args else rebuild(node, list(args))
     return [new[root] for root in roots]
 
 

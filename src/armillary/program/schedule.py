@@ -85,7 +85,7 @@ def arrivals(nodes: Iterable[Expr]) -> dict[Expr, int]:
     """
     known: dict[Expr, int] = {}
     for node in nodes:
-        if node.kind in ("sum", "product"):
+        if node.kind == "sum" or node.kind == "product":
             known[node] = _chain_end(node, sorted([known.get(a, 0) for a in node.args]))
         else:
             known[node] = max([known.get(a, 0) for a in node.args], default=0) + _own_latency(node)
@@ -97,11 +97,11 @@ def _chain_end(node: Expr, times: list[int]) -> int:
     step = _ADD if node.kind == "sum" else _MULTIPLY
     now = times[0]
     for t in times[1:]:
-        now = max(now, t) + step
+        now = (now if now > t else t) + step
     if node.kind == "sum":
         return now if len(times) > 1 else now + step
     coefficient, exponents = node.data
-    return now + _beside_chain(exponents, abs(coefficient) != 1)
+    return now + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
 
 
 @lru_cache(1024)
@@ -133,11 +133,15 @@ def _chains_behind(
     behind = dict(own)
     for user in reversed(nodes):
         after = behind[user]
-        ranked = sorted([a for a in dict.fromkeys(user.args) if a in users], key=arrival.__getitem__)
-        chained = user.kind in ("sum", "product")
+        ranked = [a for a in user.args if a in users]  # operands of a sum or product differ
+        last = 1  # from here on the operands wait for no further operation of the chain
+        if len(ranked) > 2 and (user.kind == "sum" or user.kind == "product"):
+            ranked.sort(key=arrival.__getitem__)
+            last = len(ranked) - 1
         for i, a in enumerate(ranked):
-            steps = max(0, len(ranked) - 1 - max(i, 1)) if chained else 0
-            behind[a] = max(behind[a], own[a] + _ADD * steps + after)
+            chain = own[a] + after + (_ADD * (last - max(i, 1)) if i < last else 0)
+            if chain > behind[a]:
+                behind[a] = chain
     return behind
 
 

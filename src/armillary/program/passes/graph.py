@@ -44,16 +44,17 @@ class Graph:
         apart: set[Expr] = set()  # nodes that have become more than themselves under other names and signs
         origin: dict[Expr, Expr] = {}  # of new intermediate values and calls
         for node in self.order:
-            if not node.args:
+            before = node.args
+            if not before:
                 new[node] = node
                 continue
-            args = [new[a] for a in node.args]
+            args = list(map(new.__getitem__, before))
             made = make(node, args)
             # An intermediate value stands for itself, whatever it is made of now.
-            alike = node.kind == "let" or apart.isdisjoint(node.args)
+            alike = node.kind == "let" or apart.isdisjoint(before)
             if made is not None:
                 alike = alike and made is node
-            elif all([x is y for x, y in zip(args, node.args, strict=True)]):
+            elif tuple(args) == before:
                 made = node
             elif not alike or (made := renamed(node, args)) is None:
                 made = rebuild(node, args)
