@@ -35,7 +35,7 @@ def chain(count: int, axes: str, *, parameters: bool) -> arm.System:
 
 
 def derivation(count: int, axes: str, *, parameters: bool) -> tuple[int, int]:
-    """(nodes, function calls) from the description to symbolic accelerations.
+    """(nodes, function calls) from the description to symbolic accelerations; calls for numbers alone.
 
     Calls stand for time: they are the same on every run, where seconds on a shared machine vary twofold.
     """
@@ -47,7 +47,7 @@ def derivation(count: int, axes: str, *, parameters: bool) -> tuple[int, int]:
 
     gc.collect()  # what earlier tests left would be forgotten meanwhile, node by node, and be counted
     gc.disable()
-    sys.setprofile(counted)
+    sys.setprofile(None if parameters else counted)
     try:
         system = chain(count, axes, parameters=parameters)
         tree = regroup(build_tree(system))
