@@ -19,6 +19,8 @@ from hypothesis import settings
 # Before NumPy is imported: the tests share the cores already, and threads that wait for each other cost most.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
+# Programs that JAX compiles here run for milliseconds.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # Seven thousand tests are millions of objects that stay: looking through them for garbage takes a fifth of
 # the time of their collection, and is repeated later.
