@@ -57,8 +57,11 @@ class Linearization:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """The compiled function "matrices"."""
-        computed = self._matrices.computed
+        """The compiled function "matrices" and, of large systems, "tangent"."""
+        computed, tangent = self._matrices.computed, self.form.tangent
+        if tangent is not None:
+            functions = {"matrices": computed, "tangent": [*tangent.rates, *tangent.outputs]}
+            return ModelFunctions(self.equations, functions, tangent.direction, search=False)
         search = len(operands_first(computed)) <= _SEARCHED
         return ModelFunctions(self.equations, {"matrices": computed}, search=search)
 
@@ -70,8 +73,8 @@ class Linearization:
 
     @property
     def operations(self) -> Operations:
-        """Operations of one evaluation of all four matrices."""
-        return self.functions.operations["matrices"]
+        """Operations of one evaluation of all four matrices; of large systems those of one column."""
+        return self.functions.operations["matrices" if self.form.tangent is None else "tangent"]
 
     def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
         """Precomputed constants, to be handed to many calls with the same parameters."""
@@ -86,6 +89,9 @@ class Linearization:
         constants: np.ndarray | None = None,
     ) -> Matrices:
         """The matrices at one state; ``constants``, where known, replace ``parameters``."""
+        if self.form.tangent is not None:
+            many = self.rows(t, state[None, :], parameters, memory, constants)
+            return Matrices(*(matrix[0] for matrix in many))
         numbers = self.functions("matrices", t, state, parameters, memory, constants=constants)
         return Matrices(*self._matrices(numbers[None, :], first=True))
 
@@ -100,8 +106,38 @@ class Linearization:
         """The matrices at many states, with a leading axis. Time, state, memory and parameters are those of
         all points, or have a leading axis.
         """
-        numbers = self.functions.rows("matrices", t, states, parameters, memory, constants=constants)
-        return Matrices(*self._matrices(numbers))
+        tangent = self.form.tangent
+        numbers = self.functions.constants(parameters) if constants is None else constants
+        idle = None if tangent is None else np.zeros(len(tangent.direction))
+        found = self.functions.rows("matrices", t, states, None, memory, idle, numbers)
+        A, B, C, D = self._matrices(found)
+        if tangent is not None:
+            A, C = self._by_columns(len(found), t, states, memory, numbers)
+        return Matrices(A, B, C, D)
+
+    def _by_columns(
+        self,
+        count: int,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        memory: np.ndarray | None,
+        constants: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A and C from the tangent along each unit vector, a point after another."""
+        n, units = len(self.form.states), np.eye(len(self.form.states))
+        times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
+        places = np.broadcast_to(states, (count, states.shape[-1]))
+        kept = None if memory is None else np.broadcast_to(memory, (count, np.shape(memory)[-1]))
+        numbers = np.broadcast_to(constants, (count, constants.shape[-1]))
+        A, C = np.empty((count, n, n)), np.empty((count, len(self.form.outputs), n))
+        for i in range(count):
+            stored = None if kept is None else kept[i]
+            state = np.ascontiguousarray(places[i])
+            columns = self.functions.rows(
+                "tangent", float(times[i]), state, None, stored, units, np.ascontiguousarray(numbers[i])
+            )
+            A[i], C[i] = columns[:, :n].T, columns[:, n:].T
+        return A, C
 
     def basis(
         self,

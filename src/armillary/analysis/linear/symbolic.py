@@ -86,6 +86,11 @@ def symbolic(lin: LinearModel, keep: Sequence[str]) -> SymbolicLinearModel:
             "symbolic() on what model.linearize gives"
         )
     form, t = lin.linearization.form, lin.linearization.equations.targets
+    if form.tangent is not None:
+        raise ArmillaryError(
+            f"the matrices of '{lin.system}' are too long to be written out: {len(form.states)} states, with "
+            f"{lin.linearization.equations.operations.total} operations for their rates; lin.A has numbers"
+        )
     kept = {str(name) for name in several(keep, "keep=")}
     symbols = [*t.integrated, *t.memory, t.time]
     names = [s.data.name for s in symbols]

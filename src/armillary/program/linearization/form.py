@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import transform
 from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
@@ -27,6 +27,8 @@ from armillary.program.sensitivities.directions import directions, outputs_of
 from armillary.program.targets import Column
 
 Element = tuple[int, int]
+# States times operations of their rates above which A and C are not written out.
+WRITTEN_OUT = 400_000
 
 
 class RatesOfSpeeds(Protocol):
@@ -52,8 +54,22 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Tangent:
+    """δẋ and δy along one direction whose elements δx are symbols: a column of A and C for each unit vector.
+
+    Written out, A of a long chain grows with the square of its length, and this with the length.
+    """
+
+    direction: tuple[Expr, ...]
+    rates: tuple[Expr, ...]
+    outputs: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearForm:
-    """Linearised equations; matrices hold the elements that are not zero wherever they are taken."""
+    """Linearised equations; matrices hold the elements that are not zero wherever they are taken. Those of
+    large systems are not written out: A and C are empty then, and ``tangent`` is there.
+    """
 
     states: tuple[Variable, ...]
     inputs: tuple[Variable, ...]
@@ -64,6 +80,7 @@ class LinearForm:
     D: Mapping[Element, Expr]
     basis: Mapping[Element, Expr]  # ∂y/∂x: of the model's whole state by the independent one
     dependent: tuple[str, ...] = ()  # positions that follow the others in closed loops
+    tangent: Tangent | None = None
     algebraic: tuple[int, ...] = ()  # rows of A and B that are constraints, 0 = A δx + B δv, with open loops
 
     @property
@@ -159,20 +176,43 @@ class _Linearised:
         """All elements that are not zero."""
         n, t = len(self.states), self.equations.targets
         A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
+        operations = self.equations.operations.total
+        tangent = self._tangent() if n * operations > WRITTEN_OUT and not self.open_loops else None
         for j, moves in enumerate([*self._along_states(), *self._along_inputs()]):
+            if j < n:
+                places = enumerate(t.integrated)
+                basis |= {(i, j): moves.symbols[s] for i, s in places if s in moves.symbols}
+                if tangent is not None:
+                    continue
             rates, outputs = self._column(moves)
             upper, lower, k = (A, C, j) if j < n else (B, D, j - n)
             upper |= {(i, k): x for i, x in enumerate(rates) if x is not ZERO}
             lower |= {(i, k): x for i, x in enumerate(outputs) if x is not ZERO}
-            if j < n:
-                places = enumerate(t.integrated)
-                basis |= {(i, k): moves.symbols[s] for i, s in places if s in moves.symbols}
         A, B, C, D = (self._explicit(entries) for entries in (A, B, C, D))
         basis = {place: x for place, x in basis.items() if x is not ZERO}
         shown = tuple(Variable(c.name, c.units, 1.0, c.about, "output") for c in self.columns)
         dependent = tuple(self.positions[d].name for d in self.loops.dependent)
         algebraic = tuple(self.loops.dependent) if self.open_loops else ()
-        return LinearForm(self.states, tuple(self.inputs), shown, A, B, C, D, basis, dependent, algebraic)
+        matrices = (A, B, C, D, basis, dependent, tangent, algebraic)
+        return LinearForm(self.states, tuple(self.inputs), shown, *matrices)
+
+    def _tangent(self) -> Tangent:
+        """The derivatives along all states at once, each by an amount of its own."""
+        identity = self.equations.system.identity
+        moved: dict[int, Expr] = {}
+        amounts = tuple(symbol(f"d({v.name})", "variable", owner=identity) for v in self.states)
+        count = len(self.independent)
+        for k, amount in zip(self.independent, amounts, strict=False):
+            moved[k] = amount
+            for d, factors in self.loops.dependent.items():
+                if k in factors:
+                    moved[d] = moved.get(d, ZERO) + as_expr(factors[k]) * amount
+        others = (*self._speeds, *self.equations.targets.states)
+        rates, outputs = self._column(self._moves(moved, dict(zip(others, amounts[count:], strict=True))))
+        if self.implicit is not None:
+            known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))
+            rates, outputs = transform(rates, known.get), transform(outputs, known.get)
+        return Tangent(amounts, tuple(rates), tuple(outputs))
 
     @cached_property
     def independent(self) -> list[int]:
