@@ -6,7 +6,8 @@ that are asked for; columns are all states and the inputs that are looked for:
     c(x) = [ ẏ ; Φ(q) ; eᵀe − 1 ; outputs ]        x = [ q, u, z, inputs ]        C = ∂c/∂x
 
 A problem selects rows and columns of these, so the code is compiled once for a model and the names of its
-outputs and inputs. It is kept as long as the model lives.
+outputs and inputs. It is kept as long as the model lives. Of large systems C is not written out: one function
+gives C d for a direction d, and a column of C for each unit vector.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from armillary.algebra.walk import symbols, transform
 from armillary.analysis.operating.cyclic import cyclic
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
+from armillary.program.linearization import form
 from armillary.runtime.models.functions import ModelFunctions
 
 if TYPE_CHECKING:
@@ -74,12 +76,10 @@ class Conditions:
             rows = [*t.rates, *(as_expr(row.gap) for row in kept), *lengths]
             rows += [columns[name].expression for name in outputs]
             variables, rows = _with_variables(equations, rows, inputs)
-            self._free = variables[n:]
-            slopes = [tangents(rows, {v: UNIT}) for v in (*t.integrated, *variables[n:])]
-        self._at = np.array(
-            [(i, j) for j, column in enumerate(slopes) for i, x in enumerate(column) if x is not ZERO],
-            dtype=int,
-        ).reshape(-1, 2)
+            self.by_columns = len(variables) * equations.operations.total > form.WRITTEN_OUT
+            self._at, found, direction = (
+                _tangent(equations, rows, variables) if self.by_columns else _written(rows, variables)
+            )
         self.depends = np.zeros((len(rows), len(self.names)), dtype=bool)
         self.depends[self._at[:, 0], self._at[:, 1]] = True
         self._flat = self._at[:, 0] * len(self.names) + self._at[:, 1]
@@ -89,8 +89,8 @@ class Conditions:
         self.memories = tuple(m.data.name for m in t.memory if m in held)
         self.code = ModelFunctions(
             equations,
-            {_VALUES: rows, _SLOPES: [slopes[j][i] for i, j in self._at]},
-            inputs=self._free,
+            {_VALUES: rows, _SLOPES: found},
+            inputs=[*variables[n:], *direction],
             search=False,
         )
 
@@ -125,6 +125,27 @@ class Conditions:
         return found.reshape(len(self.labels), len(self.names))
 
 
+def _written(
+    rows: Sequence[Expr], variables: Sequence[Expr]
+) -> tuple[np.ndarray, list[Expr], tuple[Expr, ...]]:
+    """Places of the derivatives that are not zero, and these."""
+    slopes = [tangents(rows, {v: UNIT}) for v in variables]
+    places = [(i, j) for j, column in enumerate(slopes) for i, x in enumerate(column) if x is not ZERO]
+    return np.array(places, dtype=int).reshape(-1, 2), [slopes[j][i] for i, j in places], ()
+
+
+def _tangent(
+    equations: DerivedEquations, rows: Sequence[Expr], variables: Sequence[Expr]
+) -> tuple[np.ndarray, list[Expr], tuple[Expr, ...]]:
+    """Places where a row contains a variable, the derivatives along a direction, and its symbols."""
+    owner = equations.system.identity
+    direction = tuple(symbol(f"d({v.data.name})", "variable", owner=owner) for v in variables)
+    column = {v: j for j, v in enumerate(variables)}
+    places = [(i, column[s]) for i, row in enumerate(rows) for s in symbols(row) if s in column]
+    found = tangents(rows, dict(zip(variables, direction, strict=True)))
+    return np.array(places, dtype=int).reshape(-1, 2), found, direction
+
+
 def _with_variables(
     equations: DerivedEquations, rows: Sequence[Expr], inputs: Sequence[str]
 ) -> tuple[list[Expr], list[Expr]]:
@@ -154,14 +175,22 @@ class ConditionValues:
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """c at x = [state, inputs], in the model's units; outputs in their stated units."""
-        return self.of.code(_VALUES, self.t, x, memory=self.memory, constants=self.constants)
+        y = np.concatenate([x, np.zeros(len(x))]) if self.of.by_columns else x
+        return self.of.code(_VALUES, self.t, y, memory=self.memory, constants=self.constants)
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """∂c/∂x."""
+        if self.of.by_columns:
+            y = np.hstack([np.tile(x, (len(x), 1)), np.eye(len(x))])
+            columns = self.of.code.rows(_SLOPES, self.t, y, memory=self.memory, constants=self.constants)
+            return np.ascontiguousarray(columns.T)
         return self.of.dense(self.of.code(_SLOPES, self.t, x, memory=self.memory, constants=self.constants))
 
     def many(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """c and ∂c/∂x at the rows of xs, in one compiled loop each."""
+        if self.of.by_columns:
+            found = [(self.values(x), self.jacobian(x)) for x in xs]
+            return np.array([values for values, _ in found]), np.array([slopes for _, slopes in found])
         n = len(self.of.states)
         how: dict[str, Any] = {"memory": self.memory, "constants": self.constants}
         if xs.shape[1] > n:
