@@ -79,8 +79,8 @@ def ritz(mass: Any, stiffness: Any, vectors: Array) -> tuple[Array, Array]:
     for first, last in _alike(squares):
         vectors[:, first:last] = _separated(vectors[:, first:last])
     size = np.abs(vectors)
-    first = np.argmax(size > _NEARLY * np.max(size, axis=0), axis=0)
-    return squares, vectors * np.sign(vectors[first, np.arange(vectors.shape[1])])
+    leading = np.argmax(size > _NEARLY * np.max(size, axis=0), axis=0)
+    return squares, vectors * np.sign(vectors[leading, np.arange(vectors.shape[1])])
 
 
 def _alike(squares: Array) -> list[tuple[int, int]]:
