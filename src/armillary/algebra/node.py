@@ -188,10 +188,11 @@ def _smallness(node: Node) -> float:
     return max(orders[0], 0) if node.data in ("sin", "tan", "tanh", "asin", "atan") else 0
 
 
-def _forget(entry: _Entry) -> None:
-    found = _table.pop(entry.key, entry)
+def _forget(entry: _Entry, table: dict[tuple[Any, ...], _Entry] = _table) -> None:
+    """Called as a node is freed; the table is bound here, since at the end of a process names are gone."""
+    found = table.pop(entry.key, entry)
     if found is not entry:
-        _table[entry.key] = found  # made anew before the old one was forgotten
+        table[entry.key] = found  # made anew before the old one was forgotten
 
 
 def _stable(data: Any) -> Any:
