@@ -14,7 +14,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,17 +59,24 @@ ROBOTS = (
 )
 
 
-def measure_inverse(environment: Environment, effort: Effort) -> list[dict[str, Any]]:
-    """A record for each robot; what is missing has the reason in it."""
+def measured_robots(
+    robots: Iterable[Robot], measured: Callable[[Robot], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """A record for each robot, with its name; what is missing has the reason in it."""
     records = []
-    for robot in ROBOTS:
+    for robot in robots:
         record: dict[str, Any] = {"name": robot.name}
         try:
-            record |= _measured(robot, environment, effort)
+            record |= measured(robot)
         except NotAvailable as reason:
             record["missing"] = str(reason)
         records.append(record)
     return records
+
+
+def measure_inverse(environment: Environment, effort: Effort) -> list[dict[str, Any]]:
+    """A record for each robot; what is missing has the reason in it."""
+    return measured_robots(ROBOTS, lambda robot: _measured(robot, environment, effort))
 
 
 def _measured(robot: Robot, environment: Environment, effort: Effort) -> dict[str, Any]:

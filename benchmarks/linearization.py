@@ -29,10 +29,10 @@ import numpy as np
 import armillary as arm
 from armillary.analysis.linear.jacobians import Linearization
 from armillary.runtime.models.functions import ModelFunctions
-from benchmarks.build import HERE, NotAvailable, cached, run
+from benchmarks.build import HERE, cached, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
 from benchmarks.environment import Environment, find_environment
-from benchmarks.inverse import ROBOTS, Robot, robot_file
+from benchmarks.inverse import ROBOTS, Robot, measured_robots, robot_file
 from benchmarks.robots import pinocchio_robot
 from benchmarks.text import number, table
 from benchmarks.timing import Effort, time_interleaved
@@ -47,15 +47,8 @@ POINTS = 100_000
 
 def measure_linearization(environment: Environment, effort: Effort) -> list[dict[str, Any]]:
     """A record for each robot; what is missing has the reason in it."""
-    records = []
-    for robot in (r for r in ROBOTS if r.name in MEASURED):
-        record: dict[str, Any] = {"name": robot.name}
-        try:
-            record |= _measured(robot, environment, effort)
-        except NotAvailable as reason:
-            record["missing"] = str(reason)
-        records.append(record)
-    return records
+    chosen = [robot for robot in ROBOTS if robot.name in MEASURED]
+    return measured_robots(chosen, lambda robot: _measured(robot, environment, effort))
 
 
 def _measured(robot: Robot, environment: Environment, effort: Effort) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -44,10 +44,10 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """A run file on the command line may hold options of the command, in the table of its name."""
-        from armillary.cli.option_tables import options_in_file
-
         found, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         if isinstance(source := found.get("source"), str):
+            from armillary.cli.option_tables import options_in_file
+
             ctx.default_map = options_in_file(self, ctx.info_name or "", source)
         return super().parse_args(ctx, args)
 
@@ -267,6 +267,23 @@ def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--input", "signals", multiple=True, metavar="NAME=FILE",
         help="Data over time for an input: road=road.csv; may be repeated.",
     )(function)  # fmt: skip
+
+
+class Result(Protocol):
+    """What an analysis gives: it can be saved and drawn."""
+
+    def save(self, path: str) -> Any: ...
+
+    def plot(self, *, path: str) -> Any: ...
+
+
+def write_results(found: Result, output: str | None, plot: str | None) -> list[str]:
+    """The files that --output and --plot name, written; their names."""
+    if output is not None:
+        found.save(output)
+    if plot is not None:
+        found.plot(path=plot)
+    return [path for path in (output, plot) if path is not None]
 
 
 def simulation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,14 @@ class Appearance:
         known = [e if all(x in self._values for x in symbols(e)) else ZERO for e in plain]
         return np.array([float(x) for x in evaluate_all(known, self._values)])
 
-    def _attachments(self, body: Body) -> list[np.ndarray]:
-        """Places on a body where others are joined to it, its points and its mass centre, in its axes."""
-        children = [child.at for child in self.bodies if child.parent is body]
-        points = [p.coordinates for p in body.points.values()] if body.parent is not None else []
-        return list({tuple(x): x for x in map(self.numbers, [*children, *points])}.values())
+    def _attachments(self, body: Body, *, without: Collection[str] = ()) -> list[np.ndarray]:
+        """Places on a body where others are joined to it, and its points but those left out, in its axes;
+        of the ground the first alone.
+        """
+        found = [child.at for child in self.bodies if child.parent is body]
+        if body.parent is not None:
+            found += [p.coordinates for name, p in body.points.items() if name not in without]
+        return list({tuple(x): x for x in map(self.numbers, found)}.values())
 
     def _solid(self, body: Body) -> dict[str, Any] | None:
         """The uniform solid of a body's mass and inertia: a ball where all moments are equal, a cylinder
@@ -137,10 +140,8 @@ class Appearance:
 
     def attached(self, body: Body) -> list[np.ndarray]:
         """Places on a body where others are joined to it, and its points but the mass centre and origin."""
-        children = [child.at for child in self.bodies if child.parent is body]
-        named = [p.coordinates for name, p in body.points.items() if name not in ("com", "origin")]
-        places = {tuple(x): x for x in map(self.numbers, [*children, *named])}
-        return [x for x in places.values() if np.linalg.norm(x) > _NONE * self.size]
+        places = self._attachments(body, without=("com", "origin"))
+        return [x for x in places if np.linalg.norm(x) > _NONE * self.size]
 
     def joint_axes(self, body: Body) -> list[tuple[type, np.ndarray]]:
         """The motions of a joint in order, each with its axis in the body's axes; zero for a ball joint."""

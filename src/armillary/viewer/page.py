@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
 from functools import cache
 from pathlib import Path
@@ -13,8 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armillary.algebra.arguments import file_path
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
@@ -28,14 +25,6 @@ _SHOWN = 3  # plots that are open at first
 _KEPT = 60  # outputs that a page offers, the model's own first
 _EVEN = 1e-9  # by which times may deviate from equal steps, as a part of a step
 ROWS = 20_000  # of a motion in a page: more are thinned
-
-
-def write_page(path: str | os.PathLike[str], run: Run, equations: DerivedEquations, title: str = "") -> Path:
-    """The page of a run, written whole or not at all."""
-    place = file_path(path, "the page")
-    with replacing(place) as temporary:
-        temporary.write_text(page_of(run, equations, title), encoding="utf-8")
-    return place
 
 
 def page_of(run: Run, equations: DerivedEquations, title: str = "") -> str:

@@ -54,13 +54,7 @@ def inverse(
         load_run(motion), udot="spline" if slopes else None, parameters=simulation.given().get("parameters"),
         actuators=actuators or None, reactions=reactions,
     )  # fmt: skip
-    written = []
-    if output is not None:
-        found.save(output)
-        written.append(output)
-    if plot is not None:
-        found.plot(path=plot)
-        written.append(plot)
+    written = options.write_results(found, output, plot)
     data = {
         "command": "inverse",
         "system": found.system,

@@ -74,13 +74,7 @@ def modes(
         found = model.undamped_modes(at, parameters=parameters)
     else:
         found = model.linearize(at, parameters=parameters).modes()
-    written = []
-    if output is not None:
-        found.save(output)
-        written.append(output)
-    if plot is not None:
-        found.plot(path=plot)
-        written.append(plot)
+    written = options.write_results(found, output, plot)
     lines = [str(found), *(f"wrote {path}" for path in written)]
     if energies:
         lines.insert(1, f"\n{found.bodies}")  # type: ignore[union-attr]

@@ -18,11 +18,9 @@ def name_and_text(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def values_of(name: str, text: str, own: str) -> np.ndarray:
-    """FROM:TO:COUNT, or numbers with commas between them, in the units ``own`` of the name."""
+def values_with_units(name: str, text: str) -> tuple[np.ndarray, str]:
+    """FROM:TO:COUNT, or numbers with commas between them, and the text of their units, "" without any."""
     import numpy as np
-
-    from armillary.results.units import conversion
 
     numbers, _, units = text.partition(" ")
     try:
@@ -33,4 +31,12 @@ def values_of(name: str, text: str, own: str) -> np.ndarray:
             values = np.array([float(x) for x in numbers.split(",")])
     except ValueError:
         raise click.UsageError(f"{name}: '{text}' is neither FROM:TO:COUNT nor numbers with commas") from None
-    return values * (conversion(name, units.strip(), own) if units.strip() else 1.0)
+    return values, units.strip()
+
+
+def values_of(name: str, text: str, own: str) -> np.ndarray:
+    """The same values in the units ``own`` of the name."""
+    from armillary.results.units import conversion
+
+    values, units = values_with_units(name, text)
+    return values * (conversion(name, units, own) if units else 1.0)

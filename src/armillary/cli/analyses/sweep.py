@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from armillary.cli import options, show
-from armillary.cli.analyses.ranges import name_and_text
+from armillary.cli.analyses.ranges import name_and_text, values_with_units
 
 
 @options.command(
@@ -63,13 +63,7 @@ def sweep(
         static=static, grid=grid, held=held or None, start=given.get("initial"),
         parameters=given.get("parameters"),
     )  # fmt: skip
-    written = []
-    if output is not None:
-        found.save(output)
-        written.append(output)
-    if plot is not None:
-        found.plot(path=plot)
-        written.append(plot)
+    written = options.write_results(found, output, plot)
     data = {
         "command": "sweep",
         "system": found.system,
@@ -88,19 +82,9 @@ def sweep(
 
 
 def _values(name: str, text: str) -> Any:
-    """FROM:TO:COUNT, or numbers with commas between them, with their units where these are given."""
-    import numpy as np
-
-    numbers, _, units = text.partition(" ")
-    try:
-        if numbers.count(":") == 2:
-            first, last, count = numbers.split(":")
-            values = np.linspace(float(first), float(last), int(count))
-        else:
-            values = np.array([float(x) for x in numbers.split(",")])
-    except ValueError:
-        raise click.UsageError(f"{name}: '{text}' is neither FROM:TO:COUNT nor numbers with commas") from None
-    return (values, units.strip()) if units.strip() else values
+    """The values of what is driven, with their units where these are given."""
+    values, units = values_with_units(name, text)
+    return (values, units) if units else values
 
 
 def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:
