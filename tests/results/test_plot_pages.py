@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 import subprocess
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 import armillary as arm
 from armillary.results import Run
 from armillary.results.plots.webpage import BUCKETS, LONG
+from tests.browser import BROWSER, needs_browser
 
 TIME = np.linspace(0.0, 2.0, 201)
 
@@ -117,19 +117,14 @@ document.body.replaceChildren(JSON.stringify(seen));
 """
 
 
-def browser() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.mark.skipif(browser() is None, reason="no Chromium or Chrome to open the page with")
+@needs_browser
 def test_the_page_lives_in_a_browser(tmp_path):
     """Drawn in its colours; curves hidden, values read, zoomed and reset, by pointer and by keys; dark."""
     path = tmp_path / "car.html"
     arm.plot(two_runs(), "r", "Ay", path=path)
     path.write_text(path.read_text().replace("</body>", ACT + "</body>"))
     command = [
-        browser(),
+        BROWSER,
         "--headless",
         "--no-sandbox",
         "--disable-gpu",

@@ -17,6 +17,7 @@ from armillary.cli.app import app
 from armillary.results.plots import motion
 from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.poses import PoseFunction
+from tests.browser import BROWSER, needs_browser
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"
 
@@ -163,18 +164,13 @@ ACT = """
 """
 
 
-def browser() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.mark.skipif(browser() is None, reason="no Chromium or Chrome to open the page with")
+@needs_browser
 def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     """Poses and values read back from the page are those of the process; keys act; something is drawn."""
     path = run.animate(tmp_path / "motion.html")
     path.write_text(path.read_text(encoding="utf-8").replace("</body>", ACT + "</body>"), encoding="utf-8")
     command = [
-        browser(), "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
+        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
         "--enable-unsafe-swiftshader", "--window-size=900,600", "--virtual-time-budget=8000", "--dump-dom",
         f"--user-data-dir={tmp_path}/profile",
     ]  # fmt: skip

@@ -181,9 +181,8 @@ class ConditionValues:
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """∂c/∂x."""
         if self.of.by_columns:
-            y = np.hstack([np.tile(x, (len(x), 1)), np.eye(len(x))])
-            columns = self.of.code.rows(_SLOPES, self.t, y, memory=self.memory, constants=self.constants)
-            return np.ascontiguousarray(columns.T)
+            how: dict[str, Any] = {"memory": self.memory, "constants": self.constants}
+            return self.of.code.rows(_SLOPES, self.t, x, inputs=np.eye(len(x)), **how).T
         return self.of.dense(self.of.code(_SLOPES, self.t, x, memory=self.memory, constants=self.constants))
 
     def many(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
