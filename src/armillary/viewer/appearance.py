@@ -19,6 +19,7 @@ from armillary.model.shapes import Capsule, Cone, Cylinder, Sphere, Wheel
 from armillary.model.shapes.shape import Shape
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import parameter_table
+from armillary.viewer.poses import moving_bodies
 
 # Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
@@ -42,7 +43,7 @@ class Appearance:
         self._values = {plain(p): inside[n] for n, p in self._system.parameters.items() if n in inside}
         self._plain = plain
         self.name, self.ground = self._system.name, self._system.ground
-        self.bodies = [body for body in self._system.bodies.values() if body.parent is not None]
+        self.bodies = moving_bodies(equations)
         self.named = {body.name: body for body in self.bodies}
         self._places = {body.name: self._attachments(body) for body in [self._system.ground, *self.bodies]}
         self._solids = {body.name: self._solid(body) for body in self.bodies}
