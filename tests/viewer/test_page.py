@@ -57,13 +57,14 @@ def test_a_page_holds_bodies_events_plots_and_nothing_from_outside(model, run, t
     path = run.animate(tmp_path / "motion.html", title="A <title>")
     page = path.read_text(encoding="utf-8")
     data = _data(page)
-    assert [b["name"] for b in data["bodies"]] == ["upper", "lower"]
-    assert [b["colour"] for b in data["bodies"]] == list(COLOURS[:2])
-    assert {p["kind"] for p in data["bodies"][1]["parts"]} == {"rod", "box", "pin"}
-    assert [s["name"] for s in data["springs"]] == ["spring"]
+    (figure,) = data["figures"]
+    assert [b["name"] for b in figure["bodies"]] == ["upper", "lower"]
+    assert [b["colour"] for b in figure["bodies"]] == list(COLOURS[:2])
+    assert {p["kind"] for p in figure["bodies"][1]["parts"]} == {"rod", "box", "pin"}
+    assert [s["name"] for s in figure["springs"]] == ["spring"]
     assert data["up"] == [0.0, 0.0, 1.0]
     assert [name for _, name in data["events"]] == [e.name for e in run.events] and data["events"]
-    assert data["outputs"][0]["name"] == "tip"
+    assert figure["outputs"][0]["name"] == "tip" == data["shown"][0]
     assert "<title>A &lt;title&gt;</title>" in page
     outside = re.sub(r'<script id="three".*?</script>', "", page, flags=re.S)
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", outside)
@@ -130,7 +131,7 @@ def test_the_command_shows_a_saved_run_or_makes_one(run, tmp_path: Path) -> None
     run.save(tmp_path / "run.csv")
     model, page = str(tmp_path / "links.toml"), tmp_path / "page.html"
     assert app.main(["view", model, str(tmp_path / "run.csv"), "-o", str(page)], standalone_mode=False) == 0
-    assert _data(page.read_text())["time"]["rows"] == len(run)
+    assert _data(page.read_text())["figures"][0]["time"]["rows"] == len(run)
     assert app.main(["view", model, "--duration", "0.5 s", "-o", str(page)], standalone_mode=False) == 0
     assert _data(page.read_text())["about"].endswith("0 to 0.5 s")
 
@@ -150,7 +151,7 @@ ACT = """
   seen.names = [...document.querySelectorAll("#labels span")].map((s) => s.textContent);
   document.dispatchEvent(new KeyboardEvent("keydown", { key: "d", bubbles: true }));
   seen.theme = document.documentElement.dataset.theme;
-  a.view.draw();
+  a.scene.draw();
   const canvas = document.createElement("canvas"), g = canvas.getContext("2d");
   canvas.width = 300; canvas.height = 200;
   g.drawImage(document.getElementById("view"), 0, 0, 300, 200);
@@ -158,6 +159,11 @@ ACT = """
   for (let i = 0; i < pixels.length; i += 4)
     if (pixels[i + 3] > 200) found.add(pixels.slice(i, i + 3).join());
   seen.colours = found.size; seen.struck = window.struck === 1;
+  const [figure] = a.scene.figures;
+  const poses = (t, out) => { out.set([t, 2, 3, 0, 0, 0, 1, 4, 5, 6, 1, 0, 0, 0]); };
+  figure.motion = new FunctionMotion(poses, { bodies: 2 });
+  a.scene.show(7);
+  seen.computed = [...figure.groups.map((g) => g.position.toArray()), figure.groups[1].quaternion.toArray()];
   document.body.replaceChildren(JSON.stringify(seen));
 })();
 </script>
@@ -190,3 +196,4 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     assert seen["clock"] == "0.50 s" and seen["step"] == pytest.approx(0.51, abs=1e-9)
     assert seen["names"] == ["upper", "lower"] and seen["theme"] == "dark"
     assert seen["colours"] > 50
+    assert seen["computed"] == [[7, 2, 3], [4, 5, 6], [1, 0, 0, 0]]  # poses of a function instead of rows

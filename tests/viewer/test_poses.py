@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.viewer.appearance import Appearance
-from armillary.viewer.page import channels
+from armillary.viewer.figures import channels
 from armillary.viewer.poses import PoseFunction
 
 

@@ -1,0 +1,100 @@
+"""Figures of a page: the bodies of a system as data and, of a run, where they are in every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from armillary.errors import ArmillaryError
+from armillary.program.equations import DerivedEquations
+from armillary.results import Run
+from armillary.results.units import label_units
+from armillary.viewer.appearance import COLOURS, Appearance
+from armillary.viewer.encoding import packed
+from armillary.viewer.poses import PoseFunction, Poses
+
+_KEPT = 60  # outputs that a page offers, the model's own first
+_EVEN = 1e-9  # by which times may deviate from equal steps, as a part of a step
+ROWS = 20_000  # of a motion in a page: more are thinned
+
+
+def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> dict[str, Any]:
+    """A figure without a motion: bodies, springs and bending parts with the values of parameters.
+
+    The page moves it by a motion of its own; seven numbers per body of ``bodies``, in this order, then the
+    amplitudes of all modes (``web/scripts/motion.js``).
+    """
+    look = Appearance(equations, parameters)
+    bodies = [
+        {
+            "name": body.name,
+            "colour": COLOURS[i % len(COLOURS)],
+            "parts": look.parts(body),
+            "com": look.numbers(body.com_coordinates).tolist(),
+        }
+        for i, body in enumerate(look.bodies)
+    ]
+    ground = {"name": "ground", "colour": "#8a949d", "parts": look.parts(look.ground), "com": [0, 0, 0]}
+    return {
+        "name": look.name,
+        "bodies": bodies,
+        "ground": ground,
+        "springs": look.springs(),
+        "bending": look.bending(),
+        "up": look.up(),
+        "size": look.size,
+    }
+
+
+def figure_of(run: Run, equations: DerivedEquations) -> dict[str, Any]:
+    """The figure of a run, with its motion and its outputs."""
+    if run.system != equations.system.name:
+        raise ArmillaryError(
+            f"the run is one of '{run.system}', the model is '{equations.system.name}'; give the model "
+            "that made the run"
+        )
+    if not len(run):
+        raise ArmillaryError(f"the run of '{run.system}' has no rows, so there is nothing to show")
+    rows = _rows(run)
+    function = PoseFunction(equations)
+    poses = function.of_run(run)
+    names = [*run.outputs, *(n for n in run.names if n not in set(run.outputs))][:_KEPT]
+    columns = np.stack([run[n][rows] for n in names], axis=1) if names else np.zeros((1, 0))
+    return bodies_of(equations, run.parameters) | {
+        "amplitudes": packed(function.amplitudes(run)[rows]),
+        "time": _times(run.time[rows]),
+        "poses": packed(channels(poses)[rows]),
+        "columns": packed(columns),
+        "outputs": [
+            {"name": n, "units": label_units(run.units[n]), "about": run.descriptions[n]} for n in names
+        ],
+    }
+
+
+def channels(poses: Poses) -> np.ndarray:
+    """x, y, z and the quaternion x, y, z, w of each body side by side, without jumps of its sign."""
+    n, bodies = poses.positions.shape[:2]
+    turned = Rotation.from_matrix(poses.rotations.reshape(-1, 3, 3)).as_quat().reshape(n, bodies, 4)
+    same = np.sum(turned[1:] * turned[:-1], axis=2)
+    signs = np.cumprod(np.vstack([np.ones((1, bodies)), np.where(same < 0, -1.0, 1.0)]), axis=0)
+    return np.concatenate([poses.positions, turned * signs[..., None]], axis=2).reshape(n, 7 * bodies)
+
+
+def _rows(run: Run) -> np.ndarray:
+    """All rows of a run, or as many as a page holds, evenly, first and last included."""
+    if len(run) <= ROWS:
+        return np.arange(len(run))
+    return np.unique(np.rint(np.linspace(0, len(run) - 1, ROWS)).astype(int))
+
+
+def _times(times: np.ndarray) -> dict[str, Any]:
+    """Equal steps by their number, others one by one."""
+    n = len(times)
+    step = (times[-1] - times[0]) / (n - 1) if n > 1 else 1.0
+    even = np.max(np.abs(times - (times[0] + step * np.arange(n)))) <= _EVEN * abs(step)
+    if even:
+        return {"rows": n, "start": float(times[0]), "step": float(step)}
+    return {"rows": n, "values": times.tolist()}

@@ -1,0 +1,57 @@
+// Data of the page and its unpacking; the elements of the page.
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const sharp = () => Math.min(window.devicePixelRatio || 1, 2);
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name in made) made[name] = value; else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+async function inflate(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// Channels of 16 bits from the second differences, low bytes first, as viewer/encoding.py packs them.
+async function unpack(packed) {
+  const { rows, low, step } = packed, count = low.length;
+  const bytes = await inflate(packed.data), half = rows * count, out = [];
+  for (let c = 0; c < count; c++) {
+    const values = new Float32Array(rows);
+    let level = 0, slope = 0;
+    for (let i = 0; i < rows; i++) {
+      const k = c * rows + i;
+      slope = (slope + bytes[k] + 256 * bytes[half + k]) & 0xffff;
+      level = (level + slope) & 0xffff;
+      values[i] = low[c] + step[c] * level;
+    }
+    out.push(values);
+  }
+  return out;
+}
+
+function loadThree() {
+  return inflate(byId("three").textContent.trim()).then((bytes) => new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = URL.createObjectURL(new Blob([bytes], { type: "text/javascript" }));
+    script.onload = resolve;
+    script.onerror = () => reject(new Error("three.js was not loaded"));
+    document.head.append(script);
+  }));
+}
+
+// What a page shows instead of a picture where it cannot make one.
+function report(error) {
+  document.documentElement.dataset.ready = "no";
+  const hint = byId("hint");
+  hint.textContent = /WebGL/i.test(String(error)) ? "This browser shows no WebGL, which the picture needs." : `The page could not be shown: ${error.message}`;
+  hint.className = "on";
+}

@@ -1,0 +1,104 @@
+// A figure: the bodies of one run, with their springs and bent parts, moved by a motion.
+
+class Figure {
+  constructor(content, motion) {
+    this.content = content; this.motion = motion; this.bodies = content.bodies;
+    this.root = new THREE.Group();
+    if (content.shift) this.root.position.set(...content.shift);
+    this.groups = content.bodies.map((body, b) => this.addBody(body, b));
+    this.ground = this.addBody(content.ground, -1);
+    this.springs = content.springs.map((spring) => this.addSpring(spring));
+    this.bent = content.bending.map((part) => this.addBent(part));
+    if (content.ghost) this.fade(content.ghost);
+  }
+  index(name) { return this.bodies.findIndex((body) => body.name === name); }
+  addBody(body, b) {
+    const group = new THREE.Group(), colour = new THREE.Color(body.colour);
+    const skin = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55, metalness: 0.08 });
+    const steel = new THREE.MeshStandardMaterial({ color: new THREE.Color(0x7d8790), roughness: 0.4, metalness: 0.35 });
+    const dark = new THREE.MeshStandardMaterial({ color: colour.clone().multiplyScalar(0.62), roughness: 0.6 });
+    for (const part of body.parts) {
+      const maker = MAKERS[part.kind];
+      if (!maker) continue;
+      const object = maker(part);
+      let material = JOINTS.has(part.kind) ? steel : part.kind === "rod" ? dark : skin;
+      if (part.colour || part.opacity !== undefined) {
+        material = material.clone();
+        if (part.colour) material.color.set(part.colour);
+        if (part.opacity !== undefined) { material.opacity = part.opacity; material.transparent = part.opacity < 1; }
+      }
+      object.traverse((o) => { if (o.isMesh) { o.material = material; o.castShadow = true; o.receiveShadow = true; } });
+      group.add(object);
+    }
+    const frame = new THREE.AxesHelper(data.size * 0.3);
+    frame.visible = false; frame.name = "frame";
+    group.add(frame);
+    group.userData = { figure: this, body: b };
+    this.root.add(group);
+    return group;
+  }
+  addSpring(spring) {
+    const line = new THREE.Mesh(helix(spring.radius), new THREE.MeshStandardMaterial({ color: 0x6b7680, roughness: 0.4, metalness: 0.4 }));
+    line.castShadow = true;
+    this.root.add(line);
+    return { line, ends: spring.ends.map((e) => ({ body: this.index(e.body), at: new THREE.Vector3(...e.at) })) };
+  }
+  // A flexible body: a chain of rods along a beam, balls at the nodes of another part.
+  addBent(part) {
+    const colour = new THREE.Color(this.bodies[part.body].colour), skin = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55 });
+    const count = part.chain ? part.places.length - 1 : part.places.length;
+    const solid = part.chain ? new THREE.CylinderGeometry(part.radius, part.radius, 1, 12) : new THREE.SphereGeometry(1.6 * part.radius, 14, 10);
+    const meshes = Array.from({ length: count }, () => new THREE.Mesh(solid, skin));
+    for (const mesh of meshes) { mesh.castShadow = true; this.groups[part.body].add(mesh); }
+    const bending = this.content.bending, earlier = bending.slice(0, bending.indexOf(part));
+    const first = 7 * this.bodies.length + earlier.reduce((n, p) => n + (p.shapes[0] || []).length, 0);
+    return { ...part, meshes, first };
+  }
+  // All parts transparent and without shadows: a figure for comparison.
+  fade(opacity) {
+    this.root.traverse((o) => {
+      if (!o.isMesh) return;
+      o.material = o.material.clone();
+      o.material.transparent = true; o.material.depthWrite = false;
+      o.material.opacity = opacity * (o.material.opacity ?? 1);
+      o.castShadow = false;
+    });
+  }
+  show(t) {
+    const now = this.motion.at(t);
+    this.groups.forEach((group, b) => {
+      group.position.set(now[7 * b], now[7 * b + 1], now[7 * b + 2]);
+      group.quaternion.set(now[7 * b + 3], now[7 * b + 4], now[7 * b + 5], now[7 * b + 6]).normalize();
+    });
+    for (const part of this.bent) this.bend(part, now);
+    for (const { line, ends } of this.springs) {
+      const [one, other] = ends.map(({ body, at }) => this.place(body, at));
+      between(line, other, one);
+    }
+  }
+  // A place of a body (-1: of the ground) in the axes of the ground, at the time shown.
+  place(body, at) {
+    const place = at.clone ? at.clone() : new THREE.Vector3(...at);
+    return body < 0 ? place : place.applyQuaternion(this.groups[body].quaternion).add(this.groups[body].position);
+  }
+  bend(part, now) {
+    part.now = part.places.map((place, k) => {
+      const p = new THREE.Vector3(...place);
+      part.shapes[k].forEach((shape, n) => {
+        const a = now[part.first + n];
+        p.x += a * shape[0]; p.y += a * shape[1]; p.z += a * shape[2];
+      });
+      return p;
+    });
+    part.meshes.forEach((mesh, k) => { if (part.chain) between(mesh, part.now[k], part.now[k + 1]); else mesh.position.copy(part.now[k]); });
+  }
+  // The box in which the figure stays: its parts at the start, and the origins of its bodies later.
+  reach() {
+    this.show(this.motion.start);
+    this.root.updateMatrixWorld(true);
+    const box = new THREE.Box3();
+    for (const group of [...this.groups, this.ground]) box.union(new THREE.Box3().setFromObject(group));
+    this.bodies.forEach((_, b) => this.motion.path(b, [0, 0, 0], 400).forEach((p) => box.expandByPoint(p.add(this.root.position))));
+    return box;
+  }
+}

@@ -1,0 +1,84 @@
+// Outputs over time, those of equal names together, with one cursor.
+
+class Plots {
+  // `runs`: for each figure its { time, outputs, columns, colour }; `seek(t)` is called where the pointer asks for a time.
+  constructor(runs, seek) {
+    this.runs = runs; this.seek = seek; this.shown = []; this.box = byId("plots"); this.t = 0;
+    this.start = Math.min(...runs.map((r) => r.time[0])); this.end = Math.max(...runs.map((r) => r.time[r.time.length - 1]));
+    const outputs = new Map(runs.flatMap((r) => r.outputs).map((o) => [o.name, o]));
+    this.outputs = [...outputs.values()];
+    if (!this.outputs.length) return;
+    this.select = element("select", { className: "choose" }, new Option("add an output …", ""));
+    for (const o of this.outputs) this.select.append(new Option(o.units ? `${o.name} (${o.units})` : o.name, o.name));
+    this.select.onchange = () => { if (this.select.value) this.add(this.select.value); this.select.value = ""; };
+    this.box.append(this.select);
+    for (const name of data.shown) this.add(name);
+  }
+  add(name) {
+    if (this.shown.some((p) => p.name === name)) return;
+    const output = this.outputs.find((o) => o.name === name);
+    if (!output) return;
+    const title = element("b", { textContent: name, title: output.about || name }), value = element("span"), canvas = element("canvas");
+    const close = element("button", { textContent: "×", title: "remove this plot", className: "close" });
+    const figure = element("div", { className: "plot" }, element("div", {}, title, value, close), canvas);
+    const seek = (e) => {
+      const r = canvas.getBoundingClientRect(), s = Math.min(1, Math.max(0, (e.clientX - r.left) / r.width));
+      this.seek(this.start + (this.end - this.start) * s);
+    };
+    canvas.onpointerdown = (e) => { canvas.setPointerCapture(e.pointerId); seek(e); };
+    canvas.onpointermove = (e) => { if (e.buttons) seek(e); };
+    close.onclick = () => { figure.remove(); this.shown = this.shown.filter((p) => p.name !== name); };
+    this.box.append(figure);
+    const curves = this.runs.filter((r) => r.outputs.some((o) => o.name === name))
+      .map((r) => ({ time: r.time, y: r.columns[r.outputs.findIndex((o) => o.name === name)], colour: r.colour }));
+    this.shown.push({ name, canvas, value, curves, units: output.units, ...extent(curves) });
+    this.draw(this.t);
+  }
+  draw(t) {
+    this.t = t;
+    const { start, end } = this, ratio = sharp();
+    for (const plot of this.shown) {
+      const { canvas, value, curves, units, low, high } = plot;
+      const w = Math.round(canvas.clientWidth * ratio), h = Math.round(canvas.clientHeight * ratio), g = canvas.getContext("2d");
+      if (!w) continue;
+      const X = (s) => 2 + ((s - start) / (end - start || 1)) * (w - 4), Y = (v) => h - 4 - ((v - low) / (high - low)) * (h - 8);
+      const theme = document.documentElement.dataset.theme;
+      if (!plot.drawn || plot.drawn.width !== w || plot.drawn.height !== h || plot.theme !== theme) {
+        plot.theme = theme;
+        plot.drawn = element("canvas", { width: w, height: h });
+        this.curves(plot.drawn.getContext("2d"), plot, w, X, Y, ratio);
+      }
+      canvas.width = w; canvas.height = h;
+      g.drawImage(plot.drawn, 0, 0);
+      g.fillStyle = style("--rule"); g.fillRect(X(t) - 0.5 * ratio, 0, ratio, h);
+      const now = curves.map((c) => { const [i, j, s] = rowAt(c.time, t); return c.y[i] * (1 - s) + c.y[j] * s; });
+      now.forEach((v, k) => { g.fillStyle = curves[k].colour || style("--text"); g.beginPath(); g.arc(X(t), Y(v), 3 * ratio, 0, 7); g.fill(); });
+      value.textContent = now.slice(0, 3).map((v) => +v.toPrecision(4)).join(", ") + (now.length > 3 ? " …" : "") + (units ? ` ${units}` : "");
+    }
+  }
+  // The curves alone, kept as a picture: what moves over it is the cursor.
+  curves(g, { curves, low, high }, w, X, Y, ratio) {
+    if (low < 0 && high > 0) { g.strokeStyle = style("--rule"); g.lineWidth = ratio; g.beginPath(); g.moveTo(0, Y(0)); g.lineTo(w, Y(0)); g.stroke(); }
+    g.lineWidth = (curves.length > 8 ? 0.7 : 1.4) * ratio; g.lineJoin = "round";
+    for (const { time, y, colour } of curves) {
+      g.strokeStyle = colour || style("--accent");
+      g.globalAlpha = curves.length > 8 ? 0.45 : 1;
+      g.beginPath();
+      // Of the rows within a pixel the lowest and the highest are drawn.
+      const each = Math.max(1, Math.floor(y.length / (2 * w)));
+      for (let k = 0; k < y.length; k += each) {
+        let least = k, most = k;
+        for (let i = k; i < Math.min(k + each, y.length); i++) { if (y[i] < y[least]) least = i; if (y[i] > y[most]) most = i; }
+        for (const i of least < most ? [least, most] : least > most ? [most, least] : [k]) g.lineTo(X(time[i]), Y(y[i]));
+      }
+      g.stroke();
+    }
+    g.globalAlpha = 1;
+  }
+}
+
+function extent(curves) {
+  let low = Infinity, high = -Infinity;
+  for (const { y } of curves) for (const v of y) { if (v < low) low = v; if (v > high) high = v; }
+  return high > low ? { low, high } : { low: low - 1, high: high + 1 };
+}

@@ -1,0 +1,133 @@
+// The scene: light, floor, camera, and the figures in it.
+
+class Scene {
+  constructor(figures) {
+    this.figures = figures; this.follow = -1; this.inside = false; this.trails = [];
+    this.canvas = byId("view");
+    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true, preserveDrawingBuffer: true });
+    this.renderer.setPixelRatio(sharp());
+    this.renderer.shadowMap.enabled = true;
+    this.world = new THREE.Scene();
+    this.camera = new THREE.PerspectiveCamera(38, 1, 0.01, 1000);
+    this.up = new THREE.Vector3(...data.up);
+    this.camera.up.copy(this.up);
+    this.controls = new THREE.OrbitControls(this.camera, this.canvas);
+    this.controls.enableDamping = true; this.controls.dampingFactor = 0.12;
+    this.world.add(new THREE.HemisphereLight(0xffffff, 0x8793a0, 1.5));
+    this.sun = new THREE.DirectionalLight(0xffffff, 2.1);
+    this.sun.castShadow = true;
+    this.sun.shadow.mapSize.set(2048, 2048);
+    this.world.add(this.sun, this.sun.target);
+    for (const figure of figures) this.world.add(figure.root);
+    this.measure();
+    this.addFloor();
+    this.look("iso");
+  }
+  get groups() { return this.figures[0].groups; }
+  // The box in which all figures stay, widened by the size of a body.
+  measure() {
+    this.box = this.figures.reduce((box, figure) => box.union(figure.reach()), new THREE.Box3());
+    if (this.box.isEmpty()) this.box.set(new THREE.Vector3(-1, -1, -1), new THREE.Vector3(1, 1, 1));
+    this.centre = this.box.getCenter(new THREE.Vector3());
+    this.radius = Math.max(0.5 * this.box.getSize(new THREE.Vector3()).length(), data.size * 0.6);
+    this.wide = this.radius > 150 * data.size; // a motion so long that the bodies would be dots
+    if (this.wide) { this.follow = 0; this.radius = 6 * data.size; }
+  }
+  addFloor() {
+    const up = this.up, size = 10 ** Math.ceil(Math.log10(this.radius * 4)), { min, max } = this.box;
+    const grid = new THREE.GridHelper(size, 40, 0x9aa7b2, 0x9aa7b2);
+    grid.material.opacity = 0.28; grid.material.transparent = true;
+    const plane = new THREE.Mesh(new THREE.PlaneGeometry(size, size), new THREE.ShadowMaterial({ opacity: 0.16 }));
+    plane.rotateX(-Math.PI / 2); plane.receiveShadow = true;
+    this.floor = new THREE.Group();
+    this.floor.add(grid, plane);
+    this.floor.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), up);
+    const corners = [min, max].flatMap((a) => [min, max].flatMap((b) => [min, max].map((c) => new THREE.Vector3(a.x, b.y, c.z).dot(up))));
+    const lowest = Math.min(...corners) - 0.02 * this.radius;
+    this.floor.position.copy(this.centre).addScaledVector(up, lowest - this.centre.dot(up));
+    this.floor.visible = !this.wide;
+    this.world.add(this.floor);
+  }
+  // Directions to the right, to the front and upwards.
+  axes() {
+    const up = this.up, side = Math.abs(up.y) < 0.9 ? new THREE.Vector3(0, 1, 0) : new THREE.Vector3(0, 0, 1);
+    const front = side.clone().addScaledVector(up, -side.dot(up)).normalize();
+    return { up, front, right: new THREE.Vector3().crossVectors(front, up).normalize() };
+  }
+  look(name) {
+    const { up, front, right } = this.axes();
+    const ways = {
+      iso: new THREE.Vector3().addScaledVector(front, -1).addScaledVector(right, 0.75).addScaledVector(up, 0.5),
+      front: front.clone().negate(), right: right.clone(), top: up.clone().addScaledVector(front, -1e-3),
+    };
+    const distance = this.radius / Math.tan((this.camera.fov * Math.PI) / 360) * 1.12;
+    const target = this.follow >= 0 ? this.groups[this.follow].position : this.centre;
+    this.controls.target.copy(target);
+    this.camera.position.copy(target).addScaledVector(ways[name].normalize(), distance);
+    this.camera.near = distance / 200; this.camera.far = distance * 60;
+    this.camera.updateProjectionMatrix();
+    this.sun.position.copy(target).addScaledVector(up, 2.2 * this.radius).addScaledVector(right, 1.1 * this.radius).addScaledVector(front, -0.8 * this.radius);
+    this.sun.target.position.copy(target);
+    const s = this.sun.shadow.camera, r = 1.6 * this.radius;
+    Object.assign(s, { left: -r, right: r, top: r, bottom: -r, near: 0.05 * this.radius, far: 6 * this.radius });
+    s.updateProjectionMatrix();
+    this.changed = true;
+  }
+  show(t) {
+    const before = this.follow >= 0 ? this.groups[this.follow].position.clone() : null;
+    for (const figure of this.figures) figure.show(t);
+    if (before) {
+      const moved = this.groups[this.follow].position.clone().sub(before);
+      for (const place of [this.camera.position, this.controls.target, this.sun.position, this.sun.target.position]) place.add(moved);
+    }
+    this.changed = true;
+  }
+  showFrames(on) {
+    for (const figure of this.figures) for (const group of figure.groups) group.getObjectByName("frame").visible = on;
+    this.changed = true;
+  }
+  // Paths of the mass centres.
+  showTrails(on) {
+    this.trails.forEach((line) => line.removeFromParent());
+    this.trails = [];
+    if (on) for (const figure of this.figures) figure.bodies.forEach((body, b) => {
+      const points = new THREE.BufferGeometry().setFromPoints(figure.motion.path(b, body.com));
+      const line = new THREE.Line(points, new THREE.LineBasicMaterial({ color: new THREE.Color(body.colour) }));
+      figure.root.add(line);
+      this.trails.push(line);
+    });
+    this.changed = true;
+  }
+  // Places on the screen, in pixels from its upper left corner; nothing behind the camera.
+  project(place) {
+    const p = place.clone().project(this.camera);
+    return p.z < 1 ? { x: (p.x * 0.5 + 0.5) * innerWidth, y: (0.5 - p.y * 0.5) * innerHeight } : null;
+  }
+  // The body under a place of the screen: { figure, body, point, at }, `point` in the ground's axes, `at` in the body's.
+  pick(x, y) {
+    const ray = new THREE.Raycaster();
+    ray.setFromCamera(new THREE.Vector2((x / innerWidth) * 2 - 1, 1 - (y / innerHeight) * 2), this.camera);
+    for (const hit of ray.intersectObjects(this.figures.flatMap((f) => f.groups), true)) {
+      let group = hit.object;
+      if (!group.isMesh) continue;
+      while (group && !group.userData.figure) group = group.parent;
+      if (group) return { ...group.userData, point: hit.point, at: group.worldToLocal(hit.point.clone()) };
+    }
+    return null;
+  }
+  resize() {
+    this.renderer.setSize(innerWidth, innerHeight, false);
+    this.camera.aspect = innerWidth / innerHeight;
+    this.camera.updateProjectionMatrix();
+    this.changed = true;
+  }
+  // One frame: whether anything was drawn.
+  refresh() {
+    if (this.controls.update()) this.changed = true;
+    if (!this.changed) return false;
+    this.changed = false;
+    this.draw();
+    return true;
+  }
+  draw() { this.renderer.render(this.world, this.camera); }
+}
