@@ -110,7 +110,7 @@ def check_program(program: Program) -> None:
             inputs = ordinary | set(program.inputs)
         check_section(section, inputs)
     _check_results(program)
-    read = {*program.correction_sizes, *program.speed_sizes}
+    read = {*program.correction_sizes, *program.speed_sizes, *program.row_sizes}
     for section in program.sections()[1:]:
         read.update(section.results, *[node.args for node in section.nodes])
     for constant in program.constants:
@@ -275,7 +275,7 @@ def _check_results(program: Program) -> None:
         raise IllegalProgram(
             f"{where}: {len(program.correction_sizes)} sizes of {len(program.corrected)} coordinates"
         )
-    for size in (*program.correction_sizes, *program.speed_sizes):
+    for size in (*program.correction_sizes, *program.speed_sizes, *program.row_sizes):
         if size.kind != "number" and size not in program.constants:
             raise IllegalProgram(f"{where}: the size '{size}' is neither a number nor a constant")
 

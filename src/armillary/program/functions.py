@@ -39,6 +39,7 @@ def with_functions(
         corrections=(),
         geometry=(),
         sizes=(),
+        row_sizes=(),
         inputs=tuple(inputs),
         stepping=tuple(
             Stepping(name, tuple(f"{name}[{i}]" for i in range(len(results))), tuple(results), search)

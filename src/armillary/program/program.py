@@ -69,6 +69,7 @@ class Program:
     quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
     correction_sizes: tuple[Expr, ...] = ()  # numbers or constants: of what ``correct`` renews
     speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
+    row_sizes: tuple[Expr, ...] = ()  # and of its rows
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data

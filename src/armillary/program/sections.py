@@ -46,6 +46,7 @@ def program_of(
     corrections = hoisted("correct", wanted.corrections)
     geometry = hoisted("geometry", wanted.geometry)
     sizes = hoisted("sizes", wanted.sizes)
+    row_sizes = hoisted("row sizes", wanted.row_sizes)
     stepping = [improved(s.name, s.results, search=s.search)[0] for s in wanted.stepping]
     everything = [
         *rates,
@@ -56,6 +57,7 @@ def program_of(
         *corrections,
         *geometry,
         *sizes,
+        *row_sizes,
         *(e for results in stepping for e in results),
     ]
     used = _constants_used(everything)
@@ -92,6 +94,7 @@ def program_of(
         quaternions=wanted.quaternions,
         correction_sizes=tuple(sizes[: len(wanted.corrected)]),
         speed_sizes=tuple(sizes[len(wanted.corrected) :]),
+        row_sizes=tuple(row_sizes),
         inputs=wanted.inputs,
         stepping=tuple(
             section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)

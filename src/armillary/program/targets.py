@@ -61,6 +61,7 @@ class Targets:
     corrections: tuple[Expr, ...] = ()
     geometry: tuple[Expr, ...] = ()
     sizes: tuple[Expr, ...] = ()  # of the coordinates that are corrected, then of all speeds
+    row_sizes: tuple[Expr, ...] = ()  # of the rows of constraints
     states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
     carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
@@ -133,6 +134,7 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
         corrections=tuple(q + reduction.corrections[q] for _, q in corrected),
         geometry=reduction.geometry,
         sizes=_sizes(system, reduction, [coordinates[i] for i, _ in corrected]),
+        row_sizes=tuple(map(as_expr, reduction.row_sizes)),
         states=tuple(plain(s) for s in own),
     )
 

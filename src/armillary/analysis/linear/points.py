@@ -210,9 +210,10 @@ def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.nd
     if not equations.reduction.rows:
         return
     geometry = instance.geometry(memory)
-    here = geometry.at(t, state[: len(equations.coordinates)])
-    for i, gap in zip(geometry.layout.gaps, here.gap, strict=True):
-        if not abs(gap) <= _OPEN * (1.0 + float(np.max(np.abs(here.jacobian[i]), initial=0.0))):
+    q = state[: len(equations.coordinates)]
+    here, sized = geometry.at(t, q), geometry.in_sizes().at(t, q)
+    for i, gap, off in zip(geometry.layout.gaps, here.gap, sized.gap, strict=True):
+        if not abs(off) <= _OPEN:
             constraint = equations.reduction.rows[i].constraint
             raise ParameterError(
                 f"the state at which to linearise breaks constraint '{constraint.name}' "

@@ -36,7 +36,7 @@ def assembly_code(source: Source, file: str = "", opening: str = _OPENING, closi
     body = Sections(source, printer).body(loops.section)
     targets = [f"out[{i}]" for i in range(len(loops.section.results))]
     signature = Signature(f"{stem}_geometry", f"{INPUTS}, {RESULT}", targets, "static ")
-    geometry = function(signature, "Gaps, elements of J, elements of N.", body)
+    geometry = function(signature, "Gaps, elements of J, elements of N, sizes of gaps.", body)
     tables = [lookup_function(name, table, printer) for table, name in printer.tables.items()]
     head = [
         f"{file or f'{stem}_assembly.c'}: {source.description.name}: loops closed before a run", "",

@@ -212,7 +212,7 @@ def _functions(made: Source, sections: Sections) -> list[str]:
         }
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
     if (loops := made.assembly) is not None:
-        about = "Gaps of the loops, elements of J, elements of N"
+        about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
         add(SectionFunction(loops.section, "geometry", about, loops.section.labels, "numbers", "n_numbers"))
         texts.append(assembly_text(loops, _quoted))
     return texts

@@ -117,7 +117,7 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
     if (loops := made.assembly) is not None:
-        about = "Gaps of the loops, elements of J, elements of N"
+        about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
         size = str(len(loops.section.results))
         add(SectionFunction(loops.section, "geometry", about, loops.section.labels, "numbers", size))
         found["assembled"] = _assembled(loops, package)

@@ -168,7 +168,7 @@ class Module:
         section = loops.section
         body = self.sections.body(section)
         lines = [f"def geometry({ARGUMENTS}) -> Vector:"]
-        lines += self.body(body, "Gaps of the loops, elements of J, elements of N")
+        lines += self.body(body, "Gaps of the loops, elements of J, elements of N, sizes of gaps")
         values = {
             "gaps": repr(len(loops.gaps)), "rows": repr(loops.rows), "speeds": repr(loops.speeds),
             "coordinates": repr(len(loops.coordinates)), "call": self.call_of_geometry,

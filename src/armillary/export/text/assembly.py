@@ -2,8 +2,8 @@
 
 The algorithm is that of mechanics/constraints/assembly.py and runtime/start/assembly.py, which each language
 has as a text of its own (assembly.c.txt and the like). Its data are here: a section of gaps Φ, elements of J
-and elements of N, both for motions in terms of their sizes (mechanics/constraints/sizes.py), where these
-stand, which speeds may move in which attempt, and the words of the error.
+and elements of N, for gaps and motions in terms of their sizes (mechanics/constraints/sizes.py), and the
+sizes of gaps; where these stand, which speeds may move in which attempt, and the words of the error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from armillary.program.program import Section, section
 class Assembly:
     """Loops that have to close; rows with a gap come first, then those that only show redundancy."""
 
-    section: Section  # gaps, elements of J, elements of N
+    section: Section  # gaps, elements of J, elements of N, sizes of gaps
     gaps: tuple[tuple[str, str], ...]  # words of the error before and after the number that remains
     rows: int
     coordinates: tuple[str, ...]
@@ -52,14 +52,18 @@ def assembly(equations: DerivedEquations) -> Assembly | None:
     results, first = program.geometry.results, len(layout.gaps) + layout.rows
     elements = list(zip(layout.jacobian, results[first:], strict=False))
     size = program.speed_sizes  # motions are in terms of these
-    placed = [((place[i], j), e * size[j]) for (i, j), e in elements if i in place]
+    size_of_row = program.row_sizes  # and gaps of these
+    placed = [((place[i], j), e * (size[j] / size_of_row[i])) for (i, j), e in elements if i in place]
     rates = [
         ((i, j), e * size[j])
         for (i, j), e in zip(layout.rates, results[first + len(layout.jacobian) :], strict=True)
     ]
     labels = [f"gap {k + 1}" for k in range(len(layout.gaps))]
     labels += [f"J {i + 1}, {j + 1}" for (i, j), _ in placed] + [f"N {i + 1}, {j + 1}" for (i, j), _ in rates]
-    wanted = [*results[: len(layout.gaps)], *(e for _, e in placed), *(e for _, e in rates)]
+    labels += [f"size {k + 1}" for k in range(len(layout.gaps))]
+    own = [size_of_row[i] for i in layout.gaps]
+    gaps = [e / size for e, size in zip(results, own, strict=False)]
+    wanted = [*gaps, *(e for _, e in placed), *(e for _, e in rates), *own]
     # Only the layout of this geometry is read, and its rule for Euler parameters.
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)

@@ -1,7 +1,8 @@
 """Closing loops by numbers: coordinates that satisfy the constraints, and speeds that do.
 
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
-matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move.
+matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move. Rows and
+motions are in terms of their sizes (sizes.py), so that no norm adds lengths to angles.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _TRIES = 100
 # stall. With redundant rows the smallest ones are as small as the gap and lead astray.
 _WEAK = (1e-3, 1e-6, 1e-10)
 _CLOSED = 1e-13  # of the size of a row, about rounding
+_CONSISTENT = 1e-9  # of the speeds, likewise
 _LEAST_SIZE = 1e-4  # of a row, in terms of the largest
 _DAMPED = 2000  # turns towards the smallest gaps
 _STIFF = 1e6  # weight of what is kept, where gaps cannot be closed and all rows compete
@@ -69,14 +71,20 @@ class Geometry:
     layout: GeometryLayout
     values: Callable[[float, np.ndarray], np.ndarray]
     sizes: np.ndarray | None = None  # of the speeds: amounts of motion with the same effect, None: 1
+    row_sizes: np.ndarray | None = None  # of the rows: gaps that such motions make
 
     def in_sizes(self) -> Geometry:
-        """The same with motions in terms of their sizes: steps δ, in δ_j times the size of speed j."""
+        """The same with rows and motions in terms of their sizes: steps in δ_j times the size of speed j."""
         layout = self.layout
-        if self.sizes is None:
+        if self.sizes is None or self.row_sizes is None:
             return self
-        by_speed = [self.sizes[j] for _, j in (*layout.jacobian, *layout.rates)]
-        factors = np.concatenate([np.ones(len(layout.gaps) + layout.rows), by_speed])
+        rows = 1.0 / self.row_sizes
+        factors = np.concatenate([
+            rows[list(layout.gaps)],
+            rows,
+            [self.sizes[j] * rows[i] for i, j in layout.jacobian],
+            [self.sizes[j] for _, j in layout.rates],
+        ])  # fmt: skip
         return Geometry(layout, lambda t, q: factors * self.values(t, q))
 
     def at(self, t: float, q: np.ndarray) -> GeometryValues:
@@ -198,13 +206,19 @@ class Geometry:
 
     def consistent(
         self, t: float, q: np.ndarray, u: np.ndarray, moving: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Speeds nearest to u that satisfy the constraints, where only some may change, and the residual."""
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Speeds nearest to u that satisfy the constraints, where only some may change, the residual, and
+        whether it is nothing.
+        """
         u = u.copy()
         allowed = np.asarray(moving, dtype=bool)
-        here = self.at(t, q)
+        sizes = np.ones(len(u)) if self.sizes is None else self.sizes
+        rows = np.ones(self.layout.rows) if self.row_sizes is None else self.row_sizes
+        here, inside = self.at(t, q), self.in_sizes().at(t, q)
         residual = here.jacobian @ u + here.known
+        scale = 1.0 + np.max(np.abs(u) / sizes, initial=0.0)
         if allowed.any() and residual.size:
-            u[allowed] += np.linalg.lstsq(here.jacobian[:, allowed], -residual, rcond=1e-10)[0]
+            change = np.linalg.lstsq(inside.jacobian[:, allowed], -residual / rows, rcond=1e-10)[0]
+            u[allowed] += sizes[allowed] * change
             residual = here.jacobian @ u + here.known
-        return u, residual
+        return u, residual, bool(np.max(np.abs(residual) / rows, initial=0.0) <= _CONSISTENT * scale)

@@ -50,6 +50,7 @@ def choose_dependent_speeds(
     evaluate: Evaluate,
     names: Sequence[str],
     kinds: Sequence[Any],
+    row_sizes: Sequence[Any],
     *,
     kept_free: Collection[int] = (),
     modal: Collection[int] = (),
@@ -57,7 +58,8 @@ def choose_dependent_speeds(
     given: Mapping[Expr, str] | None = None,
     locked: Collection[str] = (),
 ) -> Elimination:
-    """The elimination of all rows, where speeds of one kind have one unit.
+    """The elimination of all rows, where speeds of one kind have one unit; ``row_sizes`` take the place of
+    the rows' units (sizes.py).
 
     Speeds ``kept_free`` are given up where nothing else is left, ``modal`` ones where no joint has a fair
     share in a row: a mode moves a node a little, and would have to move fast to close a loop.
@@ -66,23 +68,26 @@ def choose_dependent_speeds(
     rows that keep a position come first: where one of them and a row of speeds are equivalent, the position
     has to be kept. ``given`` are prescribed speeds, with what is given in words.
     """
-    sizes = _sizes(found, evaluate, kinds)
-    run_sizes = _run_sizes(found, evaluate, kinds)
+    # Rows of one size need none: all factors are then compared with each other.
+    rows = dict(zip(found, row_sizes if len(set(row_sizes)) > 1 else [1.0] * len(found), strict=True))
+    weights = {row: float(evaluate([size])[0][0]) for row, size in rows.items()}
+    sizes = _sizes(weights, evaluate, kinds)
+    run_sizes = _run_sizes(rows, evaluate, kinds)
     in_order = sorted(found, key=lambda row: row.gap is None)
     if wanted:
         place = {name: i for i, name in enumerate(wanted)}
         in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
     avoided = _Avoided(frozenset(kept_free), frozenset(modal))
     result = _eliminated(
-        in_order, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked
+        in_order, weights, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked
     )
     asked = any(row.constraint.eliminate is not None for row in found)
     if not wanted and not asked and _outruns(result, sizes, evaluate):
-        better = _by_numbers(in_order, result, sizes, avoided, evaluate)
+        better = _by_numbers(in_order, weights, result, sizes, avoided, evaluate)
         in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
         chosen = {row.constraint.name: speed for row, speed in better}
         result = _eliminated(
-            in_order, evaluate, names, sizes, run_sizes, avoided, chosen, given or {}, locked
+            in_order, weights, evaluate, names, sizes, run_sizes, avoided, chosen, given or {}, locked
         )
     result.qualities += _growth(result, run_sizes, evaluate)
     return result
@@ -98,6 +103,7 @@ class _Avoided:
 
 def _eliminated(
     in_order: Sequence[ConstraintRow],
+    weights: Mapping[ConstraintRow, float],
     evaluate: Evaluate,
     names: Sequence[str],
     sizes: Mapping[int, float],
@@ -111,7 +117,7 @@ def _eliminated(
     shared = Counter(j for row in in_order for j in row.coefficients)
     for row in in_order:
         coefficients, known, uses = result.reduced(row)
-        scaled = _scaled(coefficients, sizes, evaluate)
+        scaled = _scaled(coefficients, weights[row], sizes, evaluate)
         if _largest(scaled) <= _NOTHING:
             _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
@@ -166,6 +172,7 @@ def _growth(result: Elimination, sizes: Mapping[int, Any], evaluate: Evaluate) -
 
 def _by_numbers(
     in_order: Sequence[ConstraintRow],
+    weights: Mapping[ConstraintRow, float],
     result: Elimination,
     sizes: Mapping[int, float],
     avoided: _Avoided,
@@ -175,7 +182,7 @@ def _by_numbers(
     J = np.zeros((len(in_order), len(sizes)))
     for i, row in enumerate(in_order):
         values = evaluate(list(row.coefficients.values()))
-        J[i, list(row.coefficients)] = [v[0] for v in values]
+        J[i, list(row.coefficients)] = [v[0] / weights[row] for v in values]
     now = [(in_order.index(result.kept[step.row]), step.speed) for step in result.steps]
     scale = np.array([sizes[j] for j in range(len(sizes))])
     pairs = partition(J, scale, avoided.kept_free, now, avoided.modal)
@@ -184,21 +191,23 @@ def _by_numbers(
     )
 
 
-def _sizes(found: Sequence[ConstraintRow], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, float]:
+def _sizes(
+    weights: Mapping[ConstraintRow, float], evaluate: Evaluate, kinds: Sequence[Any]
+) -> dict[int, float]:
     """The largest factor of each kind of speed in any row, which takes the place of units."""
     largest = np.zeros(len(kinds))
-    for row in found:
+    for row, weight in weights.items():
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
-            largest[j] = max(largest[j], float(np.max(np.abs(value))))
+            largest[j] = max(largest[j], float(np.max(np.abs(value))) / weight)
     return dict(enumerate(sizes_by_kind(largest, kinds).tolist()))
 
 
-def _run_sizes(found: Sequence[ConstraintRow], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, Any]:
+def _run_sizes(rows: Mapping[ConstraintRow, Any], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, Any]:
     """The same as constants of the parameters."""
-    factors = [(j, a) for row in found for j, a in row.coefficients.items()]
+    factors = [(size, j, a) for row, size in rows.items() for j, a in row.coefficients.items()]
     by_kind: dict[Any, list[Any]] = {kind: [] for kind in kinds}
-    for (j, _), value in zip(factors, evaluate.sized([a for _, a in factors]), strict=True):
-        by_kind[kinds[j]].append(abs(value))
+    for (size, j, _), value in zip(factors, evaluate.sized([a for *_, a in factors]), strict=True):
+        by_kind[kinds[j]].append(abs(value) / size)
     sizes = {kind: _largest_of(values) for kind, values in by_kind.items()}
     return {j: sizes[kind] for j, kind in enumerate(kinds)}
 
@@ -214,10 +223,10 @@ def _largest_of(values: Sequence[Any]) -> Any:
 
 
 def _scaled(
-    coefficients: Mapping[int, Any], sizes: Mapping[int, float], evaluate: Evaluate
+    coefficients: Mapping[int, Any], weight: float, sizes: Mapping[int, float], evaluate: Evaluate
 ) -> dict[int, np.ndarray]:
     values = evaluate(list(coefficients.values()))
-    return {j: np.abs(v) / sizes[j] for j, v in zip(coefficients, values, strict=True)}
+    return {j: np.abs(v) / (weight * sizes[j]) for j, v in zip(coefficients, values, strict=True)}
 
 
 def _largest(scaled: Mapping[int, np.ndarray]) -> float:

@@ -17,7 +17,7 @@ from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
-from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
+from armillary.mechanics.constraints.sizes import row_units, speed_kind, unit_sizes
 from armillary.model.description import Description
 from armillary.model.unit_system import default_value
 
@@ -83,7 +83,7 @@ class MotionSample:
 
         units = unit_sizes(system)
         own = np.array([units[speed_kind(u)] for u in system.speeds])
-        geometry = Geometry(layout, values, own).in_sizes()
+        geometry = Geometry(layout, values, own, np.array(row_units(system, found))).in_sizes()
         free = set(coordinates)
         sizes = np.array([units[q.dimension] for q in system.coordinates if plain(q) in free])
         start = np.array([system.initial[q] for q in system.coordinates if plain(q) in free])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -18,7 +18,7 @@ from armillary.mechanics.constraints.assembly import GeometryLayout
 from armillary.mechanics.constraints.dependent_speeds import choose_dependent_speeds
 from armillary.mechanics.constraints.motion_sample import MotionSample, geometry_expressions
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
-from armillary.mechanics.constraints.sizes import Sizes, motion_sizes
+from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import regroup
@@ -58,6 +58,7 @@ class Reduction:
     strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
     pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
     sizes: Sizes = field(default_factory=dict)  # of coordinates, by kind
+    row_sizes: tuple[Any, ...] = ()
 
     def regrouped(self) -> Reduction:
         """The same with its inertia regrouped."""
@@ -91,7 +92,9 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         return Reduction(build_tree(system, plain, given=given, split_free_bodies=split), plain, given)
     found = rows(system, plain)
     sample = MotionSample(system, found, plain)
-    elimination = _chosen(system, found, plain, configuration, sample)
+    sizes = motion_sizes(system, found, sample)
+    of_rows = row_sizes(system, found, sizes, sample)
+    elimination = _chosen(system, found, of_rows, configuration, sample)
     values, layout, _ = geometry_expressions(system, found, plain)
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
@@ -117,7 +120,8 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         quality=quality,
         strength=strength,
         pivots=tuple(elimination.pivots),
-        sizes=motion_sizes(system, found, sample),
+        sizes=sizes,
+        row_sizes=of_rows,
     )
 
 
@@ -208,7 +212,7 @@ def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> boo
 def _chosen(
     system: Description,
     found: list[ConstraintRow],
-    plain: Undimensioned,
+    of_rows: Sequence[Any],
     configuration: Configuration,
     sample: MotionSample,
 ) -> Elimination:
@@ -224,6 +228,7 @@ def _chosen(
         sample,
         names,
         [u.dimension for u in system.speeds],
+        of_rows,
         kept_free=set_by_events,
         modal=modal_speeds(system),
         wanted={constraint: names.index(speed) for constraint, speed in configuration.dependents},

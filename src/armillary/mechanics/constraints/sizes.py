@@ -2,8 +2,9 @@
 
 The size of an angle is one. That of another kind is what moves the gaps of loops as far as one radian does,
 the largest of the lengths that follow from rows of one dimension; where no rows hold both kinds, a unit of
-the SI. Sizes are constants of the parameters, so that limits of steps follow the mechanism of the run: the
-same in metres and millimetres, and for a watch as for a crane.
+the SI. The size of a row is the gap that a motion of such a size makes at most, in any row of its dimension:
+gaps of lengths and of angles count alike in one norm. Sizes are constants of the parameters, so that limits
+of steps follow the mechanism of the run: the same in metres and millimetres, and for a watch as for a crane.
 """
 
 from __future__ import annotations
@@ -50,15 +51,49 @@ def motion_sizes(system: Description, found: Sequence[ConstraintRow], sample: Ev
             turns, others = (_largest([v for k, v in alike if k is one]) for one in (RATE, kind / TIME))
             ratios += [turns / others] if turns is not None and others is not None else []
         if ratios:
-            size = reduce(fn.maximum, ratios)
-            usual = float(sample([size])[0][0]) if isinstance(size, Expr) else size
-            sizes[kind] = fn.maximum(size, _LEAST * usual) if isinstance(size, Expr) else size
+            sizes[kind] = _bounded(reduce(fn.maximum, ratios), sample)
     return sizes | {ONE: 1.0}
+
+
+def row_sizes(
+    system: Description, found: Sequence[ConstraintRow], sizes: Sizes, sample: Evaluate
+) -> tuple[Any, ...]:
+    """The size of each row: that of all rows of its dimension, or its own where that is not known."""
+    factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
+    effects: dict[Any, list[Any]] = {}
+    for (i, j, _), value in zip(factors, sample.sized([a for *_, a in factors]), strict=True):
+        effect = fn.absolute(value) if isinstance(value, Expr) else abs(value)
+        effects.setdefault(_group(found, i), []).append(effect * sizes[speed_kind(system.speeds[j])])
+    by_group = {group: _largest(effects[group]) for group in effects}
+    known = {group: _bounded(size, sample) for group, size in by_group.items() if size is not None}
+    return tuple(known.get(_group(found, i), 1.0) for i in range(len(found)))
+
+
+def row_units(system: Description, found: Sequence[ConstraintRow]) -> list[float]:
+    """One unit of the SI for every row, where its dimension is known."""
+    kinds = (_dimension(row) for row in found)
+    return [1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds]
+
+
+def _group(found: Sequence[ConstraintRow], i: int) -> Any:
+    """What rows share that have one size."""
+    dimension = _dimension(found[i])
+    return i if dimension is None else dimension
+
+
+def _bounded(size: Any, sample: Evaluate) -> Any:
+    """A size that does not vanish with other parameters than the defaults."""
+    if not isinstance(size, Expr):
+        return size
+    return fn.maximum(size, _LEAST * float(sample([size])[0][0]))
 
 
 def _dimension(row: ConstraintRow) -> Dimension | None:
     """That of a row's gap; None, like any other, where parameters without units leave it open."""
-    return None if row.constraint.position is None else row.constraint.position.dimension
+    if row.constraint.position is not None:
+        return row.constraint.position.dimension
+    speed = row.constraint.speed.dimension
+    return None if speed is None else speed * TIME
 
 
 def _largest(values: Sequence[Any]) -> Any:

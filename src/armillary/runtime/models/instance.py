@@ -84,10 +84,12 @@ class Instance:
         if not self.equations.reduction.rows:
             return
         geometry = self.geometry(place.memory)
-        here = geometry.at(place.t, place.q)
-        again = self.place(place.t, self.packed(place), place.memory).u
-        scale = 1.0 + float(np.max(np.abs(place.u), initial=0.0))
-        speeds = here.jacobian @ place.u + here.known
+        here = geometry.in_sizes().at(place.t, place.q)
+        sizes, _ = self._sizes
+        again = self.place(place.t, self.packed(place), place.memory).u / sizes
+        u = place.u / sizes
+        scale = 1.0 + float(np.max(np.abs(u), initial=0.0))
+        speeds = here.jacobian @ u + here.known
         wrong = [i for i, v in zip(geometry.layout.gaps, here.gap, strict=True) if not abs(v) < _OFF]
         wrong += [i for i, v in enumerate(speeds) if not abs(v) < _OFF * scale]
         if wrong:
@@ -98,7 +100,7 @@ class Instance:
                 "follow what is prescribed"
             )
         told = [u not in self.equations.reduction.given for u in self.equations.system.speeds]
-        if not np.max(np.abs(again - place.u)[told], initial=0.0) < 1e-3 * scale:
+        if not np.max(np.abs(again - u)[told], initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
                 "motion can go on in more than one way; start a little away from there"
@@ -164,14 +166,19 @@ class Instance:
         return Geometry(
             layout,
             lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory),
-            self._speed_sizes,
+            *self._sizes,
         )
 
     @cached_property
-    def _speed_sizes(self) -> np.ndarray:
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of speeds, and of the rows of constraints."""
         program = self.equations.program
         known = dict(zip(program.constants, self.constants.tolist(), strict=False))
-        return np.array([known[s] if s in known else float(s.data) for s in program.speed_sizes])
+        speeds, rows = (
+            np.array([known[s] if s in known else float(s.data) for s in sizes])
+            for sizes in (program.speed_sizes, program.row_sizes)
+        )
+        return speeds, rows
 
     def assembled(self, place: Place, named: set[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""

@@ -331,7 +331,7 @@ def _all_times(settings: IntegrationSettings) -> np.ndarray:
         return settings.samples.times(0, settings.samples.count)
     times = SampleTimes(settings.step, settings.t0, settings.t_end)
     found = times.times(0, times.count)
-    return np.append(found, settings.t_end) if found[-1] < settings.t_end else found
+    return found if len(found) and found[-1] >= settings.t_end else np.append(found, settings.t_end)
 
 
 def _check_progress(stops: list[float], changing: list[Event]) -> None:

@@ -18,7 +18,6 @@ from armillary.mechanics.constraints.loop_closure import gap_text, movable_speed
 from armillary.mechanics.constraints.reduction import Reduction
 
 _CLOSED = 1e-10
-_CONSISTENT = 1e-9
 _NEW = 1e-6  # singular values above this count
 _REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given values scattered starts lie
 
@@ -32,25 +31,25 @@ def close_loops(
     names: list[str],
 ) -> np.ndarray:
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
-    geometry = geometry.in_sizes()
+    sized = geometry.in_sizes()
     kept = sorted(named)
     free = np.zeros(geometry.layout.speeds, dtype=bool)
     attempts = movable_speeds(geometry, reduction, free, positions=True)
     best, least = q, np.inf
     for moving in attempts:
-        moved, gap = geometry.close(t, q, moving, kept=kept)
-        if is_closed(geometry, t, moved):
+        moved, gap = sized.close(t, q, moving, kept=kept)
+        if is_closed(sized, t, moved):
             return moved
         if float(np.linalg.norm(gap)) < least:
             best, least = moved, float(np.linalg.norm(gap))
-    nearest, best = _from_elsewhere(geometry, t, q, attempts[-1], best, least, kept)
+    nearest, best = _from_elsewhere(sized, t, q, attempts[-1], best, least, kept)
     if nearest is not None:
         return nearest
-    if _too_many_named(geometry, t, q, kept):
-        moved, _ = geometry.close(t, q, attempts[0])
-        if is_closed(geometry, t, moved):
+    if _too_many_named(sized, t, q, kept):
+        moved, _ = sized.close(t, q, attempts[0])
+        if is_closed(sized, t, moved):
             return moved
-    gap = geometry.nearest(t, best, attempts[-1], kept)
+    gap = sized.nearest(t, best, attempts[-1], kept)
     raise ParameterError(_open_loops(geometry, reduction, gap, [names[i] for i in kept]))
 
 
@@ -70,10 +69,9 @@ def consistent_speeds(
 ) -> np.ndarray:
     """Speeds that satisfy all constraints; ``named`` are the places of those that the user gave."""
     held = np.array([j in named for j in range(len(u))])
-    scale = 1.0 + np.max(np.abs(u), initial=0.0)
     for moving in movable_speeds(geometry, reduction, held):
-        found, residual = geometry.consistent(t, q, u, moving)
-        if not residual.size or np.max(np.abs(residual)) <= _CONSISTENT * scale:
+        found, residual, satisfied = geometry.consistent(t, q, u, moving)
+        if satisfied:
             return found
     worst = int(np.argmax(np.abs(residual)))
     constraint = reduction.rows[worst].constraint
@@ -88,7 +86,7 @@ def check_redundant(geometry: Geometry, reduction: Reduction, t: float, q: np.nd
     """An error where constraints that were redundant at the default parameters are not at these."""
     if not reduction.elimination.redundant:
         return
-    J = geometry.at(t, q).jacobian
+    J = geometry.in_sizes().at(t, q).jacobian
     largest = np.max(np.abs(J), axis=0)
     J = J / np.where(largest > _NEW * np.max(largest), largest, 1.0)
     kept = [i for i, row in enumerate(reduction.rows) if row in reduction.elimination.kept]
@@ -139,12 +137,14 @@ def _from_elsewhere(
 
 
 def _open_loops(geometry: Geometry, reduction: Reduction, gap: np.ndarray, named: list[str]) -> str:
+    """The error where gaps remain, which are in terms of the sizes of their rows."""
     lines = []
     shown = max(_CLOSED, 1e-6 * float(np.max(np.abs(gap))))
     for i, value in zip(geometry.layout.gaps, gap, strict=True):
         if abs(value) > shown:
             before, after = gap_text(reduction, i)
-            lines.append(f"\n  {before}{value:.6g}{after}")
+            size = 1.0 if geometry.row_sizes is None else geometry.row_sizes[i]
+            lines.append(f"\n  {before}{value * size:.6g}{after}")
     held = f" with {', '.join(named)} as given" if named else ""
     return (
         f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"
