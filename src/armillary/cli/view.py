@@ -1,4 +1,4 @@
-"""`armillary view`: how a system moves, as one HTML page."""
+"""`armillary view`: how a system moves, as one HTML page, a film or a picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration,
     """
     armillary view car.toml step.nc -o step.html
     armillary view step.toml
-    armillary view stewart_platform --duration 5 -o platform.html
+    armillary view stewart_platform --duration 5 -o platform.gif
     """
 )
 @options.model_argument
@@ -24,7 +24,12 @@ _SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration,
 @click.option("--title", default="", help="Title of the page; the name of the system if left out.")
 @options.settings_option
 @options.formalism_option
-@click.option("-o", "--output", type=click.Path(), help="File of the page, .html; else a browser is opened.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="File: .html, or .gif, .webp, .mp4, .png; else a browser is opened.",
+)
 def view(
     source: str,
     saved: str | None,

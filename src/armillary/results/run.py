@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from armillary.results.plots.motion import MotionView
+    from armillary.results.plots.picture_options import PictureOptions
 
 Info: TypeAlias = str | int | float
 
@@ -47,8 +48,12 @@ _NAMED = 3  # of the others, how many are named
 class MotionPicture(Protocol):
     """What shows the motion of a run: the equations behind it, or a compiled model of them."""
 
-    def page(self, run: Run, title: str) -> str:
+    def page(self, run: Run, title: str, options: PictureOptions) -> str:
         """The motion as the text of one HTML page."""
+        ...
+
+    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
+        """The motion as a file of one picture or of many."""
         ...
 
 
@@ -265,21 +270,51 @@ class Run:
         return plot(self, *names, x=x, path=path, title=title, ax=ax, show=show)
 
     def animate(
-        self, path: str | os.PathLike[str], *, model: MotionPicture | None = None, title: str = ""
+        self,
+        path: str | os.PathLike[str],
+        *,
+        model: MotionPicture | None = None,
+        title: str = "",
+        view: str = "oblique",
+        follow: str | None = None,
+        paths: Sequence[str] = (),
+        theme: str | None = None,
+        size: tuple[int, int] = (640, 400),
+        rate: float = 20.0,
+        speed: float | None = None,
+        time: float | None = None,
     ) -> Path:
-        """The motion as one HTML page that needs no network: bodies, plots and a time line.
+        """The motion as a file: one HTML page that needs no network (bodies, plots, a time line), a film
+        (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no browser.
 
-        A run from a file does not have its model any more: give it as ``model``, compiled.
+        ``view`` is "oblique", "front", "side", "top", or along "x", "y", "z"; ``follow`` keeps a body in the
+        picture; ``paths`` are bodies, or points ("rod.tip"), whose paths are drawn. ``size`` is in pixels,
+        ``rate`` in pictures per second, ``speed`` in seconds of the motion per second. A run from a file
+        does not have its model any more: give it as ``model``, compiled.
         """
         from armillary.results.plots.motion import write_motion
+        from armillary.results.plots.picture_options import PictureOptions
 
-        return write_motion(self, path, model, title)
+        options = PictureOptions(view, follow, paths, theme, size, rate, speed, time)
+        return write_motion(self, path, model, title, options)
 
-    def view(self, *, model: MotionPicture | None = None, title: str = "") -> MotionView:
-        """The motion in the browser, or in a notebook; ``model`` is as in ``animate``."""
+    def view(
+        self,
+        *,
+        model: MotionPicture | None = None,
+        title: str = "",
+        view: str = "oblique",
+        follow: str | None = None,
+        paths: Sequence[str] = (),
+        theme: str | None = None,
+        speed: float | None = None,
+    ) -> MotionView:
+        """The motion in the browser, or in a notebook; arguments are as in ``animate``."""
         from armillary.results.plots.motion import show_motion
+        from armillary.results.plots.picture_options import PictureOptions
 
-        return show_motion(self, model, title)
+        options = PictureOptions(view, follow, paths, theme, speed=speed)
+        return show_motion(self, model, title, options)
 
     def to_xarray(self) -> xarray.Dataset:
         """A dataset over time, with units, descriptions, parameters and circumstances as attributes."""

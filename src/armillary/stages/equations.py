@@ -18,6 +18,7 @@ from armillary.stages.pieces import EquationPieces
 if TYPE_CHECKING:
     from armillary.analysis.identification.base import BaseParameters
     from armillary.results import Run
+    from armillary.results.plots.picture_options import PictureOptions
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
@@ -51,11 +52,17 @@ class Equations(EquationPieces, derived.DerivedEquations):
 
         return export(self, language, path, **options)
 
-    def page(self, run: Run, title: str = "") -> str:
+    def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
         """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
         from armillary.viewer.page import page_of
 
-        return page_of(run, self, title)
+        return page_of(run, self, title, options)
+
+    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
+        """The motion of a run as a picture or film, for ``run.animate``."""
+        from armillary.viewer.film.film import film_of
+
+        film_of(run, self, path, options)
 
 
 class FreeSpeedEquations(Equations, free_speeds.DerivedFreeSpeedEquations):

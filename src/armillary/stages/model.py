@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from armillary.errors import ArmillaryError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
     from armillary.results import Run
+    from armillary.results.plots.picture_options import PictureOptions
     from armillary.settings import RunOptions
     from armillary.stages.equations import (
         Equations,
@@ -250,9 +252,13 @@ class Model(ModelPieces, compiled.CompiledModel):
         """What draws the motions of this model: its equations, without the machine code."""
         return self.equations
 
-    def page(self, run: Run, title: str = "") -> str:
+    def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
         """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
-        return self.equations.page(run, title)
+        return self.equations.page(run, title, options)
+
+    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
+        """The motion of a run as a picture or film, for ``run.animate``."""
+        self.equations.film(run, path, options)
 
     def draw(
         self,

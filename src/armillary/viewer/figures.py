@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, nearest
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.units import label_units
@@ -49,8 +50,32 @@ def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> d
     }
 
 
-def figure_of(run: Run, equations: DerivedEquations) -> dict[str, Any]:
-    """The figure of a run, with its motion and its outputs."""
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """The figure of a run: its bodies as data, and in each row seven numbers per body, the amplitudes of all
+    modes, and outputs.
+    """
+
+    content: dict[str, Any]
+    time: np.ndarray
+    channels: np.ndarray
+    amplitudes: np.ndarray
+    columns: np.ndarray
+    outputs: list[dict[str, str]]
+
+    def packed(self) -> dict[str, Any]:
+        """The figure as data of a page."""
+        return self.content | {
+            "time": _times(self.time),
+            "poses": packed(self.channels),
+            "amplitudes": packed(self.amplitudes),
+            "columns": packed(self.columns),
+            "outputs": self.outputs,
+        }
+
+
+def figure_of(run: Run, equations: DerivedEquations, paths: Sequence[str] = ()) -> Figure:
+    """The figure of a run; ``paths`` are bodies or points whose paths can be drawn."""
     if run.system != equations.system.name:
         raise ArmillaryError(
             f"the run is one of '{run.system}', the model is '{equations.system.name}'; give the model "
@@ -62,16 +87,30 @@ def figure_of(run: Run, equations: DerivedEquations) -> dict[str, Any]:
     function = PoseFunction(equations)
     poses = function.of_run(run)
     names = [*run.outputs, *(n for n in run.names if n not in set(run.outputs))][:_KEPT]
+    outputs = [{"name": n, "units": label_units(run.units[n]), "about": run.descriptions[n]} for n in names]
+    content = bodies_of(equations, run.parameters) | {"paths": paths_of(equations, run.parameters, paths)}
     columns = np.stack([run[n][rows] for n in names], axis=1) if names else np.zeros((1, 0))
-    return bodies_of(equations, run.parameters) | {
-        "amplitudes": packed(function.amplitudes(run)[rows]),
-        "time": _times(run.time[rows]),
-        "poses": packed(channels(poses)[rows]),
-        "columns": packed(columns),
-        "outputs": [
-            {"name": n, "units": label_units(run.units[n]), "about": run.descriptions[n]} for n in names
-        ],
-    }
+    return Figure(
+        content, run.time[rows], channels(poses)[rows], function.amplitudes(run)[rows], columns, outputs
+    )
+
+
+def paths_of(
+    equations: DerivedEquations, parameters: Mapping[str, float], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Points whose paths are drawn: mass centres of bodies, or points of bodies as "body.point"."""
+    look, found = Appearance(equations, parameters), []
+    for name in names:
+        owner, _, point = name.rpartition(".")
+        body = look.named.get(name) or look.named.get(owner)
+        if body is None or (name not in look.named and point not in body.points):
+            known = [*look.named, *(f"{b.name}.{p}" for b in look.bodies for p in b.points)]
+            raise ArmillaryError(
+                f"'{look.name}' has no body or point '{name}' for a path{nearest(name, known)}"
+            )
+        at = body.com_coordinates if name in look.named else body.points[point].coordinates
+        found.append({"name": name, "body": body.name, "at": look.numbers(at).tolist()})
+    return found
 
 
 def channels(poses: Poses) -> np.ndarray:

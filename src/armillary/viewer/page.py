@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from armillary.errors import ArmillaryError, nearest
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
+from armillary.results.plots.picture_options import PictureOptions
 from armillary.viewer.encoding import compressed
 from armillary.viewer.figures import figure_of
 
@@ -23,20 +25,41 @@ SCENE = ("data.js", "motion.js", "solids.js", "figure.js", "scene.js", "labels.j
 RECORDED = (*SCENE, "plots.js", "player.js", "main.js")
 
 
-def page_of(run: Run, equations: DerivedEquations, title: str = "") -> str:
+def page_of(
+    run: Run, equations: DerivedEquations, title: str = "", options: PictureOptions | None = None
+) -> str:
     """The text of the page of a run."""
-    figure = figure_of(run, equations)
+    chosen = options or PictureOptions()
+    figure = figure_of(run, equations, chosen.paths)
     span = f"{run.time[0]:g} to {run.time[-1]:g} s"
+    bodies = len(figure.content["bodies"])
     content = {
         "system": run.system,
-        "about": f"{len(figure['bodies'])} bodies, {equations.freedom}, {span}",
-        "up": figure["up"],
-        "size": figure["size"],
-        "figures": [figure],
-        "shown": [o["name"] for o in figure["outputs"][: min(_SHOWN, len(run.outputs) or _SHOWN)]],
+        "about": f"{bodies} {'body' if bodies == 1 else 'bodies'}, {equations.freedom}, {span}",
+        "up": figure.content["up"],
+        "size": figure.content["size"],
+        "figures": [figure.packed()],
+        "shown": [o["name"] for o in figure.outputs[: min(_SHOWN, len(run.outputs) or _SHOWN)]],
         "events": [[e.time, e.name] for e in run.events[:_EVENTS]],
+        "look": look_of(chosen, figure.content),
     }
     return page_text(content, title or run.system)
+
+
+def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
+    """From where the page shows the motion at first."""
+    names = [body["name"] for body in figure["bodies"]]
+    if options.follow is not None and options.follow not in names:
+        raise ArmillaryError(
+            f"'{figure['name']}' has no body '{options.follow}' to follow{nearest(options.follow, names)}"
+        )
+    return {
+        "view": options.view,
+        "theme": options.theme,
+        "follow": -1 if options.follow is None else names.index(options.follow),
+        "paths": bool(options.paths),
+        "speed": options.speed,
+    }
 
 
 def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED) -> str:

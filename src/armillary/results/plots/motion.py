@@ -1,4 +1,4 @@
-"""The page of a run's motion: written to a file, opened in the browser, or shown in a notebook."""
+"""The motion of a run: a page, picture or film in a file, a page in the browser or in a notebook."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
 
 if TYPE_CHECKING:
+    from armillary.results.plots.picture_options import PictureOptions
     from armillary.results.run import MotionPicture, Run
 
-_PAGES = (".html", ".htm")
+PAGES = (".html", ".htm")
+FILMS = (".png", ".gif", ".webp", ".mp4")
 _HEIGHT = 560  # pixels in a notebook
 
 
@@ -40,23 +42,46 @@ class MotionView:
 
 
 def write_motion(
-    run: Run, path: str | os.PathLike[str], model: MotionPicture | None, title: str = ""
+    run: Run,
+    path: str | os.PathLike[str],
+    model: MotionPicture | None,
+    title: str,
+    options: PictureOptions,
 ) -> Path:
-    """The page of a run, written whole or not at all."""
+    """The page, film or picture of a run, written whole or not at all."""
+    place = motion_path(path)
+    picture = _picture(run, model)
+    if place.suffix.lower() in FILMS:
+        picture.film(run, place, options)
+        return place
+    return write_page(picture.page(run, text(title, "title"), options), place)
+
+
+def motion_path(path: str | os.PathLike[str]) -> Path:
+    """The file of a motion, of a kind that can be written."""
     place = file_path(path, "the page")
-    if place.suffix.lower() not in _PAGES:
+    if place.suffix.lower() not in (*PAGES, *FILMS):
         raise ArmillaryError(
-            f"a motion is written as {' or '.join(_PAGES)}, one page with all in it, not as '{place.name}'"
+            f"a motion is written as {PAGES[0]}, one page with all in it, as a picture or film "
+            f"({', '.join(FILMS)}), not as '{place.name}'"
         )
-    page = _page(run, model, title)
+    return place
+
+
+def write_page(page: str, place: Path) -> Path:
+    """A page as a file, written whole or not at all."""
     with replacing(place) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return place
 
 
-def show_motion(run: Run, model: MotionPicture | None, title: str = "") -> MotionView:
-    """The page in a notebook's cell, else in the browser, from a file in the folder for temporary files."""
-    page = _page(run, model, title)
+def show_motion(run: Run, model: MotionPicture | None, title: str, options: PictureOptions) -> MotionView:
+    """The page of a run in a notebook's cell, else in the browser."""
+    return show_page(_picture(run, model).page(run, text(title, "title"), options))
+
+
+def show_page(page: str) -> MotionView:
+    """A page in a notebook's cell, else in the browser, from a file in the folder for temporary files."""
     if _in_notebook():
         return MotionView(None, page)
     import webbrowser
@@ -69,18 +94,18 @@ def show_motion(run: Run, model: MotionPicture | None, title: str = "") -> Motio
     return MotionView(place, page)
 
 
-def _page(run: Run, model: MotionPicture | None, title: str) -> str:
+def _picture(run: Run, model: MotionPicture | None) -> MotionPicture:
     shown = model if model is not None else run.picture
     if shown is None:
         raise ArmillaryError(
-            f"this run of '{run.system}' was read from a file and does not have its model, which knows what "
-            "moves; give it: model=arm.load('model.toml').derive().compile()"
+            f"this run of '{run.system}' was read from a file and does not have its model, from which the "
+            "picture is made; give it: model=arm.load('model.toml').derive().compile()"
         )
-    if not hasattr(shown, "page"):
+    if not hasattr(shown, "film"):
         raise ArmillaryError(
             f"model={type(shown).__name__} is not a compiled model; give what eom.compile() returns"
         )
-    return shown.page(run, text(title, "title"))
+    return shown
 
 
 def _in_notebook() -> bool:

@@ -8,9 +8,10 @@ class Player {
     this.time = time; this.tools = tools; this.changed = update; this.start = time[0]; this.end = time[time.length - 1];
     this.t = this.start; this.playing = false; this.loop = true; this.last = 0;
     const span = this.end - this.start, near = SPEEDS.reduce((a, b) => Math.abs(Math.log(span / b / 8)) < Math.abs(Math.log(span / a / 8)) ? b : a);
-    this.rate = span > 2 && span < 40 ? 1 : near;
+    this.rate = (data.look || {}).speed || (span > 2 && span < 40 ? 1 : near);
+    const speeds = [...new Set([...SPEEDS, this.rate])].sort((a, b) => a - b);
     const speed = byId("speed");
-    SPEEDS.forEach((s) => speed.append(new Option(`${s} ×`, s, false, s === this.rate)));
+    speeds.forEach((s) => speed.append(new Option(`${s} ×`, s, false, s === this.rate)));
     speed.onchange = () => { this.rate = +speed.value; };
     byId("play").onclick = () => this.toggle();
     byId("back").onclick = () => this.step(-1);

@@ -2,7 +2,9 @@
 
 class Scene {
   constructor(figures) {
-    this.figures = figures; this.follow = -1; this.inside = false; this.trails = [];
+    this.figures = figures; this.trails = [];
+    const { follow = -1, view = "oblique" } = data.look || {};
+    this.follow = follow;
     this.canvas = byId("view");
     this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true, preserveDrawingBuffer: true });
     this.renderer.setPixelRatio(sharp());
@@ -21,7 +23,7 @@ class Scene {
     for (const figure of figures) this.world.add(figure.root);
     this.measure();
     this.addFloor();
-    this.look("iso");
+    this.look(view);
   }
   get groups() { return this.figures[0].groups; }
   // The box in which all figures stay, widened by the size of a body.
@@ -57,8 +59,9 @@ class Scene {
   look(name) {
     const { up, front, right } = this.axes();
     const ways = {
-      iso: new THREE.Vector3().addScaledVector(front, -1).addScaledVector(right, 0.75).addScaledVector(up, 0.5),
-      front: front.clone().negate(), right: right.clone(), top: up.clone().addScaledVector(front, -1e-3),
+      oblique: new THREE.Vector3().addScaledVector(front, -1).addScaledVector(right, 0.75).addScaledVector(up, 0.5),
+      front: front.clone().negate(), side: right.clone(), top: up.clone().addScaledVector(front, -1e-3),
+      x: new THREE.Vector3(1, 0, 0), y: new THREE.Vector3(0, 1, 0), z: new THREE.Vector3(0, 0, 1),
     };
     const distance = this.radius / Math.tan((this.camera.fov * Math.PI) / 360) * 1.12;
     const target = this.follow >= 0 ? this.groups[this.follow].position : this.centre;
@@ -86,16 +89,20 @@ class Scene {
     for (const figure of this.figures) for (const group of figure.groups) group.getObjectByName("frame").visible = on;
     this.changed = true;
   }
-  // Paths of the mass centres.
+  // Paths of the points that were chosen, else of the mass centres.
   showTrails(on) {
     this.trails.forEach((line) => line.removeFromParent());
     this.trails = [];
-    if (on) for (const figure of this.figures) figure.bodies.forEach((body, b) => {
-      const points = new THREE.BufferGeometry().setFromPoints(figure.motion.path(b, body.com));
-      const line = new THREE.Line(points, new THREE.LineBasicMaterial({ color: new THREE.Color(body.colour) }));
-      figure.root.add(line);
-      this.trails.push(line);
-    });
+    if (on) for (const figure of this.figures) {
+      const chosen = figure.content.paths || [];
+      const points = chosen.length ? chosen.map((p) => ({ b: figure.index(p.body), at: p.at })) : figure.bodies.map((body, b) => ({ b, at: body.com }));
+      for (const { b, at } of points) {
+        const geometry = new THREE.BufferGeometry().setFromPoints(figure.motion.path(b, at));
+        const line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: new THREE.Color(figure.bodies[b].colour) }));
+        figure.root.add(line);
+        this.trails.push(line);
+      }
+    }
     this.changed = true;
   }
   // Places on the screen, in pixels from its upper left corner; nothing behind the camera.

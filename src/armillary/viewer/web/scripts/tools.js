@@ -3,19 +3,20 @@
 class Tools {
   constructor(scene, labels) {
     this.scene = scene; this.labels = labels; this.nav = byId("tools"); this.keys = {}; this.restyled = [];
-    this.choice("standard views", [["view", ""], ["oblique", "iso"], ["front", "front"], ["side", "right"], ["top", "top"]],
+    this.choice("standard views", [["view", ""], ...["oblique", "front", "side", "top"].map((name) => [name, name])],
       (value, select) => { if (value) scene.look(value); select.value = ""; });
     const follow = this.choice("keep a body in sight", [["follow nothing", -1], ...scene.figures[0].bodies.map((b, i) => [`follow ${b.name}`, i])],
-      (value) => { scene.follow = +value; scene.look("iso"); });
+      (value) => { scene.follow = +value; scene.look("oblique"); });
     follow.value = scene.follow;
     this.toggle("names", "names of the bodies", "n", false, (on) => labels.show(on));
     this.toggle("axes", "axes of the bodies", "a", false, (on) => scene.showFrames(on));
-    this.toggle("paths", "paths of the mass centres", "p", false, (on) => scene.showTrails(on));
+    const paths = this.toggle("paths", "paths of mass centres or chosen points", "p", false, (on) => scene.showTrails(on));
+    if ((data.look || {}).paths) paths.click();
     this.button("theme", "light or dark", "d", () => this.theme());
     this.button("picture", "save what is seen as a PNG file", "", () => this.picture());
-    ["iso", "front", "right", "top"].forEach((name, i) => { this.keys[i + 1] = () => scene.look(name); });
+    ["oblique", "front", "side", "top"].forEach((name, i) => { this.keys[i + 1] = () => scene.look(name); });
     addEventListener("keydown", (e) => this.key(e));
-    this.theme(this.given().get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+    this.theme(this.given().get("theme") || (data.look || {}).theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   }
   given() { return new URLSearchParams(location.hash.slice(1)); }
   button(text, title, key, act) {

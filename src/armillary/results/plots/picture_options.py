@@ -1,0 +1,63 @@
+"""How a motion is shown in pages, pictures and films."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import one_of, real, several, text
+from armillary.errors import ArmillaryError
+
+VIEWS = ("oblique", "front", "side", "top", "x", "y", "z")
+THEMES = ("light", "dark")
+_LEAST, _MOST = 16, 4096  # pixels
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """From where a motion is seen and what is drawn beside the bodies; of films also size, rate and speed.
+
+    ``view`` is one of ``VIEWS``; ``follow`` a body that stays in the picture; ``paths`` are bodies, or points
+    as "body.point", whose paths are drawn; ``theme`` is "light" or "dark", in a page None for that of the
+    browser. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion
+    in a second of the film, None for 1 or what makes a very short or long motion watchable; ``time`` is that
+    of a single picture, None for the start.
+    """
+
+    view: str = "oblique"
+    follow: str | None = None
+    paths: Sequence[str] = ()
+    theme: str | None = None
+    size: tuple[int, int] = (640, 400)
+    rate: float = 20.0
+    speed: float | None = None
+    time: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of(self.view, VIEWS, "view")
+        if self.theme is not None:
+            one_of(self.theme, THEMES, "theme")
+        if self.follow is not None:
+            text(self.follow, "follow")
+        named = [self.paths] if isinstance(self.paths, str) else several(self.paths, "paths")
+        object.__setattr__(self, "paths", tuple(text(name, "a name in paths") for name in named))
+        object.__setattr__(self, "size", _pixels(self.size))
+        for name in ("rate", "speed", "time"):
+            value = getattr(self, name)
+            if value is not None:
+                value = real(value, name)
+                if not np.isfinite(value) or (name != "time" and value <= 0):
+                    raise ArmillaryError(f"{name}={value:g} is not a positive number")
+                object.__setattr__(self, name, value)
+
+
+def _pixels(size: Any) -> tuple[int, int]:
+    """Width and height, made even, as films need them."""
+    whole = isinstance(size, Iterable) and not isinstance(size, str)
+    pair = tuple(size) if whole else (size,)
+    if len(pair) != 2 or not all(isinstance(x, int | np.integer) and _LEAST <= x <= _MOST for x in pair):
+        raise ArmillaryError(f"size={size!r}: give width and height in pixels, from {_LEAST} to {_MOST}")
+    return int(pair[0]) // 2 * 2, int(pair[1]) // 2 * 2
