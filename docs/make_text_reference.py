@@ -19,7 +19,7 @@ from armillary.model.joints.text_forms import JOINTS
 from armillary.model.kinds import Either, Form, Kind, ObjectForm, TableOf
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.recording.verbs import Verb
-from armillary.model.shapes.solids import SOLIDS
+from armillary.model.shapes import FIGURES
 from armillary.model.space.orbit import ORBITS
 
 FOLDER = Path(__file__).parent / "reference"
@@ -59,7 +59,7 @@ ABOUT = {
     "armature": "Reflected rotor inertia of joints, by coordinate or speed.",
     "events": "What happens when an expression passes zero.",
     "outputs": "Quantities of interest.",
-    "shapes": "Solids that pictures show on bodies; they have no mass.",
+    "shapes": "Solids, meshes, lines and surfaces that pictures show; they have no mass.",
     "start": "Initial values, where a run does not say otherwise.",
     "start_mass_centre": "Where the mass centre of all that hangs on a free body starts.",
     "start_orbit": "The same, on an orbit.",
@@ -83,7 +83,7 @@ def page() -> str:
     lines += ["## Objects", "", "Tables inside of entries; the key in bold tells what they are.", ""]
     for title, forms in (
         ("joint", JOINTS), ("friction", FRICTIONS), ("orbit", ORBITS), ("beam", BEAMS),
-        ("section", CROSS_SECTIONS), ("plate", PLATES), ("shape", SOLIDS),
+        ("section", CROSS_SECTIONS), ("plate", PLATES), ("shape", FIGURES),
     ):  # fmt: skip
         lines += [f"### {title}", ""]
         lines += [f"- {_object(form)}" for form in forms] + [""]

@@ -175,6 +175,20 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "Capsule": lambda a, v: described().bodies["b"].shape(arm.Capsule(v, 1)),
     "Cone": lambda a, v: described().bodies["b"].shape(arm.Cone(v, 1)),
     "Wheel": lambda a, v: described().bodies["b"].shape(arm.Wheel(v, 1)),
+    "shape between": lambda a, v: described().shape("case", arm.Rod(), between=v),
+    "Mesh": lambda a, v: arm.Mesh(v),
+    "Mesh scale": lambda a, v: arm.Mesh("a.stl", scale=v),
+    "Polyline": lambda a, v: described().bodies["b"].shape(arm.Polyline(v)),
+    "Spring": lambda a, v: described().shape("x", arm.Spring(v), between=("b.com", "ground.origin")),
+    "Damper": lambda a, v: described().shape("x", arm.Damper(v), between=("b.com", "ground.origin")),
+    "Rod": lambda a, v: described().shape("x", arm.Rod(v), between=("b.com", "ground.origin")),
+    "Cable": lambda a, v: described().shape("x", arm.Cable(v), between=("b.com", "ground.origin")),
+    "Plane": lambda a, v: described().ground.shape(arm.Plane(v, 1)),
+    "Grid": lambda a, v: described().ground.shape(arm.Grid(v, 1, 1)),
+    "HeightProfile": lambda a, v: described().ground.shape(arm.HeightProfile(v, x=(0, 1), y=(0, 1))),
+    "HeightProfile x": lambda a, v: described().ground.shape(arm.HeightProfile("x", x=v, y=(0, 1))),
+    "Earth": lambda a, v: described().ground.shape(arm.Earth(v)),
+    "Earth orbit": lambda a, v: described().ground.shape(arm.Earth(orbit=v)),
     "load_linear": lambda a, v: arm.load_linear(v),
     "root_locus": lambda a, v: arm.root_locus(a.model, v, [1.0, 2.0]),
     "values of a root locus": lambda a, v: arm.root_locus(a.model, "k", v),
@@ -434,7 +448,7 @@ RIGHT = {
     "text, a fraction": (
         "armature; stiffness of a stop; capacity of a brake; attractor; inertia of a wheel; "
         "solar_pressure; SmoothFriction; StickSlip; lag; second_order_lag; rate_limit; delay; "
-        "Box; Ellipsoid; Sphere; Cylinder; Capsule; Cone; Wheel"
+        "Box; Ellipsoid; Sphere; Cylinder; Capsule; Cone; Wheel; Plane; Grid"
     ),
     "a function": "function; sampled",
     "a list, a fraction, minus one": "feedback; matrix of a linear model",
@@ -444,6 +458,9 @@ RIGHT = {
     "a list, an array, an array of texts": "transfer_function",
 }
 ALLOWED = {call: values for values, calls in RIGHT.items() for call in calls.split("; ")}
+ALLOWED |= {"Mesh": "text", "Mesh scale": "a fraction, minus one", "Earth orbit": "None"}
+ALLOWED |= {"HeightProfile": "text, a fraction, minus one", "HeightProfile x": "an array"}
+ALLOWED |= dict.fromkeys(("Spring", "Damper", "Rod", "Cable", "Earth"), "None, text, a fraction")
 ALLOWED |= dict.fromkeys(["sweep start", "solve start"], "None, an array")
 ALLOWED |= dict.fromkeys(["sweep time", "solve time"], "a fraction, minus one")
 ALLOWED |= dict.fromkeys(
@@ -455,7 +472,7 @@ ALLOWED |= {"solve values": "a list, minus one, an array", "workspace ends": "an
 # Public names that users do not call, and those without arguments.
 EXCEPTIONS = {
     *("ArmillaryError", "ExpressionError", "ImportedWarning", "MissingExtraError", "ModelError"),
-    *("ParameterError", "SimulationError", "UnitsError"),  # raised
+    *("ParameterError", "SimulationError", "PictureWarning", "UnitsError"),  # raised
     *("Batch", "Fit", "Fmu", "Gyro", "Run", "Sensitivities"),  # given back by other calls
     *("Branch", "Efforts", "OperatingPoint", "Solutions", "Sweep", "Workspace"),  # given back by analyses
     *("BaseParameters", "Campbell", "ExcitingTrajectory", "Identification", "LinearModel", "Modes"),

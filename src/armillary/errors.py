@@ -72,6 +72,10 @@ class ImportedWarning(UserWarning):
     """Something in a robot file that a loader left out or approximated, so that the motion may differ."""
 
 
+class PictureWarning(UserWarning):
+    """Something that a picture leaves out or shows coarsely, such as a mesh whose file is missing."""
+
+
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     """An optional module, imported now; if it is not installed, one sentence that says how to get it.
 

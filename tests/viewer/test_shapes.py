@@ -42,6 +42,58 @@ def test_pages_show_shapes_in_place_of_what_is_described() -> None:
     assert [p["kind"] for p in look.parts(model.equations.system.ground)] == ["sphere"]
 
 
+def _workshop() -> arm.System:
+    """One of each line and surface, with sizes of parameters."""
+    s = _cart()
+    s.parameter("h", 0.2, units="m")
+    s.function(
+        "bump", arm.Table2([0, 1, 2], [0, 1], [[0, 0], [1, 2], [0, 1]], x_units="m", y_units="m", z_units="m")
+    )
+    cart, wheel, ground = s.bodies["cart"], s.bodies["wheel"], s.ground
+    top, hook = cart.point((0, 0, "R"), name="top"), ground.point((1, 0, 2), name="hook")
+    s.strut("pull", "-3*x", between=(top, hook))
+    s.strut("other", "-3*x", between=(wheel.origin, hook))
+    s.shape("coil", arm.Spring("h", coils=4), between=(hook, top), colour="#111111", opacity=0.5)
+    s.shape("damping", arm.Damper(), between=("cart.top", "ground.hook"))
+    s.shape("rod", arm.Rod(0.01), between=(top, hook, wheel.com))
+    s.shape("rope", arm.Cable(0.01, length="2*h"), between=(top, hook))
+    wheel.shape(arm.Polyline([(0, 0, 0), ("h", 0, 0), (0, 1, 0)], closed=True), name="outline")
+    ground.shape(arm.Plane(4, "h"), name="floor")
+    ground.shape(arm.Grid(4, 2, "h"), at=(0, 0, 1), name="mesh")
+    ground.shape(arm.HeightProfile("h*x/y", x=(0, 2), y=(1, 3), points=(3, 2)), name="hill")
+    ground.shape(arm.HeightProfile("bump(x, y)", x=(0, 2), y=(0, 1), points=(3, 2)), name="table")
+    ground.shape(arm.HeightProfile([[0, 1], [2, 3]], x=(0, 2), y=(0, 1)), name="numbers")
+    ground.shape(arm.Earth(orbit=arm.Orbit(3.986e14, a=7e6, e=0.1)), name="earth")
+    return s
+
+
+def test_lines_and_surfaces_have_the_values_of_a_run() -> None:
+    equations = _workshop().derive()
+    look = Appearance(equations, {"h": 0.5})
+    links = {link["name"]: link for link in look.springs()}
+    assert set(links) == {"coil", "damping", "rod", "rope", "other"}  # "pull" is drawn as what was given
+    assert (links["coil"]["radius"], links["coil"]["coils"], links["coil"]["opacity"]) == (0.5, 4, 0.5)
+    assert [e["body"] for e in links["rod"]["ends"]] == ["cart", "ground", "wheel"]
+    assert links["rope"]["length"] == 1.0 and links["damping"]["radius"] > 0
+    parts = {p["kind"]: p for p in look.parts(equations.system.bodies["wheel"])}
+    assert parts["polyline"]["points"] == [[0, 0, 0], [0.5, 0, 0], [0, 1, 0], [0, 0, 0]]
+    floor, grid, hill, table, numbers, earth = look.parts(equations.system.ground)[1:7]
+    assert (floor["x"], floor["y"], grid["spacing"], grid["at"]) == (4.0, 0.5, 0.5, [0.0, 0.0, 1.0])
+    assert hill["z"] == [[0.0, 0.0], [0.5, 0.166667], [1.0, 0.333333]]
+    assert table["z"] == [[0, 0], [1, 2], [0, 1]] and numbers["z"] == [[0, 1], [2, 3]]
+    assert earth["radius"] == 6378137.0
+    away = np.linalg.norm(earth["orbit"], axis=1)
+    assert (away.min(), away.max()) == pytest.approx((6.3e6, 7.7e6))
+
+
+def test_surroundings_do_not_hide_a_body() -> None:
+    s = arm.System("tower")
+    s.body("a", joint=arm.Revolute("y"), at=(0, 0, 2), mass=1, inertia=(1, 1, 1))
+    s.ground.shape(arm.Plane(1, 1))
+    look = Appearance(s.derive(), {})
+    assert [p["kind"] for p in look.parts(look.ground)] == ["plane", "rod"]
+
+
 def test_shapes_do_not_change_the_motion() -> None:
     plain = _cart()
     plain.shapes.clear()
@@ -49,11 +101,12 @@ def test_shapes_do_not_change_the_motion() -> None:
 
 
 def test_text_models_hold_shapes(tmp_path: Path) -> None:
-    _cart().save(tmp_path / "cart.toml")
+    _workshop().save(tmp_path / "cart.toml")
     again = arm.load(tmp_path / "cart.toml")
     again.save(tmp_path / "again.toml")
     assert (tmp_path / "cart.toml").read_text() == (tmp_path / "again.toml").read_text()
-    one, other = (Appearance(s.derive(), {}) for s in (_cart(), again))
+    one, other = (Appearance(s.derive(), {}) for s in (_workshop(), again))
+    assert one.springs() == other.springs() and one.parts(one.ground) == other.parts(other.ground)
     assert [one.parts(b) for b in one.bodies] == [other.parts(b) for b in other.bodies]
 
 
@@ -67,7 +120,20 @@ def test_text_models_hold_shapes(tmp_path: Path) -> None:
         (lambda b: b.shape(arm.Sphere(1), opacity=2), "between 0 and 1"),
         (lambda b: b.shape(arm.Sphere(1), name="case"), "'case' already"),
         (lambda b: b.shape(arm.Cone(1, 1, axis=(0, 0, 0))), "axis"),
-        (lambda b: b.shape("box"), "not a solid"),
+        (lambda b: b.shape("box"), "not a shape"),
+        (lambda b: b.shape(arm.Spring()), r"give between=\(p, q\) and no body"),
+        (lambda b: b.system.shape("x", arm.Spring(), between=("wheel.com",)), "two points or more"),
+        (lambda b: b.system.shape("x", arm.Box(1, 1, 1), between=("wheel.com", "cart.com")), "on a body"),
+        (lambda b: b.system.shape("x", arm.Rod(-1), between=("wheel.com", "cart.com")), "positive length"),
+        (lambda b: b.shape(arm.Polyline([(0, 0, 0)])), "two points or more"),
+        (lambda b: b.shape(arm.HeightProfile("cart.q1", x=(0, 1), y=(0, 1))), "stands still"),
+        (lambda b: b.shape(arm.HeightProfile("x", x=(1, 0), y=(0, 1))), "before it begins"),
+        (lambda b: b.shape(arm.HeightProfile("x", x=(0, 1), y=(0, 1), points=(1, 9))), "2 to 2000"),
+        (lambda b: b.shape(arm.HeightProfile([[1, 2]], x=(0, 1), y=(0, 1))), "at least 2 × 2"),
+        (lambda b: b.shape(arm.Earth(orbit=arm.Orbit(1, p=1, e=1))), "not closed"),
+        (lambda b: b.shape(arm.Mesh("")), "name of a file"),
+        (lambda b: b.shape(arm.Mesh("a.stl", scale=0)), "nothing to show"),
+        (lambda b: b.shape(arm.Mesh("a.stl", up="w")), "not one of x, y, z"),
     ],
 )
 def test_wrong_shapes_are_refused_and_leave_nothing(wrong, message: str) -> None:

@@ -201,15 +201,15 @@ class Body(_Part):
         self.points[label] = point
         return point
 
-    def shape(self, solid: Any, *, name: str | None = None, **options: Any) -> None:
-        """A solid for pictures: ``body.shape(arm.Box(0.4, 0.2, 0.1), at=(0, 0, 0.1), colour="#0072b2")``.
+    def shape(self, shape: Any, *, name: str | None = None, **options: Any) -> None:
+        """A figure for pictures: ``body.shape(arm.Box(0.4, 0.2, 0.1), at=(0, 0, 0.1), colour="#0072b2")``.
 
         ``at``, ``orient``, ``colour`` and ``opacity`` are those of ``System.shape``.
         """
         taken = self.system.shapes
         numbered = (f"{self.name}_shape{i}" for i in count(1))
         label = name if name is not None else next(n for n in numbered if n not in taken)
-        self.system.shape(label, body=self, shape=solid, **options)
+        self.system.shape(label, body=self, shape=shape, **options)
 
     def _known_point(self, name: str) -> Point:
         if name not in self.points:

@@ -7,23 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import ZERO, as_expr
+from armillary.algebra.calculus import evaluate, evaluate_all
+from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.model.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Slide, Tumble, Turn
-from armillary.model.shapes import Capsule, Cone, Cylinder, Sphere, Wheel
-from armillary.model.shapes.shape import Shape
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import parameter_table
+from armillary.viewer.given_shapes import SURROUNDINGS, link_of, part_of
+from armillary.viewer.meshes import MeshStore
 from armillary.viewer.poses import moving_bodies
 
 # Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
-_SIZES = {solid.kind: solid.names for solid in (Sphere, Cylinder, Capsule, Cone, Wheel)}
 _NONE = 1e-9  # of the size of a system: a length that is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
 _GLASS = 0.55  # opacity of a solid around the links of its body
@@ -48,12 +47,18 @@ class Appearance:
         self._places = {body.name: self._attachments(body) for body in [self._system.ground, *self.bodies]}
         self._solids = {body.name: self._solid(body) for body in self.bodies}
         self.size = self._typical_length()
+        self.meshes = MeshStore()
 
     def numbers(self, expressions: Any) -> np.ndarray:
         """Constant expressions as numbers; zero where one depends on the motion."""
         plain = [self._plain(as_expr(e)) for e in expressions]
         known = [e if all(x in self._values for x in symbols(e)) else ZERO for e in plain]
         return np.array([float(x) for x in evaluate_all(known, self._values)])
+
+    def _sampled(self, expression: Expr, places: Mapping[Expr, np.ndarray]) -> np.ndarray:
+        """An expression at many values of some symbols."""
+        values: dict[Any, Any] = {**self._values, **{self._plain(s): v for s, v in places.items()}}
+        return np.asarray(evaluate(self._plain(expression), values), dtype=float)
 
     def _attachments(self, body: Body, *, without: Collection[str] = ()) -> list[np.ndarray]:
         """Places on a body where others are joined to it, and its points but those left out, in its axes;
@@ -93,7 +98,8 @@ class Appearance:
         lengths += [_extent(solid) for solid in self._solids.values() if solid is not None]
         parts = [body.flex.part for body in self.bodies if body.flex is not None]
         lengths += [float(np.linalg.norm(p.position)) for part in parts for p in part.nodes.values()]
-        lengths += [float(max(self.numbers(shape.sizes))) for shape in self._system.shapes.values()]
+        solids = [s for s in self._system.shapes.values() if s.sizes and s.kind not in SURROUNDINGS]
+        lengths += [float(max(self.numbers(shape.sizes))) for shape in solids]
         known = sorted(x for x in lengths if np.isfinite(x) and x > 0)
         return known[len(known) // 2] if known else 1.0
 
@@ -101,25 +107,11 @@ class Appearance:
         """The parts of a body, each with its kind, sizes and place in the body's axes: the shapes that it was
         given or, without any, what follows from its description.
         """
-        given = [shape for shape in self._system.shapes.values() if shape.body.name == body.name]
-        return [self._shape(shape) for shape in given] if given else self._described(body)
-
-    def _shape(self, shape: Shape) -> dict[str, Any]:
-        sizes = [max(float(x), 0.0) for x in self.numbers(shape.sizes)]
-        part: dict[str, Any] = {"kind": shape.kind, "at": self.numbers(shape.at).tolist()}
-        if shape.kind == "box":
-            part["size"] = sizes
-        elif shape.kind == "ellipsoid":
-            part["radii"] = sizes
-        else:
-            part |= dict(zip(_SIZES[shape.kind], sizes, strict=True))
-        if shape.axis is not None:
-            part["axis"] = self.numbers(shape.axis).tolist()
-        if shape.orient is not None:
-            part["axes"] = self.numbers([x for row in shape.orient for x in row]).tolist()
-        if shape.colour:
-            part["colour"] = shape.colour
-        return part | ({"opacity": shape.opacity} if shape.opacity < 1 else {})
+        shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
+        made = [part_of(s, self.numbers, self._sampled, self.size, self.meshes) for s in shapes]
+        parts = [part for part in made if part is not None]
+        alone = all(shape.kind in SURROUNDINGS for shape in shapes)
+        return [*parts, *self._described(body)] if alone else parts
 
     def _described(self, body: Body) -> list[dict[str, Any]]:
         """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""
@@ -191,15 +183,19 @@ class Appearance:
         return [(p.body, self.numbers(p.coordinates)) for p in points if p.body.name in self.named]
 
     def springs(self) -> list[dict[str, Any]]:
-        """Loads along the line between two points: their ends, as (body, place)."""
-        found = []
+        """Figures between points, and a spring for each load along the line between two points that have no
+        figure: their ends, as (body, place).
+        """
+        shapes = [shape for shape in self._system.shapes.values() if shape.ends]
+        found = [link_of(shape, self.numbers, self.size) for shape in shapes]
+        drawn = {frozenset((p.body.name, p.name) for p in shape.ends) for shape in shapes}
         for load in self._system.loads.values():
             if load.collinear and load.at is not None and load.reaction_at is not None:
-                ends = [
-                    {"body": p.body.name, "at": self.numbers(p.coordinates).tolist()}
-                    for p in (load.at, load.reaction_at)
-                ]
-                found.append({"name": load.name, "ends": ends, "radius": 0.03 * self.size})
+                points = (load.at, load.reaction_at)
+                ends = [{"body": p.body.name, "at": self.numbers(p.coordinates).tolist()} for p in points]
+                if frozenset((p.body.name, p.name) for p in points) not in drawn:
+                    radius = 0.03 * self.size
+                    found.append({"name": load.name, "kind": "spring", "ends": ends, "radius": radius})
         return found
 
     def _gravity(self) -> np.ndarray:

@@ -47,6 +47,7 @@ def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> d
         "bending": look.bending(),
         "up": look.up(),
         "size": look.size,
+        "meshes": look.meshes.packed(),
     }
 
 

@@ -21,7 +21,17 @@ _WEB = Path(__file__).parent / "web"
 _SHOWN = 3  # plots that are open at first
 _EVENTS = 2000  # marks on the time line
 # The program of a page, in order. A page with another driver of the motion ends with a file of its own.
-SCENE = ("data.js", "motion.js", "solids.js", "figure.js", "scene.js", "labels.js", "tools.js")
+SCENE = (
+    "data.js",
+    "motion.js",
+    "solids.js",
+    "meshes.js",
+    "surroundings.js",
+    "figure.js",
+    "scene.js",
+    "labels.js",
+    "tools.js",
+)
 RECORDED = (*SCENE, "plots.js", "player.js", "main.js")
 
 
@@ -64,6 +74,8 @@ def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
 
 def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED) -> str:
     """A page with some content, drawn by files of ``web/scripts``."""
+    meshes = [figure.pop("meshes", {}) for figure in content.get("figures", [])]
+    content = content | {"meshes": {key: mesh for found in meshes for key, mesh in found.items()}}
     pieces = {
         "title": html.escape(title),
         "style": _part("page.css"),

@@ -15,7 +15,7 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, UnitsError
 from armillary.files.fmu.archive import LONGEST_DESCRIPTION, content, opened
 from armillary.files.fmu.description import Fmu, FmuUnit, FmuVariable
-from armillary.files.robots.xml import Element, parse_xml
+from armillary.files.xml import Element, parse_xml
 
 _BASES = ("kg", "m", "s", "A", "K")
 _VERSIONS = ("2.0", "3.0")

@@ -15,7 +15,7 @@ from typing import Any
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.user_functions.tables import Table, Table2
 from armillary.errors import ArmillaryError, ExpressionError, ModelError, UnitsError, nearest
-from armillary.files.model.arrays import array_of, flexible_options
+from armillary.files.model.arrays import array_of, beside, flexible_options
 from armillary.files.model.documents import Document, FileError
 from armillary.files.model.sections import ADDED, SECTIONS, entry_form, verb_of
 from armillary.model.constraints.given_motion import start
@@ -89,6 +89,9 @@ def build(system: Description, parts: list[Part], *, trust: bool = False) -> Non
                     with part.at(section, key):
                         if section == "fmus":
                             entry = {**entry, "file": _trusted(part, entry["file"], trust)}
+                        elif section == "shapes" and "mesh" in entry["shape"]:
+                            file = str(beside(part.document, entry["shape"]["mesh"]))
+                            entry = {**entry, "shape": {**entry["shape"], "mesh": file}}
                         _call_verb(system, section, key, entry)
             if section == "constraints":
                 for part in parts:

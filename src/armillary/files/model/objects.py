@@ -14,7 +14,7 @@ from armillary.model.joints import Joint
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.kinds import NUMBER, NUMBERS, WORDS, Either, Kind, ListOf, ObjectForm, OneOf, TableOf
 from armillary.model.loads.laws import FRICTIONS
-from armillary.model.shapes.solids import SOLIDS
+from armillary.model.shapes import FIGURES
 from armillary.model.space.orbit import ORBITS
 
 BEAM: dict[str, Kind] = {
@@ -41,7 +41,7 @@ SECTIONS = (
 SECTION = OneOf(SECTIONS)
 BEAMS = (ObjectForm("length", Beam, {**BEAM, "section": SECTION}),)
 PLATES = (ObjectForm("a", Plate, PLATE),)
-ALL = (*SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES, *SOLIDS)
+ALL = (*SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES, *FIGURES)
 
 
 def object_form(value: Any) -> ObjectForm | None:

@@ -100,7 +100,7 @@ class Writing:
     ) -> None:
         self.system, self.stem = system, stem
         self.folder = folder  # files below it are named from there, others by their whole path
-        self.values = Values(system, calls=calls)
+        self.values = Values(system, calls=calls, file=self._file)
         self.data: dict[str, Any] = {}
         self.files: dict[str, dict[str, Any]] = {}
         self._written_elsewhere: dict[str, Callable[[Record], None]] = {

@@ -7,7 +7,7 @@ that its text grows with its graph and reads back as the same graph.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from armillary.files.model.objects import object_form
 from armillary.model.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Joint
+from armillary.model.kinds import PATH
 
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 _SHORT = 400  # characters up to which a text repeats what its expression shares
@@ -35,11 +36,11 @@ class Values:
     """Values of one system; ``definitions`` and ``tables`` are what they need besides.
 
     With ``calls`` an expression that a call made is written as that call, which is right as long as the call
-    would make the same of the whole description.
+    would make the same of the whole description. ``file`` gives the name of a file in the text.
     """
 
-    def __init__(self, system: Description, *, calls: bool = True) -> None:
-        self.system, self.calls = system, calls
+    def __init__(self, system: Description, *, calls: bool = True, file: Callable[[Any], str] = str) -> None:
+        self.system, self.calls, self.file = system, calls, file
         self.definitions: dict[str, Any] = {}
         self.tables: dict[str, Piecewise] = {}
         self._names: dict[Expr, str] = {}
@@ -94,8 +95,11 @@ class Values:
             table[form.key] = self.value(listed if len(listed) > 1 else listed[0])
         elif main == "":
             table[form.key] = True
+        elif form.fields[form.key] is PATH:
+            table[form.key] = self.file(given[main])
         elif main in given or main in defaults:
-            table[form.key] = self.value(given.get(main, defaults.get(main)))
+            named = given.get(main, defaults.get(main))
+            table[form.key] = True if named is None else self.value(named)
         for name, item in given.items():
             if name != main and not (name in defaults and _same(item, defaults[name])):
                 table[name] = self.value(item)

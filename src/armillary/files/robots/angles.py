@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 
 _STEP = math.pi / 12
 _DIGITS = 5  # at least: 3.14 may mean 3.14

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from armillary.files.robots.import_notes import Imported
-from armillary.files.robots.xml import Element, left_out
+from armillary.files.xml import Element, left_out
 
 _MOST = 40  # notes of this kind; a damaged file can have as many kinds as lines
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from armillary.files.robots.rotations import unit
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 
 HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
 

@@ -31,7 +31,7 @@ from armillary.files.robots.tree import (
     direction,
     symmetric,
 )
-from armillary.files.robots.xml import Element, read_xml
+from armillary.files.xml import Element, read_xml
 from armillary.model.constraints.equations import constrain
 from armillary.model.description import SystemType
 from armillary.model.signals import memory

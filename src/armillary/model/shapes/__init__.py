@@ -1,8 +1,34 @@
-"""Shapes of bodies, for pictures: solids of simple form at a place of a body. They have no mass.
+"""Shapes of bodies, for pictures: solids, meshes, lines and surfaces at a place of a body. They have no mass.
 
-Read ``solids.py`` (what there is), then ``shape.py`` (the verb that gives a body one).
+Read ``solids.py`` (what there is of the simplest kind), then ``shape.py`` (the verb that gives a body one).
 """
 
-from armillary.model.shapes.solids import Box, Capsule, Cone, Cylinder, Ellipsoid, Solid, Sphere, Wheel
+from armillary.model.shapes.figure import Figure
+from armillary.model.shapes.lines import LINES, Cable, Damper, Polyline, Rod, Spring
+from armillary.model.shapes.mesh import MESHES, Mesh
+from armillary.model.shapes.solids import SOLIDS, Box, Capsule, Cone, Cylinder, Ellipsoid, Sphere, Wheel
+from armillary.model.shapes.surfaces import SURFACES, Earth, Grid, HeightProfile, Plane
 
-__all__ = ["Box", "Capsule", "Cone", "Cylinder", "Ellipsoid", "Solid", "Sphere", "Wheel"]
+FIGURES = (*SOLIDS, *MESHES, *LINES, *SURFACES)  # their forms in text models
+
+__all__ = [
+    "FIGURES",
+    "Box",
+    "Cable",
+    "Capsule",
+    "Cone",
+    "Cylinder",
+    "Damper",
+    "Earth",
+    "Ellipsoid",
+    "Figure",
+    "Grid",
+    "HeightProfile",
+    "Mesh",
+    "Plane",
+    "Polyline",
+    "Rod",
+    "Sphere",
+    "Spring",
+    "Wheel",
+]

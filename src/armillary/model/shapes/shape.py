@@ -1,9 +1,10 @@
-"""The shape of a body: a solid at a place of it, with a colour. Pictures show it; motions do not feel it."""
+"""The shape of a body: a figure at a place of it, with a colour. Pictures show it; motions do not feel it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.arguments import real
@@ -12,26 +13,38 @@ from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
-from armillary.model.body import Body
-from armillary.model.kinds import BODY, EXPRESSION, MATRIX, NUMBER, TRIPLE, WORDS, Either, Turned
+from armillary.model.body import Body, Point
+from armillary.model.kinds import (
+    BODY,
+    EXPRESSION,
+    MATRIX,
+    NUMBER,
+    POINT,
+    TRIPLE,
+    WORDS,
+    Either,
+    ListOf,
+    OneOf,
+    Turned,
+)  # fmt: skip
 from armillary.model.reading.orientation import orientation_matrix
-from armillary.model.reading.references import constant_reader, find_body, triple, unit_triple
+from armillary.model.reading.references import constant_reader, find_body, find_point, triple, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.shapes.solids import SOLID, Solid
+from armillary.model.shapes import FIGURES, Figure
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
 
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _KINDS = {
-    "body": BODY, "shape": SOLID, "at": TRIPLE, "orient": Either((MATRIX, Turned(EXPRESSION))),
-    "colour": WORDS, "opacity": NUMBER,
+    "body": BODY, "shape": OneOf(FIGURES), "between": ListOf(POINT), "at": TRIPLE,
+    "orient": Either((MATRIX, Turned(EXPRESSION))), "colour": WORDS, "opacity": NUMBER,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A solid on a body: its kind, sizes, and its centre and axes in the body's."""
+    """A figure on a body: its kind, sizes, and its centre and axes in the body's; or one between points."""
 
     name: str
     body: Body
@@ -42,23 +55,27 @@ class Shape:
     orient: Matrix | None
     colour: str
     opacity: float
+    ends: tuple[Point, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @verb(EntryForm("shapes", _KINDS))
 def shape(
     system: Description,
     name: str,
+    shape: Figure,
     *,
-    body: Any,
-    shape: Solid,
+    body: Any = None,
+    between: Any = None,
     at: Any = (0, 0, 0),
     orient: Any = None,
     colour: str = "",
     opacity: float = 1.0,
 ) -> Shape:
-    """A solid that pictures show on a body, in place of what they would draw for it.
+    """A figure that pictures show on a body, in place of what they would draw for it, or between points.
 
     ``at`` is its centre and ``orient`` the direction of its axes, both in the body's axes, as for a body.
+    ``between`` are the two or more points that a ``Spring``, ``Damper``, ``Rod`` or ``Cable`` is drawn along.
     ``colour`` is written "#0072b2"; without one it is that of the body. ``opacity`` is between 0 and 1.
     """
     where = f"shape '{name}'"
@@ -66,9 +83,10 @@ def shape(
         raise ModelError(f"{where}: that is not a name: letters, digits and underscores")
     if name in system.shapes:
         raise ModelError(f"there is a shape '{name}' already; choose another name")
-    owner = find_body(system, body, where)
-    if not isinstance(shape, Solid):
-        raise ModelError(f"{where}: {shape!r} is not a solid; give one such as Box(0.4, 0.2, 0.1)")
+    if not isinstance(shape, Figure):
+        raise ModelError(f"{where}: {shape!r} is not a shape; give one such as Box(0.4, 0.2, 0.1)")
+    ends = _ends(system, shape, body, between, where)
+    owner = ends[0].body if ends else find_body(system, body, where)
     read = constant_reader(system, where, LENGTH)
     sizes = tuple(read(size) for size in shape.sizes)
     for label, size in zip(shape.names, sizes, strict=True):
@@ -88,6 +106,22 @@ def shape(
         orientation_matrix(orient, where, constant_reader(system, f"orient of {where}", ONE)),
         colour,
         float(opacity),
+        ends,
+        shape.details(system, where),
     )
     system.shapes[name] = made
     return made
+
+
+def _ends(system: Description, shape: Figure, body: Any, between: Any, where: str) -> tuple[Point, ...]:
+    """The points of a figure between points; none of one on a body."""
+    called = type(shape).__name__
+    if not shape.between:
+        if between is not None or body is None:
+            raise ModelError(f"{where}: a {called} is shown on a body; give body=")
+        return ()
+    if body is not None or between is None:
+        raise ModelError(f"{where}: a {called} is drawn between points; give between=(p, q) and no body")
+    if isinstance(between, str) or not hasattr(between, "__len__") or len(between) < 2:
+        raise ModelError(f"{where}: between={between!r} are not two points or more, e.g. (A.origin, B.com)")
+    return tuple(find_point(system, end, where) for end in between)

@@ -7,29 +7,15 @@ In text models a solid is a table with one key, its sizes in order:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from armillary.algebra.call_record import records_arguments
-from armillary.model.kinds import AXIS, EXPRESSION, Kind, ListOf, ObjectForm, OneOf
-
-
-class Solid:
-    """A solid: its kind, the names of its sizes, and what they are."""
-
-    kind: ClassVar[str] = ""
-    names: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, *sizes: Any, axis: Any = None) -> None:
-        self.sizes = sizes
-        self.axis = axis  # of solids that are round about one, in the axes of the shape
-
-    def __repr__(self) -> str:
-        about = "" if self.axis is None else f", axis={self.axis!r}"
-        return f"{type(self).__name__}({', '.join(map(repr, self.sizes))}{about})"
+from armillary.model.kinds import AXIS, EXPRESSION, Kind, ListOf, ObjectForm
+from armillary.model.shapes.figure import Figure
 
 
 @records_arguments
-class Box(Solid):
+class Box(Figure):
     """A box with these edges."""
 
     kind, names = "box", ("x", "y", "z")
@@ -39,7 +25,7 @@ class Box(Solid):
 
 
 @records_arguments
-class Ellipsoid(Solid):
+class Ellipsoid(Figure):
     """An ellipsoid with these half axes."""
 
     kind, names = "ellipsoid", ("x", "y", "z")
@@ -49,7 +35,7 @@ class Ellipsoid(Solid):
 
 
 @records_arguments
-class Sphere(Solid):
+class Sphere(Figure):
     """A ball."""
 
     kind, names = "sphere", ("radius",)
@@ -59,7 +45,7 @@ class Sphere(Solid):
 
 
 @records_arguments
-class Cylinder(Solid):
+class Cylinder(Figure):
     """A cylinder along ``axis``."""
 
     kind, names = "cylinder", ("radius", "length")
@@ -69,7 +55,7 @@ class Cylinder(Solid):
 
 
 @records_arguments
-class Capsule(Solid):
+class Capsule(Figure):
     """A cylinder along ``axis`` with half a ball on each end; ``length`` is that of the cylinder alone."""
 
     kind, names = "capsule", ("radius", "length")
@@ -79,7 +65,7 @@ class Capsule(Solid):
 
 
 @records_arguments
-class Cone(Solid):
+class Cone(Figure):
     """A cone with its tip along ``axis``, centred at half its length."""
 
     kind, names = "cone", ("radius", "length")
@@ -89,7 +75,7 @@ class Cone(Solid):
 
 
 @records_arguments
-class Wheel(Solid):
+class Wheel(Figure):
     """A wheel with tyre, spokes and hub, which turns about ``axis``."""
 
     kind, names = "wheel", ("radius", "width")
@@ -98,7 +84,7 @@ class Wheel(Solid):
         super().__init__(radius, width, axis=axis)
 
 
-def _form(made: type[Solid]) -> ObjectForm:
+def _form(made: type[Figure]) -> ObjectForm:
     count = len(made.names)
     sizes: Kind = EXPRESSION if count == 1 else ListOf(EXPRESSION, count)
     round_about: dict[str, Kind] = {"axis": AXIS} if made.names[0] == "radius" and count == 2 else {}
@@ -106,4 +92,3 @@ def _form(made: type[Solid]) -> ObjectForm:
 
 
 SOLIDS = tuple(map(_form, (Box, Ellipsoid, Sphere, Cylinder, Capsule, Cone, Wheel)))
-SOLID = OneOf(SOLIDS)

@@ -20,7 +20,7 @@ from armillary.files.robots.joint_loads import load_joint
 from armillary.files.robots.mjcf.bodies import Site
 from armillary.files.robots.mjcf.settings import ACTUATORS, Defaults, Settings
 from armillary.files.robots.tree import BALL, FREE, SLIDE
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 from armillary.model.loads.forces import force, moment
 from armillary.model.signals import memory
 

@@ -28,7 +28,7 @@ from armillary.files.robots.tree import (
     direction,
     symmetric,
 )
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 
 WORLD = "world"
 

@@ -11,7 +11,7 @@ from armillary.files.robots.joint_loads import units_of
 from armillary.files.robots.mjcf.bodies import WORLD, Tree
 from armillary.files.robots.mjcf.settings import Defaults
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 from armillary.model.body import Point
 from armillary.model.constraints.equations import constrain
 from armillary.model.constraints.loops import close_joint, close_loop

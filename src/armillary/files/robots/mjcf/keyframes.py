@@ -7,7 +7,7 @@ import math
 from armillary.errors import ModelError, nearest
 from armillary.files.robots.building import SINGLE, Builder
 from armillary.files.robots.tree import BALL, FREE
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 from armillary.model.constraints.given_motion import start
 
 _COUNTS = {BALL: (4, 3), FREE: (7, 6)}

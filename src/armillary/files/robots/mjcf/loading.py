@@ -20,7 +20,7 @@ from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, with_includes
 from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
-from armillary.files.robots.xml import Element, read_xml
+from armillary.files.xml import Element, read_xml
 from armillary.model.constraints.given_motion import start
 from armillary.model.description import SystemType
 

@@ -20,11 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.files.robots.mesh_files import READERS, MeshFault, Triangles, checked, read_mesh
+from armillary.files.meshes.reading import READERS, checked, read_mesh
+from armillary.files.meshes.surface import MeshFault, Triangles
 from armillary.files.robots.mjcf.settings import Defaults, Settings, inside
 from armillary.files.robots.rotations import quaternion
 from armillary.files.robots.tree import Inertial
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 
 KINDS = ("convex", "exact", "legacy", "shell")
 _FLAT = 1e-14  # MuJoCo's least volume

@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.files.robots import rotations
 from armillary.files.robots.angles import read_angles
-from armillary.files.robots.xml import Element, read_xml
+from armillary.files.xml import Element, read_xml
 
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 ACTUATORS = (

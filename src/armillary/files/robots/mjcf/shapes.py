@@ -14,7 +14,7 @@ from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Settings
 from armillary.files.robots.rotations import from_z, principal_axes
 from armillary.files.robots.tree import Inertial
-from armillary.files.robots.xml import Element
+from armillary.files.xml import Element
 
 SOLIDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}  # with how many sizes
 OTHERS = ("plane", "hfield", "mesh", "sdf")  # of these a mesh alone has a mass here

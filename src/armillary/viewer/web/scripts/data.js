@@ -45,7 +45,7 @@ function loadThree() {
     script.onload = resolve;
     script.onerror = () => reject(new Error("three.js was not loaded"));
     document.head.append(script);
-  }));
+  })).then(readMeshes);
 }
 
 // What a page shows instead of a picture where it cannot make one.

@@ -20,14 +20,14 @@ class Figure {
     for (const part of body.parts) {
       const maker = MAKERS[part.kind];
       if (!maker) continue;
-      const object = maker(part);
+      const object = maker(part, skin);
       let material = JOINTS.has(part.kind) ? steel : part.kind === "rod" ? dark : skin;
       if (part.colour || part.opacity !== undefined) {
         material = material.clone();
         if (part.colour) material.color.set(part.colour);
         if (part.opacity !== undefined) { material.opacity = part.opacity; material.transparent = part.opacity < 1; }
       }
-      object.traverse((o) => { if (o.isMesh) { o.material = material; o.castShadow = true; o.receiveShadow = true; } });
+      object.traverse((o) => { if (o.isMesh) { if (!o.userData.painted) o.material = material; o.castShadow = !o.userData.flat; o.receiveShadow = true; } });
       group.add(object);
     }
     const frame = new THREE.AxesHelper(data.size * 0.3);
@@ -38,9 +38,11 @@ class Figure {
     return group;
   }
   addSpring(spring) {
-    const line = new THREE.Mesh(helix(spring.radius), new THREE.MeshStandardMaterial({ color: 0x6b7680, roughness: 0.4, metalness: 0.4 }));
-    line.castShadow = true;
-    this.root.add(line);
+    const paint = new THREE.MeshStandardMaterial({ color: new THREE.Color(spring.colour || "#6b7680"), roughness: 0.4, metalness: 0.4 });
+    if (spring.opacity !== undefined) { paint.opacity = spring.opacity; paint.transparent = true; }
+    const line = LINKS[spring.kind](spring, paint);
+    line.root.traverse((o) => { o.castShadow = true; });
+    this.root.add(line.root);
     return { line, ends: spring.ends.map((e) => ({ body: this.index(e.body), at: new THREE.Vector3(...e.at) })) };
   }
   // A flexible body: a chain of rods along a beam, balls at the nodes of another part.
@@ -58,9 +60,8 @@ class Figure {
   fade(opacity) {
     this.root.traverse((o) => {
       if (!o.isMesh) return;
-      o.material = o.material.clone();
-      o.material.transparent = true; o.material.depthWrite = false;
-      o.material.opacity = opacity * (o.material.opacity ?? 1);
+      const faded = (m) => Object.assign(m.clone(), { transparent: true, depthWrite: false, opacity: opacity * (m.opacity ?? 1) });
+      o.material = Array.isArray(o.material) ? o.material.map(faded) : faded(o.material);
       o.castShadow = false;
     });
   }
@@ -72,8 +73,7 @@ class Figure {
     });
     for (const part of this.bent) this.bend(part, now);
     for (const { line, ends } of this.springs) {
-      const [one, other] = ends.map(({ body, at }) => this.place(body, at));
-      between(line, other, one);
+      line.show(ends.map(({ body, at }) => this.place(body, at)));
     }
   }
   // A place of a body (-1: of the ground) in the axes of the ground, at the time shown.
@@ -97,7 +97,8 @@ class Figure {
     this.show(this.motion.start);
     this.root.updateMatrixWorld(true);
     const box = new THREE.Box3();
-    for (const group of [...this.groups, this.ground]) box.union(new THREE.Box3().setFromObject(group));
+    for (const group of [...this.groups, this.ground])
+      for (const part of group.children) if (!part.userData.distant) box.union(new THREE.Box3().setFromObject(part));
     this.bodies.forEach((_, b) => this.motion.path(b, [0, 0, 0], 400).forEach((p) => box.expandByPoint(p.add(this.root.position))));
     return box;
   }

@@ -6,7 +6,7 @@ class Scene {
     const { follow = -1, view = "oblique" } = data.look || {};
     this.follow = follow;
     this.canvas = byId("view");
-    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true, preserveDrawingBuffer: true });
+    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true, preserveDrawingBuffer: true, logarithmicDepthBuffer: farthest() > 0 });
     this.renderer.setPixelRatio(sharp());
     this.renderer.shadowMap.enabled = true;
     this.world = new THREE.Scene();
@@ -19,6 +19,7 @@ class Scene {
     this.sun = new THREE.DirectionalLight(0xffffff, 2.1);
     this.sun.castShadow = true;
     this.sun.shadow.mapSize.set(2048, 2048);
+    this.sun.shadow.bias = -5e-4;
     this.world.add(this.sun, this.sun.target);
     for (const figure of figures) this.world.add(figure.root);
     this.measure();
@@ -67,7 +68,7 @@ class Scene {
     const target = this.follow >= 0 ? this.groups[this.follow].position : this.centre;
     this.controls.target.copy(target);
     this.camera.position.copy(target).addScaledVector(ways[name].normalize(), distance);
-    this.camera.near = distance / 200; this.camera.far = distance * 60;
+    this.camera.near = distance / 200; this.camera.far = Math.max(distance * 60, farthest());
     this.camera.updateProjectionMatrix();
     this.sun.position.copy(target).addScaledVector(up, 2.2 * this.radius).addScaledVector(right, 1.1 * this.radius).addScaledVector(front, -0.8 * this.radius);
     this.sun.target.position.copy(target);

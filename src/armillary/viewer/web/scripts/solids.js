@@ -70,12 +70,13 @@ function axial(geometry, p) {
 const JOINTS = new Set(["pin", "sleeve", "ball"]);
 
 // A helix of unit length along y; a spring is this, stretched between its ends.
-function helix(radius) {
-  const points = [], turns = 9;
-  for (let i = 0; i <= 180; i++) {
-    const s = i / 180, inner = Math.min(1, Math.max(0, (s - 0.08) / 0.84)), a = 2 * Math.PI * turns * inner;
+function helix(radius, turns = 9) {
+  const points = [];
+  const count = 20 * turns;
+  for (let i = 0; i <= count; i++) {
+    const s = i / count, inner = Math.min(1, Math.max(0, (s - 0.08) / 0.84)), a = 2 * Math.PI * turns * inner;
     const r = s < 0.06 || s > 0.94 ? 0 : radius;
     points.push(new THREE.Vector3(r * Math.cos(a), s - 0.5, r * Math.sin(a)));
   }
-  return new THREE.TubeGeometry(new THREE.CatmullRomCurve3(points), 360, 0.14 * radius, 6);
+  return new THREE.TubeGeometry(new THREE.CatmullRomCurve3(points), 2 * count, 0.14 * radius, 6);
 }

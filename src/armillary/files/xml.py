@@ -192,7 +192,7 @@ def parse_xml(data: bytes, file: str) -> Element:
     lines = early.count(b"\n")
     data = data[len(early) :]
     parser = expat.ParserCreate()
-    parser.buffer_text = True
+    parser.buffer_text, parser.buffer_size = True, 2**20  # numbers of a mesh are one long text
     stack: list[Element] = []
     roots: list[Element] = []
 

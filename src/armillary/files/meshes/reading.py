@@ -1,27 +1,37 @@
-"""Triangles of mesh files: STL (binary and text), OBJ, and MSH as MuJoCo wrote it.
+"""Triangles of mesh files by their suffix: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE.
 
-Only corners and faces are read; normals, textures and materials have no weight.
+Corners and faces are read, and of GLB and DAE the colours of materials; normals and textures are not.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
+from armillary.errors import ModelError
+from armillary.files.meshes.dae import read_dae
+from armillary.files.meshes.glb import read_glb
+from armillary.files.meshes.surface import MeshFault, Patch, Surface, Triangles
+
 LARGEST = 200_000_000  # bytes
-
-Triangles = tuple[np.ndarray, np.ndarray]  # corners (n, 3), faces (m, 3) as indices of corners
-
-
-class MeshFault(Exception):
-    """What is wrong with a mesh file, in words."""
+# What readers raise on damaged files; a ModelError is one of the XML.
+_DAMAGES = (
+    ModelError, ValueError, OverflowError, LookupError, TypeError, AttributeError, RuntimeError, MemoryError,
+    struct.error,
+)  # fmt: skip
 
 
 def read_mesh(path: Path) -> Triangles:
     """Corners and faces of a file, by its suffix."""
+    surface = read_surface(path)
+    return surface.corners, surface.faces
+
+
+def read_surface(path: Path) -> Surface:
+    """Corners, faces and colours of a file, by its suffix."""
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise MeshFault(f"files '{path.suffix}' are not read; {', '.join(READERS)} are")
@@ -32,9 +42,35 @@ def read_mesh(path: Path) -> Triangles:
     except OSError as error:
         raise MeshFault(error.strerror or "it cannot be opened") from None
     try:
-        return checked(*reader(data))
-    except (ValueError, OverflowError, IndexError, struct.error) as error:
+        return _together(reader(data))
+    except ModelError as error:  # of its XML
         raise MeshFault(f"it is damaged ({error})") from None
+    except (
+        ValueError,
+        OverflowError,
+        IndexError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        struct.error,
+    ) as error:
+        raise MeshFault(f"it is damaged ({error})") from None
+
+
+def _together(patches: Iterable[Patch]) -> Surface:
+    """Patches one after the other, each with the colour of its faces."""
+    corners, faces, start, first = [], [], 0, 0
+    colours: list[tuple[int, str]] = []
+    for patch in patches:
+        places, triangles = checked(patch.corners, patch.faces)
+        corners.append(places)
+        faces.append(triangles + start)
+        if not colours or colours[-1][1] != patch.colour:
+            colours.append((first, patch.colour))
+        start, first = start + len(places), first + len(triangles)
+    if not corners:
+        raise MeshFault("it has no triangles")
+    return Surface(np.concatenate(corners), np.concatenate(faces), tuple(colours))
 
 
 def checked(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
@@ -52,7 +88,7 @@ def checked(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
     return corners, triangles
 
 
-def _stl(data: bytes) -> Triangles:
+def _stl(data: bytes) -> list[Patch]:
     """Binary: 80 bytes, a count, and 50 bytes a face. Text begins with "solid", as do some binary files."""
     count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else -1
     if len(data) >= 84 + 50 * count and count > 0:
@@ -66,10 +102,10 @@ def _stl(data: bytes) -> Triangles:
             raise ValueError(f"it has {len(corners)} vertices; every face has three")
     else:
         raise ValueError("neither a binary nor a text STL file")
-    return corners, np.arange(len(corners))
+    return [Patch(corners, np.arange(len(corners)))]
 
 
-def _obj(data: bytes) -> Triangles:
+def _obj(data: bytes) -> list[Patch]:
     """Lines "v x y z" and "f a b c …", whose numbers begin with 1 or count back from the last corner."""
     corners: list[list[float]] = []
     faces: list[tuple[int, int, int]] = []
@@ -85,7 +121,7 @@ def _obj(data: bytes) -> Triangles:
                 raise ValueError(f"the face '{line.strip()[:40]}' has fewer than three corners")
             ring = [n - 1 if n > 0 else len(corners) + n for n in numbers]
             faces += [(ring[0], ring[i], ring[i + 1]) for i in range(1, len(ring) - 1)]
-    return np.array(corners), np.array(faces)
+    return [Patch(np.array(corners), np.array(faces))]
 
 
 def _three(words: list[str]) -> list[float]:
@@ -94,12 +130,14 @@ def _three(words: list[str]) -> list[float]:
     return [float(word) for word in words]
 
 
-def _msh(data: bytes) -> Triangles:
+def _msh(data: bytes) -> list[Patch]:
     """Four counts (corners, normals, texture coordinates, faces), then these as floats and integers."""
     corners, normals, textures, faces = struct.unpack_from("<4i", data, 0)
     start = 16 + 4 * (3 * corners + 3 * normals + 2 * textures)
     vertices = np.frombuffer(data, "<f4", 3 * corners, 16)
-    return vertices, np.frombuffer(data, "<i4", 3 * faces, start)
+    return [Patch(vertices, np.frombuffer(data, "<i4", 3 * faces, start))]
 
 
-READERS: dict[str, Callable[[bytes], Triangles]] = {".stl": _stl, ".obj": _obj, ".msh": _msh}
+READERS: dict[str, Callable[[bytes], Iterable[Patch]]] = {
+    ".stl": _stl, ".obj": _obj, ".msh": _msh, ".glb": read_glb, ".dae": read_dae,
+}  # fmt: skip

@@ -1,0 +1,208 @@
+"""Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with the colours of materials.
+
+Axes are the file's, whatever <up_axis> says, as robots' programs (RViz, Gazebo) have it; lengths are
+multiplied by <unit meter="…">. The XML is read as that of robot files: without entities or document types.
+
+Source: Khronos Group (2008), COLLADA 1.5 Specification, chapter 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.files.meshes.surface import MOST, MeshFault, Patch, fans, hex_colour, placed
+from armillary.files.xml import Element, parse_xml
+
+_POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
+_INSTANCES = 100_000
+
+
+def read_dae(data: bytes) -> Iterator[Patch]:
+    """The patches of all geometries in the scene; without a scene, of all geometries."""
+    root = parse_xml(data, "mesh")
+    if _tag(root) != "COLLADA":
+        raise ValueError("not a COLLADA file")
+    return _Scene(root).patches()
+
+
+def _tag(element: Element) -> str:
+    return element.tag.rpartition(":")[2]
+
+
+def _all(element: Element, *tags: str) -> list[Element]:
+    return [child for child in element.children if _tag(child) in tags]
+
+
+def _first(element: Element | None, *path: str) -> Element | None:
+    """The first descendant along a path of tags."""
+    for tag in path:
+        element = next(iter(_all(element, tag)), None) if element is not None else None
+    return element
+
+
+def _numbers(element: Element | None) -> np.ndarray:
+    return np.array(element.words.split() if element is not None else [], dtype=float)
+
+
+@dataclass(frozen=True)
+class _Face:
+    """Triangles of one material in a geometry."""
+
+    patch: Patch
+    material: str  # the symbol that instances bind
+
+
+class _Scene:
+    def __init__(self, root: Element) -> None:
+        self.root = root
+        self.known: dict[str, Element] = {}
+        stack = [root]
+        while stack:
+            element = stack.pop()
+            if key := element.attributes.get("id"):
+                self.known.setdefault(key, element)
+            stack += element.children
+        self.faces: dict[str, list[_Face]] = {}
+
+    def found(self, reference: str) -> Element:
+        """The element that "#id" names."""
+        if reference[:1] != "#" or reference[1:] not in self.known:
+            raise ValueError(f"there is no '{reference[:60]}' in it")
+        return self.known[reference[1:]]
+
+    def patches(self) -> Iterator[Patch]:
+        unit = _first(self.root, "asset", "unit")
+        metre = float(unit.attributes.get("meter", 1.0)) if unit is not None else 1.0
+        whole = np.diag([metre, metre, metre, 1.0])
+        shown = _first(self.root, "scene", "instance_visual_scene")
+        scenes = _all(_first(self.root, "library_visual_scenes") or self.root, "visual_scene")
+        scene = self.found(shown.attributes["url"]) if shown is not None else next(iter(scenes), None)
+        if scene is None:
+            for geometry in _all(_first(self.root, "library_geometries") or self.root, "geometry"):
+                for face in self.geometry(geometry):
+                    yield placed(face.patch._replace(colour=self.colour(face.material, {})), whole)
+            return
+        stack = [(node, whole) for node in reversed(_all(scene, "node"))]
+        met = total = 0
+        while stack:
+            node, above = stack.pop()
+            met += 1
+            if met > _INSTANCES:
+                raise MeshFault("its nodes go in a circle")
+            T = above @ _transform(node)
+            for instance in _all(node, "instance_geometry", "instance_controller"):
+                bound = self._bound(instance)
+                for face in self.geometry(self._carried(instance)):
+                    total += len(face.patch.faces)
+                    if total > MOST:
+                        raise MeshFault(f"it has more than {MOST:,} triangles")
+                    yield placed(face.patch._replace(colour=self.colour(face.material, bound)), T)
+            others = [self.found(i.attributes["url"]) for i in _all(node, "instance_node")]
+            stack += [(child, T) for child in reversed([*_all(node, "node"), *others])]
+
+    def _carried(self, instance: Element) -> Element:
+        """The geometry of an instance; that of a controller without its deformation."""
+        element = self.found(instance.attributes["url"])
+        if _tag(element) == "controller":
+            skin = _first(element, "skin")
+            element = self.found(skin.attributes["source"] if skin is not None else "")
+        return element
+
+    @staticmethod
+    def _bound(instance: Element) -> dict[str, str]:
+        common = _first(instance, "bind_material", "technique_common")
+        found = _all(common, "instance_material") if common is not None else []
+        return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in found}
+
+    def colour(self, symbol: str, bound: dict[str, str]) -> str:
+        """The diffuse colour of a material; none where it is a texture, or nothing."""
+        target = bound.get(symbol, f"#{symbol}").removeprefix("#")
+        effect = _first(self.known.get(target), "instance_effect")
+        profile = _first(self.known.get((effect.attributes["url"])[1:]) if effect else None, "profile_COMMON")
+        technique = _first(profile, "technique")
+        for model in technique.children if technique is not None else []:
+            if (given := _first(model, "diffuse", "color")) is not None:
+                return hex_colour(_numbers(given))
+        return ""
+
+    # ------------------------------------------------------------ geometry
+
+    def geometry(self, element: Element) -> list[_Face]:
+        key = element.attributes.get("id", str(id(element)))
+        if key not in self.faces:
+            mesh = _first(element, "mesh")
+            self.faces[key] = [] if mesh is None else [self._face(e) for e in _all(mesh, *_POLYGONS)]
+        return self.faces[key]
+
+    def _face(self, element: Element) -> _Face:
+        inputs = _all(element, "input")
+        stride = 1 + max((int(i.attributes.get("offset", 0)) for i in inputs), default=0)
+        vertex = _input(inputs, "VERTEX")
+        offset = int(vertex.attributes.get("offset", 0))
+        corners = self._positions(self.found(vertex.attributes["source"]))
+        rows = [np.array(p.words.split(), dtype=np.int64) for p in _all(element, "p")]
+        rows = [row[: len(row) // stride * stride].reshape(-1, stride)[:, offset] for row in rows]
+        order = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        kind = _tag(element)
+        if kind == "triangles":
+            faces = order[: len(order) // 3 * 3].reshape(-1, 3)
+        elif kind == "tristrips":
+            faces = np.concatenate([_strip(row) for row in rows]) if rows else np.zeros((0, 3), int)
+        else:
+            faces = order[fans(_counts(element) if kind == "polylist" else lengths)]
+        return _Face(Patch(corners, faces), element.attributes.get("material", ""))
+
+    def _positions(self, vertices: Element) -> np.ndarray:
+        source = self.found(_input(_all(vertices, "input"), "POSITION").attributes["source"])
+        accessor = _first(source, "technique_common", "accessor")
+        stride = int(accessor.attributes.get("stride", 3)) if accessor is not None else 3
+        values = _numbers(_first(source, "float_array"))
+        return values[: len(values) // stride * stride].reshape(-1, stride)[:, :3]
+
+
+def _input(inputs: list[Element], semantic: str) -> Element:
+    for found in inputs:
+        if found.attributes["semantic"] == semantic:
+            return found
+    raise ValueError(f"a list of faces has no {semantic}")
+
+
+def _counts(element: Element) -> np.ndarray:
+    given = _first(element, "vcount")
+    return np.array(given.words.split() if given is not None else [], dtype=np.int64)
+
+
+def _strip(row: np.ndarray) -> np.ndarray:
+    i = np.arange(max(len(row) - 2, 0))
+    return row[np.stack([i, i + 1 + i % 2, i + 2 - i % 2], axis=1)]
+
+
+def _transform(node: Element) -> np.ndarray:
+    """T with x_parent = T x_node: the elements of a node one after the other."""
+    T = np.eye(4)
+    for child in node.children:
+        kind = _tag(child)
+        if kind not in ("matrix", "translate", "rotate", "scale"):
+            continue
+        values, step = _numbers(child), np.eye(4)
+        if kind == "matrix":
+            step = values.reshape(4, 4)
+        elif kind == "translate":
+            step[:3, 3] = values
+        elif kind == "scale":
+            step[:3, :3] = np.diag(values)
+        else:
+            step[:3, :3] = _about(values[:3], np.deg2rad(values[3]))
+        T = T @ step
+    return T
+
+
+def _about(axis: np.ndarray, angle: float) -> np.ndarray:
+    """Rodrigues' rotation R = 1 + sin φ [k] + (1 − cos φ) [k]²."""
+    x, y, z = axis / (np.linalg.norm(axis) or 1.0)
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K))

@@ -1,0 +1,61 @@
+"""A surface of triangles, and the patches of one colour that files have it in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+Triangles = tuple[np.ndarray, np.ndarray]  # corners (n, 3), faces (m, 3) as indices of corners
+MOST = 10_000_000  # triangles
+
+
+class MeshFault(Exception):
+    """What is wrong with a mesh file, in words."""
+
+
+class Patch(NamedTuple):
+    """Triangles of one colour, "#0072b2", or of none that the file states."""
+
+    corners: np.ndarray
+    faces: np.ndarray
+    colour: str = ""
+
+
+class Surface(NamedTuple):
+    """Corners (n, 3), faces (m, 3) as indices of corners; ``colours``: (first face, colour) in order."""
+
+    corners: np.ndarray
+    faces: np.ndarray
+    colours: tuple[tuple[int, str], ...] = ((0, ""),)
+
+
+def placed(patch: Patch, T: np.ndarray) -> Patch:
+    """A patch moved by a 4 × 4 matrix; one that mirrors turns the faces around."""
+    corners = np.asarray(patch.corners, dtype=float).reshape(-1, 3) @ T[:3, :3].T + T[:3, 3]
+    faces = np.asarray(patch.faces).reshape(-1, 3)
+    return Patch(corners, faces[:, ::-1] if np.linalg.det(T[:3, :3]) < 0 else faces, patch.colour)
+
+
+def fans(counts: np.ndarray) -> np.ndarray:
+    """Triangles (m, 3) of polygons with so many corners each, as indices of all their corners in a row:
+    a fan about the first corner of each.
+    """
+    counts = np.asarray(counts, dtype=np.int64)
+    if counts.size and counts.min() < 0:
+        raise ValueError("a polygon has a negative number of corners")
+    first = np.cumsum(counts) - counts
+    each = np.maximum(counts - 2, 0)
+    if each.sum() > MOST:
+        raise MeshFault(f"it has {each.sum():,} triangles; up to {MOST:,} are read")
+    within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+    start = np.repeat(first, each)
+    return np.stack([start, start + within + 1, start + within + 2], axis=1)
+
+
+def hex_colour(rgb: object) -> str:
+    """Red, green and blue between 0 and 1 as "#0072b2"."""
+    values = [min(max(float(x), 0.0), 1.0) for x in list(rgb)[:3]]  # type: ignore[call-overload]
+    if len(values) < 3:
+        raise ValueError("a colour has fewer than three components")
+    return "#" + "".join(f"{round(255 * x):02x}" for x in values)

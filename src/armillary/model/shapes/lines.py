@@ -1,0 +1,124 @@
+"""Lines: one through places of a body, and springs, dampers, rods and cables between points that move.
+
+In text models:
+
+    shape = { polyline = [[0, 0, 0], [1, 0, 0], [1, 1, 0]], closed = true }
+    shape = { spring = 0.03, coils = 6 }, between = ["upright.foot", "chassis.tower"]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from armillary.algebra.arguments import count
+from armillary.algebra.call_record import records_arguments
+from armillary.algebra.units.dimension import LENGTH
+from armillary.errors import ModelError
+from armillary.model.kinds import COUNT, EXPRESSION, FLAG, TRIPLE, Either, Kind, ListOf, ObjectForm
+from armillary.model.reading.references import constant_reader, triple
+from armillary.model.shapes.figure import Figure, radius_of
+
+if TYPE_CHECKING:
+    from armillary.model.description import Description
+
+
+@records_arguments
+class Polyline(Figure):
+    """A line through places of a body, in its axes; ``radius`` is that of a tube around it."""
+
+    kind: ClassVar[str] = "polyline"
+
+    def __init__(self, points: Any, radius: Any = None, closed: bool = False) -> None:
+        self.points, self.radius, self.closed = points, radius, closed
+
+    def details(self, system: Description, where: str) -> dict[str, Any]:
+        if isinstance(self.points, str) or not hasattr(self.points, "__len__") or len(self.points) < 2:
+            raise ModelError(
+                f"{where}: {self.points!r} are not two points or more, e.g. [(0, 0, 0), (1, 0, 0)]"
+            )
+        if not isinstance(self.closed, bool):
+            raise ModelError(f"{where}: closed={self.closed!r} is neither True nor False")
+        places = tuple(triple(system, p, f"a point of {where}") for p in self.points)
+        return {"points": places, "closed": self.closed, **radius_of(self.radius, system, where)}
+
+    def __repr__(self) -> str:
+        return f"Polyline({self.points!r})"
+
+
+class Link(Figure):
+    """A figure from point to point, of this radius or of one that suits the system."""
+
+    between = True
+
+    def __init__(self, radius: Any = None) -> None:
+        self.radius = radius
+
+    def details(self, system: Description, where: str) -> dict[str, Any]:
+        return radius_of(self.radius, system, where)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'' if self.radius is None else repr(self.radius)})"
+
+
+@records_arguments
+class Spring(Link):
+    """A coil spring, which stretches between its ends."""
+
+    kind: ClassVar[str] = "spring"
+
+    def __init__(self, radius: Any = None, coils: int = 9) -> None:
+        super().__init__(radius)
+        self.coils = coils
+
+    def details(self, system: Description, where: str) -> dict[str, Any]:
+        coils = min(max(count(self.coils, f"the number of coils of {where}", ModelError), 1), 200)
+        return {**super().details(system, where), "coils": coils}
+
+
+@records_arguments
+class Damper(Link):
+    """A cylinder on the first point with a piston rod from the second."""
+
+    kind: ClassVar[str] = "damper"
+
+
+@records_arguments
+class Rod(Link):
+    """A straight rod."""
+
+    kind: ClassVar[str] = "rod"
+
+
+@records_arguments
+class Cable(Link):
+    """A cable; one whose ``length`` is more than the distance of its ends hangs down between them."""
+
+    kind: ClassVar[str] = "cable"
+
+    def __init__(self, radius: Any = None, length: Any = None) -> None:
+        super().__init__(radius)
+        self.length = length
+
+    def details(self, system: Description, where: str) -> dict[str, Any]:
+        found = super().details(system, where)
+        if self.length is not None:
+            found["length"] = constant_reader(system, where, LENGTH)(self.length)
+        return found
+
+
+def _form(made: type[Link], **more: Kind) -> ObjectForm:
+    return ObjectForm(made.kind, made, {made.kind: Either((FLAG, EXPRESSION)), **more}, "radius")
+
+
+LINES = (
+    ObjectForm(
+        "polyline",
+        Polyline,
+        {"polyline": ListOf(TRIPLE), "radius": EXPRESSION, "closed": FLAG},
+        "points",
+    ),
+    _form(Spring, coils=COUNT),
+    _form(Damper),
+    _form(Rod),
+    _form(Cable, length=EXPRESSION),
+)

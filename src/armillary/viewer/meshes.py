@@ -1,0 +1,172 @@
+"""Meshes of a picture: each file read once, its corners with 16 bits, and packed for a page.
+
+Corners go from the lowest one in steps of 1/65535 of the mesh's longest side, so equal corners of faces
+become one. They are numbered as faces first use them; then most indices are near the highest one so far
+(Chun, 2012, "WebGL models: end-to-end"), and differences of corners that follow each other are small, so
+deflate packs both well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import PictureWarning, outside
+from armillary.files.meshes.reading import read_surface
+from armillary.files.meshes.surface import MOST, MeshFault, Surface
+from armillary.viewer.encoding import LEVELS, compressed
+
+FINEST = 200_000  # triangles of a mesh in a picture; more are merged
+
+
+@dataclass(frozen=True, eq=False)
+class PictureMesh:
+    """Corners as levels of 16 bits (n, 3), from ``low`` in steps; faces; and (first face, colour)."""
+
+    levels: np.ndarray
+    low: np.ndarray
+    step: float
+    faces: np.ndarray
+    colours: tuple[tuple[int, str], ...]
+
+    @property
+    def corners(self) -> np.ndarray:
+        """Corners as lengths."""
+        return np.asarray(self.low + self.step * self.levels)
+
+    def packed(self) -> dict[str, Any]:
+        """The mesh as JSON data of a page."""
+        before = np.vstack([np.zeros((1, 3), dtype=np.int64), self.levels[:-1]])
+        differences = (self.levels - before).T & 0xFFFF
+        order = self.faces.ravel()
+        highest = np.maximum.accumulate(order) + 1
+        codes = np.concatenate([[0], highest[:-1]]) - order
+        return {
+            "low": self.low.tolist(),
+            "step": self.step,
+            "corners": compressed(_planes(differences, 2)),
+            "faces": compressed(_planes(codes, 3)),
+            "colours": [list(entry) for entry in self.colours],
+        }
+
+
+def _planes(values: np.ndarray, count: int) -> bytes:
+    """Whole numbers byte by byte: all lowest bytes first."""
+    flat = values.ravel()
+    return b"".join((flat >> 8 * k & 0xFF).astype(np.uint8).tobytes() for k in range(count))
+
+
+class MeshStore:
+    """The meshes of a picture by a key that their file and direction decide."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, PictureMesh | None] = {}
+
+    def key(self, shape: str, file: str, up: str) -> str | None:
+        """The key of a file's mesh; where it cannot be used a warning, once a file, and None."""
+        key = hashlib.sha256(f"{file}\n{up}".encode()).hexdigest()[:16]
+        if key not in self.found:
+            try:
+                surface = read_surface(Path(file))
+                self.found[key] = made = picture_mesh(_upright(surface, Path(file), up))
+                if len(surface.faces) > FINEST:
+                    warnings.warn(
+                        f"shape '{shape}': mesh '{Path(file).name}' has {len(surface.faces):,} triangles; "
+                        f"the picture shows {len(made.faces):,}, with near corners merged",
+                        PictureWarning,
+                        outside(),
+                    )
+            except MeshFault as fault:
+                self.found[key] = None
+                warnings.warn(
+                    f"shape '{shape}' is left out: mesh '{Path(file).name}' cannot be used: {fault} ({file})",
+                    PictureWarning,
+                    outside(),
+                )
+        return None if self.found[key] is None else key
+
+    def packed(self) -> dict[str, dict[str, Any]]:
+        """All meshes as JSON data of a page, by key."""
+        return {key: mesh.packed() for key, mesh in self.found.items() if mesh is not None}
+
+
+def _upright(surface: Surface, path: Path, up: str) -> Surface:
+    """A surface with the file's upward axis turned to ``up``, by a cyclic change of axes."""
+    if not up:
+        return surface
+    if (own := upward_axis(path)) is None:
+        raise MeshFault(f"up='{up}', but a {path.suffix} file does not state what is upwards")
+    return surface._replace(corners=np.roll(surface.corners, "xyz".index(up) - own, axis=1))
+
+
+def upward_axis(path: Path) -> int | None:
+    """0, 1, 2 for x, y, z; None where a file does not state it."""
+    if path.suffix.lower() == ".glb":
+        return 1
+    if path.suffix.lower() != ".dae":
+        return None
+    head = path.read_bytes()[:20_000]
+    return next((i for i, name in enumerate((b"X_UP", b"Y_UP", b"Z_UP")) if name in head), 1)
+
+
+def picture_mesh(surface: Surface) -> PictureMesh:
+    """A surface with corners of 16 bits and at most ``FINEST`` triangles; flat ones are left out."""
+    if not len(surface.faces):
+        raise MeshFault("it has no triangles")
+    if len(surface.faces) > MOST:
+        raise MeshFault(f"it has {len(surface.faces):,} triangles; up to {MOST:,} are read")
+    used = surface.corners[surface.faces.ravel()]
+    low, longest = used.min(axis=0), float(np.max(np.ptp(used, axis=0)))
+    step = longest / LEVELS or 1.0
+    levels = np.rint((used - low) / step).astype(np.int64)
+    owner = np.repeat(np.arange(len(surface.faces)), 3)
+    places, faces, kept = _welded(levels, owner)
+    cells = 512
+    while len(faces) > FINEST:
+        width = LEVELS / cells
+        _, faces, kept = _welded(np.floor(levels / width).astype(np.int64), owner)
+        places = _middles(levels, np.floor(levels / width).astype(np.int64))
+        cells //= 2
+    if not len(faces):
+        raise MeshFault("its faces have no area")
+    order, first = _by_use(faces)
+    starts = [int(np.searchsorted(kept, face)) for face, _ in surface.colours]
+    names = [name for _, name in surface.colours]
+    ends = [*starts[1:], len(kept)]
+    colours = tuple((s, n) for s, e, n in zip(starts, ends, names, strict=True) if e > s)
+    return PictureMesh(places[first].astype(np.int64), low, step, order, colours)
+
+
+def _keys(levels: np.ndarray) -> np.ndarray:
+    return np.asarray((levels[:, 0] << 34) + (levels[:, 1] << 17) + levels[:, 2])
+
+
+def _welded(levels: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Different corners, faces of them without those that lost their area, and which faces these were."""
+    _, index, inverse = np.unique(_keys(levels), return_index=True, return_inverse=True)
+    faces = inverse.reshape(-1, 3)
+    a, b, c = faces.T
+    solid = (a != b) & (b != c) & (c != a)
+    return levels[index], faces[solid], owner[::3][solid]
+
+
+def _middles(levels: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """The mean of the corners in each cell, in the order of the cells' keys."""
+    _, inverse = np.unique(_keys(cells), return_inverse=True)
+    count = np.bincount(inverse.ravel())
+    sums = [np.bincount(inverse.ravel(), weights=levels[:, k]) for k in range(3)]
+    return np.asarray(np.rint(np.stack(sums, axis=1) / count[:, None]).astype(np.int64))
+
+
+def _by_use(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Faces with corners numbered as they are first used, and the corners in that order."""
+    used, index, inverse = np.unique(faces.ravel(), return_index=True, return_inverse=True)
+    order = np.argsort(index)
+    rank = np.empty(len(used), dtype=np.int64)
+    rank[order] = np.arange(len(used))
+    return rank[inverse.ravel()].reshape(-1, 3), used[order]

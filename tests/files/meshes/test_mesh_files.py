@@ -1,0 +1,162 @@
+"""Triangles of GLB and DAE files at their nodes, with units and colours; damaged files are refused."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armillary.files.meshes import glb, surface
+from armillary.files.meshes.reading import READERS, read_surface
+from armillary.files.meshes.surface import MeshFault
+
+CORNERS = np.array([[0, 0, 0], [2, 0, 0], [0, 3, 0], [0, 0, 4]], dtype=np.float32)
+FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], dtype=np.uint16)
+
+
+def glb_bytes(**changes) -> bytes:
+    """A tetrahedron twice: turned a quarter about z and moved, and inside that again with a half size."""
+    binary = CORNERS.tobytes() + FACES.tobytes()
+    content = {
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": [
+            {
+                "mesh": 0,
+                "rotation": [0, 0, 0.5**0.5, 0.5**0.5],
+                "translation": [10, 0, 0],
+                "children": [1],
+            },
+            {"mesh": 0, "scale": [0.5, 0.5, 0.5]},
+        ],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1, "material": 0}]}],
+        "materials": [{"pbrMetallicRoughness": {"baseColorFactor": [1, 0.2158605, 0, 1]}}],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
+            {"bufferView": 1, "componentType": 5123, "count": 12, "type": "SCALAR"},
+        ],
+        "bufferViews": [
+            {"buffer": 0, "byteLength": 48},
+            {"buffer": 0, "byteOffset": 48, "byteLength": 24},
+        ],
+        "buffers": [{"byteLength": 72}],
+    } | changes
+    text = json.dumps(content).encode()
+    text += b" " * (-len(text) % 4)
+    chunks = (
+        struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(binary), b"BIN\0") + binary
+    )
+    return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
+
+
+def dae_text(geometry: str, node: str = "", unit: str = '<unit meter="0.01"/>') -> str:
+    places = " ".join(f"{x:g}" for x in CORNERS.ravel())
+    return f"""<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema">
+    <asset>{unit}<up_axis>Z_UP</up_axis></asset>
+    <library_effects><effect id="e"><profile_COMMON><technique sid="c"><lambert><diffuse>
+      <color>0 0.5 1 1</color></diffuse></lambert></technique></profile_COMMON></effect></library_effects>
+    <library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
+    <library_geometries><geometry id="g"><mesh>
+      <source id="p"><float_array count="12">{places}</float_array><technique_common>
+        <accessor source="#x" count="4" stride="3"/></technique_common></source>
+      <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>{geometry}</mesh></geometry>
+    </library_geometries>
+    <library_visual_scenes><visual_scene id="s"><node>{node}<instance_geometry url="#g"><bind_material>
+      <technique_common><instance_material symbol="paint" target="#m"/></technique_common></bind_material>
+      </instance_geometry></node></visual_scene></library_visual_scenes>
+    <scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+_IN = '<input semantic="VERTEX" source="#v" offset="0"/><input semantic="NORMAL" source="#p" offset="1"/>'
+_INDICES = " ".join(f"{i} 0" for i in FACES.ravel())
+TRIANGLES = f'<triangles count="4" material="paint">{_IN}<p>{_INDICES}</p></triangles>'
+_QUADS = "<vcount>4 3</vcount><p>0 0 2 0 1 0 3 0 1 0 2 0 3 0</p>"
+QUAD = f'<polylist count="2" material="paint">{_IN}{_QUADS}</polylist>'
+
+
+def _written(tmp_path: Path, name: str, content: bytes | str) -> Path:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_glb_meshes_stand_where_their_nodes_are(tmp_path: Path) -> None:
+    found = read_surface(_written(tmp_path, "part.GLB", glb_bytes()))
+    assert len(found.faces) == 8 and found.colours == ((0, "#ff8000"),)  # 0.2159 is 128/255 in sRGB
+    turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    whole, half = CORNERS @ turned.T + [10, 0, 0], 0.5 * CORNERS @ turned.T + [10, 0, 0]
+    assert np.allclose(found.corners, np.vstack([whole, half]), atol=1e-5)
+
+
+def test_dae_meshes_have_units_nodes_and_colours(tmp_path: Path) -> None:
+    node = "<translate>100 0 0</translate><rotate>0 0 1 90</rotate><scale>1 1 -1</scale>"
+    found = read_surface(_written(tmp_path, "part.dae", dae_text(TRIANGLES, node)))
+    expected = 0.01 * (CORNERS * [1, 1, -1] @ np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1]]).T + [100, 0, 0])
+    assert np.allclose(found.corners, expected, atol=1e-7)
+    assert found.colours == ((0, "#0080ff"),)
+    assert np.array_equal(found.faces, FACES[:, ::-1])  # a mirror turns faces around
+    quads = read_surface(_written(tmp_path, "quads.dae", dae_text(QUAD, unit="")))
+    assert quads.faces.tolist() == [[0, 2, 1], [0, 1, 3], [1, 2, 3]]
+
+
+BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><COLLADA>&a;</COLLADA>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.glb", b"glTF", "damaged"),
+        ("a.glb", glb_bytes(nodes=[{"mesh": 0, "children": [0]}]), "circle"),
+        ("a.glb", glb_bytes(buffers=[{"uri": "../other.bin", "byteLength": 72}]), "another file"),
+        ("a.glb", glb_bytes(extensionsRequired=["KHR_draco_mesh_compression"]), "KHR_draco"),
+        ("a.glb", glb_bytes(meshes=[]), "damaged"),
+        ("a.glb", glb_bytes(bufferViews=[{"buffer": 0, "byteLength": 9, "byteOffset": 60}] * 2), "beyond"),
+        ("a.dae", BOMB, "document type or entity"),
+        ("a.dae", dae_text(TRIANGLES.replace("#v", "#nothing")), "no '#nothing'"),
+        ("a.dae", dae_text(TRIANGLES.replace("<p>0", "<p>99")), "not there"),
+        ("a.dae", dae_text("<triangles/>"), "damaged"),
+        ("a.dae", dae_text(""), "no triangles"),
+        ("a.dae", "<COLLADA>", "not a whole XML file"),
+        ("a.step", "", "'.step' are not read"),
+        ("missing.stl", None, "No such file"),
+    ],
+)
+def test_damaged_and_hostile_meshes_are_refused(tmp_path: Path, name: str, content, message: str) -> None:
+    path = tmp_path / name if content is None else _written(tmp_path, name, content)
+    with pytest.raises(MeshFault, match=message):
+        read_surface(path)
+
+
+def test_meshes_of_too_many_triangles_are_refused(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(surface, "MOST", 3)
+    monkeypatch.setattr(glb, "MOST", 7)
+    with pytest.raises(MeshFault, match="more than 7 triangles"):
+        read_surface(_written(tmp_path, "a.glb", glb_bytes()))
+    fan = f"<polygons>{_IN}<p>{'0 0 1 0 2 0 ' * 3}</p></polygons>"
+    with pytest.raises(MeshFault, match="7 triangles; up to 3"):
+        read_surface(_written(tmp_path, "a.dae", dae_text(fan)))
+
+
+def test_damaged_bytes_never_give_raw_errors(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    for original in (glb_bytes(), dae_text(TRIANGLES).encode()):
+        for _ in range(60):
+            data = bytearray(original)
+            for place in random.integers(0, len(data), 3):
+                data[place] = random.integers(0, 256)
+            path = _written(tmp_path, f"x.{'glb' if original[:4] == b'glTF' else 'dae'}", bytes(data))
+            try:
+                read_surface(path)
+            except MeshFault as fault:
+                assert str(fault)
+
+
+def test_strips_and_fans_keep_the_side_of_their_faces() -> None:
+    order = np.arange(5)
+    assert glb._faces(order, 5).tolist() == [[0, 1, 2], [1, 3, 2], [2, 3, 4]]
+    assert glb._faces(order, 6).tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4]]
+    assert set(READERS) == {".stl", ".obj", ".msh", ".glb", ".dae"}

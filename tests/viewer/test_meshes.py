@@ -1,0 +1,157 @@
+"""Meshes in pages: stored once with 16 bits, merged where they are too fine, left out where missing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.files.meshes.reading import read_surface
+from armillary.files.meshes.surface import MeshFault, Surface
+from armillary.viewer import meshes
+from armillary.viewer.meshes import picture_mesh, upward_axis
+from tests.browser import BROWSER, needs_browser
+
+BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
+
+
+def _sphere(n: int) -> Surface:
+    """A ball of 2 n² triangles, its corners numbered row by row, in two colours."""
+    a, b = np.meshgrid(np.linspace(0, np.pi, n + 1), np.linspace(0, 2 * np.pi, n + 1), indexing="ij")
+    corners = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=2).reshape(-1, 3)
+    i = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()
+    faces = np.vstack([np.stack([i, i + n + 1, i + 1], 1), np.stack([i + 1, i + n + 1, i + n + 2], 1)])
+    return Surface(corners, faces, ((0, "#ff0000"), (n * n, "")))
+
+
+def _unpacked(packed: dict) -> tuple[np.ndarray, np.ndarray]:
+    """What the page makes of a packed mesh."""
+    corners, faces = (
+        np.frombuffer(zlib.decompress(base64.b64decode(packed[k])), np.uint8) for k in ("corners", "faces")
+    )
+    low, high = corners.reshape(2, 3, -1).astype(np.int64)
+    levels = np.cumsum(low + 256 * high, axis=1) & 0xFFFF
+    codes = faces.reshape(3, -1).astype(np.int64).T @ [1, 256, 65536]
+    highest, order = 0, []
+    for code in codes:
+        order.append(highest - code)
+        highest += code == 0
+    return np.array(packed["low"]) + packed["step"] * levels.T, np.array(order).reshape(-1, 3)
+
+
+def test_packed_meshes_have_the_corners_of_their_file() -> None:
+    surface = read_surface(BRACKET)
+    made = picture_mesh(surface)
+    corners, faces = _unpacked(made.packed())
+    assert np.allclose(corners[faces], surface.corners[surface.faces], atol=0.51 * made.step)
+    assert made.step == pytest.approx(np.ptp(surface.corners, axis=0).max() / 65535)
+    assert len(corners) == len(np.unique(np.round(surface.corners, 6), axis=0))  # each corner once
+
+
+def test_large_meshes_are_merged_and_keep_their_form(monkeypatch) -> None:
+    """The volume of the ball, from its faces: a corner is moved by at most half a cell, 1/64 of the ball."""
+    monkeypatch.setattr(meshes, "FINEST", 5000)
+    made = picture_mesh(_sphere(120))
+    assert 1000 < len(made.faces) <= 5000
+    a, b, c = made.corners[made.faces].transpose(1, 0, 2)
+    volume = np.sum(np.cross(a, b) * c) / 6
+    assert abs(volume) == pytest.approx(4 / 3 * np.pi, rel=3 / 64)
+    assert [name for _, name in made.colours] == ["#ff0000", ""]
+    with pytest.raises(MeshFault, match="no area"):
+        picture_mesh(Surface(np.zeros((3, 3)), np.array([[0, 1, 2]])))
+
+
+def _system(*files: Path) -> arm.System:
+    s = arm.System("parts")
+    for i, file in enumerate(files):
+        body = s.body(f"b{i}", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1))
+        body.shape(arm.Mesh(file, scale=0.5 + i), at=(0, i, 0), name=f"part{i}")
+    return s
+
+
+def _page(s: arm.System) -> dict:
+    model = s.derive().compile()
+    run = model.simulate(0.1, step=0.05)
+    return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', run.picture.page(run, ""), re.S)[1])
+
+
+def test_a_mesh_is_stored_once_and_a_missing_one_is_left_out(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.stl"
+    broken.write_text("nothing")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = _page(_system(BRACKET, BRACKET, tmp_path / "missing.stl", broken))
+    messages = [str(w.message) for w in caught if w.category is arm.PictureWarning]
+    assert len(messages) == 2
+    assert "shape 'part2' is left out: mesh 'missing.stl' cannot be used: No such file" in messages[0]
+    assert "'part3'" in messages[1] and "damaged" in messages[1]
+    bodies = data["figures"][0]["bodies"]
+    (key,) = data["meshes"]
+    assert [[p["kind"] for p in b["parts"]] for b in bodies] == [["mesh"], ["mesh"], [], []]
+    assert [b["parts"][0]["scale"] for b in bodies[:2]] == [[0.5] * 3, [1.5] * 3]
+    assert {b["parts"][0]["mesh"] for b in bodies[:2]} == {key}
+
+
+def test_files_that_state_what_is_upwards_can_be_turned(tmp_path: Path) -> None:
+    tilted = tmp_path / "a.dae"
+    tilted.write_text("<COLLADA><asset><up_axis>X_UP</up_axis></asset></COLLADA>")
+    assert [upward_axis(p) for p in (tilted, tmp_path / "a.glb", BRACKET)] == [0, 1, None]
+    surface = meshes._upright(_sphere(2), tmp_path / "a.glb", "z")
+    assert np.allclose(surface.corners, _sphere(2).corners[:, [2, 0, 1]])  # y to z, z to x, x to y
+    s = _system(BRACKET)
+    s.ground.shape(arm.Mesh(BRACKET, up="z"))
+    with pytest.warns(arm.PictureWarning, match="does not state what is upwards"):
+        _page(s)
+
+
+def test_text_models_name_meshes_from_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "a.stl").write_bytes(BRACKET.read_bytes())
+    _system(tmp_path / "parts" / "a.stl", BRACKET).save(tmp_path / "model.toml")
+    text = (tmp_path / "model.toml").read_text()
+    assert 'mesh = "parts/a.stl"' in text and f'mesh = "{BRACKET}"' in text
+    again = arm.load(tmp_path / "model.toml")
+    assert again.shapes["part0"].details["file"] == str(tmp_path / "parts" / "a.stl")
+    assert again.shapes["part1"].details["scale"] == (1.5, 1.5, 1.5)
+
+
+ACT = """
+<script>
+(async () => {
+  while (!document.documentElement.dataset.ready) await new Promise((go) => setTimeout(go, 20));
+  const [made] = MESHES.values(), at = made.geometry.attributes;
+  const seen = { places: [...at.position.array], normals: [...at.normal.array] };
+  document.body.replaceChildren(JSON.stringify(seen));
+})();
+</script>
+"""
+
+
+@needs_browser
+def test_the_page_has_the_corners_and_normals_of_a_mesh(tmp_path: Path) -> None:
+    """Of a ball the normals point from its centre; across an edge of the bracket they do not mix."""
+    path = _system(BRACKET).derive().compile().simulate(0.1, step=0.05).animate(tmp_path / "page.html")
+    path.write_text(path.read_text(encoding="utf-8").replace("</body>", ACT + "</body>"), encoding="utf-8")
+    command = [
+        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
+        "--enable-unsafe-swiftshader", "--virtual-time-budget=8000", "--dump-dom",
+        f"--user-data-dir={tmp_path}/profile",
+    ]  # fmt: skip
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
+    seen = json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])
+    surface = read_surface(BRACKET)
+    corners = surface.corners[surface.faces]
+    assert np.allclose(np.reshape(seen["places"], (-1, 3, 3)), corners, atol=1e-5)
+    flat = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    flat /= np.linalg.norm(flat, axis=1)[:, None]
+    assert np.allclose(
+        np.reshape(seen["normals"], (-1, 3, 3)), flat[:, None], atol=2e-3
+    )  # all edges are sharp
