@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 
 import armillary as arm
-from armillary.export.text.reference import at, example_parameters, start_memory
+from armillary.export.text.reference import at, example_parameters, start_values
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from examples import bouncing_ball, car, four_bar, spinning_boom
@@ -290,12 +290,12 @@ class Happened:
 
 @dataclass(frozen=True)
 class Expected:
-    """All numbers of one case; parameters in the user's units, the start in the model's."""
+    """All numbers of one case; parameters in the user's units, values of a start in the model's."""
 
     equations: DerivedEquations
     parameters: dict[str, float]
     constants: Numbers
-    start: np.ndarray
+    start: dict[str, float]
     memory: np.ndarray
     points: tuple[At, ...]
     run: Happened
@@ -319,12 +319,14 @@ def expected(name: str) -> Expected:
         model.constants(parameters)[:count],
         [model.constants(_changed(random, parameters))[:count] for _ in range(CHANGES)],
     )
-    start = model.state(case.initial, parameters)
-    memory = start_memory(model, parameters, case.initial)
+    begin = start_values(model, parameters, case.initial)
+    start, memory = np.array(begin.state), np.array(begin.memory)
     for place, (key, record) in enumerate(eom.system.memories.items()):
         memory[place] = case.memory[key] * record.factor if key in case.memory else memory[place]
     points = tuple(_at(model, parameters, start, memory, k, random) for k in range(3))
-    return Expected(eom, parameters, constants, start, memory, points, _run(case, model, parameters, random))
+    run = _run(case, model, parameters, random)
+    given = dict(zip([s.data.name for s in begin.symbols], begin.given, strict=True))
+    return Expected(eom, parameters, constants, given, memory, points, run)
 
 
 def _changed(random: np.random.Generator, values: dict[str, float]) -> dict[str, float]:

@@ -117,8 +117,8 @@ def test_exported_program_runs_as_the_process_does(name: str, exported: Callable
 
 def run_file(name: str) -> str:
     case = CASES[name]
-    states = equations(name).program.state
-    start = {s.data.name: x / state_factor(s) for s, x in zip(states, expected(name).start, strict=True)}
+    factors = {s.data.name: state_factor(s) for s in equations(name).system.moving()}
+    start = {key: x / factors[key] for key, x in expected(name).start.items()}
     lines = ['model = "elsewhere.toml"  # of another program', "[parameters]"]
     lines += [f"{key} = {value!r}  # given" for key, value in case.parameters.items()]
     lines += ["[initial]", *(f'"{key}" = {float(value)!r}' for key, value in start.items())]

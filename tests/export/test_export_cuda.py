@@ -77,7 +77,7 @@ def runs_of(
     """Rows [row, output] of the last of so many equal runs, and the statuses of all."""
     case, wanted = CASES[name], expected(name)
     steps = round(case.duration / case.step)
-    columns = [list(wanted.parameters.values()), wanted.start, wanted.memory]
+    columns = [list(wanted.parameters.values()), list(wanted.start.values()), wanted.memory]
     arrays = [np.repeat(np.append(c, 0.0)[:, None], copies, axis=1).astype(kind) for c in columns]
     outputs = len(wanted.equations.targets.columns)
     rows, status = np.zeros((steps + 1, outputs, copies), kind), np.full(copies, -1, np.int32)

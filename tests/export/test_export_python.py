@@ -55,11 +55,8 @@ def test_exported_python_gives_the_numbers_of_the_process(name: str, exported: C
             if numbers.values.size:
                 given = (point.t, point.state.tolist(), constants, point.memory.tolist())
                 numbers.check(getattr(module, section)(*given), section)
-    initial = case.initial
-    if case.formalism == "momentum":  # momenta are the states, which only the process finds from speeds
-        initial = dict(zip(module.STATES, wanted.start.tolist(), strict=True))
     found = module.simulate(
-        case.duration, case.step, parameters=parameters, initial=initial, memory=case.memory
+        case.duration, case.step, parameters=parameters, initial=case.initial, memory=case.memory
     )
     np.testing.assert_array_equal(found.time[:-1], wanted.run.time[:-1])
     wanted.run.rows.check(found.rows, "rows")

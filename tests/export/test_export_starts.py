@@ -136,21 +136,3 @@ def test_an_fmu_offers_named_speeds(eom: arm.Equations, tmp_path: Path) -> None:
         assert variable is not None
         start = re.search(r'start="([^"]+)"', variable[0])
         assert start is not None and float(start[1]) == pytest.approx(value, abs=1e-15), name
-
-
-def test_an_export_of_momenta_says_that_their_initial_values_do_not_follow_parameters(tmp_path: Path) -> None:
-    """p = J u: the 6 kg·m²/s of J = 2 and u = 3 are 1.2 rad/s with J = 5."""
-    s = arm.System("wheel")
-    s.parameter("J", 2.0, units="kg*m2")
-    s.body("wheel", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, "J"))
-    s.start({"wheel.u1": 3.0})
-    folder = s.derive("momentum").export("python", tmp_path / "wheel")
-    for name in ("wheel.py", "run.toml", "README.md"):
-        assert "and do not follow others" in (folder / name).read_text(encoding="utf-8"), name
-    text = (folder / "run.toml").read_text(encoding="utf-8")
-    assert '"p(wheel.u1)" = 6.0' in text
-    (folder / "other.toml").write_text(text.replace("J = 2.0", "J = 5.0"), encoding="utf-8")
-    subprocess.run([sys.executable, "-I", "-S", "wheel.py", "other.toml"], cwd=folder, check=True, timeout=60)
-    with (folder / "other.csv").open(encoding="utf-8") as file:
-        row = next(csv.DictReader(file))
-    assert float(next(v for c, v in row.items() if c.startswith("wheel.u1"))) == pytest.approx(1.2)

@@ -28,6 +28,22 @@ LANGUAGES = {
 }
 
 
+HOOKS = ("on_start", "on_input", "on_echo")
+# Where a program that was exported lets its user change the values of a run.
+_OWN_CODE = {
+    "c": "in C change run.state and run.memory between setup and begin, or the values of the run file",
+    "cuda": "give each run its values in the table of runs",
+    "fortran": "in Fortran change the arguments of begin_run, or the values of the run file",
+    "matlab": "in MATLAB change the options 'initial' and 'memory' of simulate",
+    "fmu": "let the importer set start values before it ends the initialization",
+}
+
+
+def _own(language: str) -> str:
+    """The remedy for a function that cannot travel."""
+    return _OWN_CODE.get(language, "give it to simulate(on_start=…) of the exported module")
+
+
 def export(equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
     """The equations written as a program of their own; the path of what was written. ``inputs`` over time are
     written with it.
@@ -47,6 +63,10 @@ def export(equations: DerivedEquations, language: str, path: str | os.PathLike[s
         equations = with_inputs(exported_equations(equations), inputs)
     known = [*list(inspect.signature(writer).parameters)[2:], "inputs"]
     for name in options:
+        if name in HOOKS:
+            raise ArmillaryError(
+                f"{name} is a function of Python, which an export cannot take along; {_own(language)}"
+            )
         if name not in known:
             raise ArmillaryError(
                 f"export to {language} has no option '{name}'{nearest(name, known)}; "

@@ -17,6 +17,7 @@ INPUTS = (
     "double t, const double *restrict state, const double *restrict constants, const double *restrict memory"
 )
 RESULT = "double *restrict out"
+RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 
 # Names of the functions and arrays of sines and cosines; 32 arrays of GROUP angles are those of 128 joints.
@@ -60,6 +61,8 @@ class Model:
             "method_list": method_names(True, joint="and"),
             "fixed_methods": method_names(False, joint="and"),
             "gaps": str(len(loops.gaps) if (loops := self.source.assembly) else 0),
+            "placed": ", ".join(map(str, start.placed)) if (start := self.source.start) else "",
+            "placed_count": str(len(start.placed) if start else 0),
         }
 
     @property
@@ -125,27 +128,47 @@ class Model:
         """Functions that others call, and those of the sections; another text for sines and cosines if
         given.
         """
-        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
+        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise(), self.start()]
         body = "\n".join(part for part in parts if part)
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = trigonometry(body)
         turned = (sines or own) if own else ""
         return "\n".join(text for text in (turned, helpers(body), *tables) if text), body
 
-    def precompute(self) -> str:
-        section = self.program.precompute
-        factors = {
+    def _factors(self) -> dict[int, str]:
+        """Factors of parameters, from their units to the model's."""
+        return {
             i: self.printer.number(p.factor).text
             for i, p in enumerate(self.description.parameters)
             if p.factor != 1.0
         }
+
+    def precompute(self) -> str:
+        section = self.program.precompute
         signature = Signature(
             f"{self.stem}_precompute",
             "const double *restrict parameters, double *restrict constants",
             [f"constants[{i}]" for i in range(len(section.results))],
         )
         about = f"Constants from parameters in their units: {counts(section.operations)}."
-        return function(signature, about, self.sections.body(section), factors)
+        return function(signature, about, self.sections.body(section), self._factors())
+
+    def start(self) -> str:
+        """What the start of a run computes from the values that are given."""
+        start = self.source.start
+        if start is None:
+            return ""
+        inputs = INPUTS.replace("constants", "parameters")
+        signature = Signature(f"{self.stem}_start", f"{inputs}, {RENEWED}", self._renewed())
+        about = (
+            "Memory and state of the first step from the values that are given; parameters in their units."
+        )
+        return function(signature, about, self.sections.body(start.section), self._factors())
+
+    def _renewed(self) -> list[str]:
+        """Where new memory and state go."""
+        memory, state = len(self.program.memory), len(self.program.state)
+        return [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
 
     def ordinary(self) -> list[str]:
         """Functions of time, state, constants and memory with one array of results."""
@@ -169,9 +192,7 @@ class Model:
 
     def fire(self) -> list[str]:
         """One function per event that changes something, and the one that chooses among them."""
-        arguments = f"{INPUTS}, double *restrict new_memory, double *restrict new_state"
-        memory, state = len(self.program.memory), len(self.program.state)
-        targets = [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
+        arguments, targets = f"{INPUTS}, {RENEWED}", self._renewed()
         texts, cases = [], []
         for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
             name = f"{self.stem}_fire_{self.sections.identifiers.events[k]}"
@@ -225,7 +246,7 @@ class Model:
                 (p.name, p.units, p.about, p.default if p.needed or p.default is not None else 0.0, p.factor)
                 for p in d.parameters
             ],
-            "state": [(s.name, s.units, s.about, s.initial / s.factor, s.factor) for s in d.states],
+            "state": [(s.name, s.units, s.about, s.initial / s.factor, s.factor) for s in d.starts],
             "memory": [(m.name, m.units, m.about, m.initial / m.factor, m.factor) for m in d.memory],
             "output": [(o.name, o.units, o.about, 0.0, 1.0) for o in d.outputs],
             "event": [

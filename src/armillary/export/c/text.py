@@ -89,7 +89,8 @@ def _lines(
     waiting: dict[str, str] = {}
     for i in body.inputs:
         if i.array and i.name in read:
-            factor = f" * {scale[i.index]}" if i.index in scale else ""
+            scaled = i.array == "parameters" and i.index in scale
+            factor = f" * {scale[i.index]}" if scaled else ""
             value = f"{i.name} = {i.array}[{i.index}]{factor}"
             if i.array == "constants":
                 waiting[i.name] = value

@@ -167,7 +167,8 @@ def _main(model: CudaModel) -> str:
         "parameter_rows": [
             row(p.name, p.default if p.needed else p.default or 0.0, 1.0) for p in d.parameters
         ],
-        "state_rows": [row(s.name, s.initial / s.factor, s.factor) for s in d.states],
+        "state_rows": [row(s.name, s.initial / s.factor, s.factor) for s in d.starts],
+        "end_rows": [row(s.name, 0.0, s.factor) for s in d.states],
         "memory_rows": [row(m.name, m.initial / m.factor, m.factor) for m in d.memory],
     }
     joined = {name: ",\n    ".join([*entries, '{"", 0.0, 1.0}']) for name, entries in rows.items()}

@@ -27,6 +27,7 @@ _HEADER = """\
 #define model_normalise {stem}_normalise
 #define model_directional {stem}_directional
 #define model_assemble {stem}_assemble
+#define model_start {stem}_start
 #define model_open_loops {stem}_open_loops
 
 void {stem}_directional(double t, const double *state, const double *constants, const double *memory,
@@ -46,6 +47,7 @@ void {stem}_directional(double t, const double *state, const double *constants, 
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
+#define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
 #define N_COORDINATES {coordinates} /* the first of the states */
 #define N_GAPS {gaps} /* of loops that have to close; 0: none */
 #define HAS_EXCHANGE {exchange}
@@ -63,6 +65,8 @@ typedef struct {{
 
 extern const double START_PARAMETERS[];             /* in their own units */
 extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units, and to them */
+extern const double START_GIVEN[]; /* values from which the first state follows */
+extern const int CONVERTED[];      /* 1 for states that are of another kind than these */
 extern const double FIRST_GUESS[]; /* coordinates from which loops are closed */
 extern const double START_MEMORY[], MEMORY_FACTORS[];
 extern const double MEMORY_PERIODS[]; /* of clocks, which start so long after a run; -1: no clock */
@@ -93,6 +97,7 @@ def variables_header(
         "indicators": len(interface.indicators),
         "update": int(bool(program.update.results)),
         "normalise": int(bool(program.quaternions or program.corrected)),
+        "start": int(interface.source.start is not None),
         "coordinates": len(interface.source.equations.coordinates),
         "gaps": len(loops.gaps) if (loops := interface.source.assembly) else 0,
         "exchange": int(exchange),
@@ -119,6 +124,9 @@ def variables_source(interface: Interface) -> str:
     ]
     lines += _array("double", "START_PARAMETERS", [repr(v.start) for v in parameters])
     lines += _array("double", "START_STATE", [repr(x) for x in interface.start_state])
+    lines += _array("double", "START_GIVEN", [repr(x) for x in interface.start_given])
+    pairs = zip(description.states, description.starts, strict=True)
+    lines += _array("int", "CONVERTED", [str(int(a.name != b.name)) for a, b in pairs])
     lines += _array("double", "FIRST_GUESS", [repr(x) for x in interface.first_guess])
     lines += _array("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])
     lines += _array("double", "START_MEMORY", [repr(x) for x in interface.start_memory])

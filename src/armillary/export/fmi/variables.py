@@ -14,6 +14,7 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.errors import ParameterError, nearest
 from armillary.export.fmi.dependencies import dependencies
+from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
@@ -57,6 +58,7 @@ class Interface:
     indicators: tuple[Variable, ...]
     time: Variable
     start_state: tuple[float, ...]
+    start_given: tuple[float, ...]  # the values from which it follows
     first_guess: tuple[float, ...]  # coordinates from which loops are closed
     start_memory: tuple[float, ...]
     state_factors: tuple[float, ...]
@@ -81,8 +83,10 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     equations, description, program = source.equations, source.description, source.program
     values = _values(source, parameters)
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
+    given = [s.initial for s in description.starts]
     if parameters or initial is not None:
-        state = compile_equations(equations).state(initial, values).tolist()
+        begin = start_values(compile_equations(equations), values, initial)
+        state, given = list(begin.state), list(begin.given)
     first_guess = loops.first if (loops := source.assembly) and initial is None else tuple(state)
     n_parameters, n_memory, n_states = len(values), len(memory), len(state)
     first_memory = 1 + n_parameters
@@ -155,7 +159,8 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     return Interface(
         source, listed_parameters, stored, states, rates, outputs, indicators,
         Variable("time", 0, "independent", "continuous", units="s", about="time"),
-        tuple(state), first_guess, tuple(memory), state_factors, tuple(memory_factors), clocks, tunable,
+        tuple(state), tuple(given), first_guess, tuple(memory), state_factors, tuple(memory_factors), clocks,
+        tunable,
     )  # fmt: skip
 
 

@@ -48,7 +48,8 @@ def parameter_fields(made: Source) -> tuple[str, ...]:
 def groups(made: Source) -> dict[str, list[NamelistEntry]]:
     """The groups of a run file besides &run."""
     d = made.description
-    states = zip(names(s.name for s in d.states), d.states, strict=True)
+    states = zip(names(s.name for s in d.starts), d.starts, strict=True)
+    placed = made.start.placed if made.start is not None else {}
     stored = list(enumerate(zip(names(m.name for m in d.memory), d.memory, strict=True)))
 
     def memory(inputs: bool) -> list[NamelistEntry]:
@@ -68,6 +69,7 @@ def groups(made: Source) -> dict[str, list[NamelistEntry]]:
         "initial": [
             NamelistEntry(name, f"state_({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
             for i, (name, x) in enumerate(states)
+            if i not in placed
         ],
         "inputs": memory(True),
         "memory": memory(False),

@@ -25,6 +25,7 @@ from armillary.export.text.helpers import helpers, needed
 from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
 from armillary.export.text.numbers import reference_text
 from armillary.export.text.source import SectionFunction, Sections, Source, source
+from armillary.export.text.start import Start
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section
@@ -110,6 +111,7 @@ def _public(made: Source) -> list[str]:
     if "guard" in has:
         names.append("event_guards")
     names += [name for name in ("update", "normalise") if name in has]
+    names += ["started"] if "start" in has else []
     lines = listed(names, WIDTH, "    ", " &")
     return ["  public :: &", *lines]
 
@@ -125,7 +127,7 @@ def _data(made: Source) -> list[str]:
     lines.append(
         "  real(dp), parameter :: missing = -huge(1.0_dp)  ! in place of a default where there is none"
     )
-    lines += _names("state_names", "n_states", [s.name for s in d.states])
+    lines += _names("state_names", "n_states", [s.name for s in d.starts])
     lines += _names("output_names", "n_outputs", [o.name for o in d.outputs])
     if d.events:
         lines += _names("event_names", "n_events", [e.name for e in d.events])
@@ -215,6 +217,8 @@ def _functions(made: Source, sections: Sections) -> list[str]:
         about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
         add(SectionFunction(loops.section, "geometry", about, loops.section.labels, "numbers", "n_numbers"))
         texts.append(assembly_text(loops, _quoted))
+    if made.start is not None:
+        texts.append(_started(made, made.start, sections))
     return texts
 
 
@@ -225,19 +229,27 @@ def _subroutine(
     outs: Sequence[str],
     targets: Sequence[tuple[str, str]],
     labels: Sequence[str],
+    parameters: Sequence[str] = (),
 ) -> str:
-    """A section with the usual arguments: time, state, constants and memory."""
+    """A section with the usual arguments: time, state, constants and memory; with ``parameters``, their
+    values as texts, these in place of constants.
+    """
     plain = [out.partition("(")[0] for out in outs]
-    used = {i.array or "t" for i in body.inputs}
-    idle = [a for a in ("t", *_ARGUMENTS) if a not in used]
+    given = {"p" if parameters and a == "constants" else a: size for a, size in _ARGUMENTS.items()}
+    used = {{"": "t", "parameters": "p"}.get(i.array, i.array) for i in body.inputs}
+    idle = [a for a in ("t", *given) if a not in used]
     lines = [f"  ! {about}: {operations_text(body.section.operations)}."]
-    lines.append(f"  pure subroutine {name}(t, {', '.join(_ARGUMENTS)}, {', '.join(plain)})")
-    lines.append(f"    real(dp), intent(in) :: t, {', '.join(_ARGUMENTS.values())}")
+    lines.append(f"  pure subroutine {name}(t, {', '.join(given)}, {', '.join(plain)})")
+    if parameters:
+        lines.append("    type(parameters_t), intent(in) :: p")
+    lines.append(f"    real(dp), intent(in) :: t, {', '.join(given[a] for a in given if a != 'p')}")
     lines.append(f"    real(dp), intent(out) :: {', '.join(outs)}")
     inputs = [i for i in body.inputs if i.array]
     lines += _declared([*(i.name for i in inputs), *(s.name for s in body.steps)])
     lines += [f"    associate (unused => {a})\n    end associate" for a in idle]
-    lines += [f"    {i.name} = {i.array}({i.index + 1})" for i in inputs]
+    for i in inputs:
+        value = parameters[i.index] if i.array == "parameters" else f"{i.array}({i.index + 1})"
+        lines.append(f"    {i.name} = {value}")
     lines += _steps(body)
     for (target, text), label in zip(targets, labels, strict=True):
         lines += _assignment(target, text, "" if text == label else label)
@@ -277,10 +289,8 @@ def _precompute(made: Source, sections: Sections) -> str:
     lines += _declared([*(i.name for i in body.inputs), *(s.name for s in body.steps)])
     if not body.inputs:
         lines.append("    associate (unused => p)\n    end associate")
-    names = parameter_fields(made)
-    for i in body.inputs:
-        factor = made.description.parameters[i.index].factor
-        lines.append(f"    {i.name} = p%{names[i.index]}" + ("" if factor == 1.0 else f"*{literal(factor)}"))
+    values = _parameter_values(made)
+    lines += [f"    {i.name} = {values[i.index]}" for i in body.inputs]
     lines += _steps(body)
     labels = [c.data.name for c in made.program.constants]
     if not labels:
@@ -288,6 +298,12 @@ def _precompute(made: Source, sections: Sections) -> str:
     for k, (text, label) in enumerate(zip(body.results, labels, strict=True)):
         lines += _assignment(f"constants({k + 1})", text, "" if text == label else label)
     return "\n".join([*lines, "  end subroutine precompute"]) + "\n"
+
+
+def _parameter_values(made: Source) -> list[str]:
+    """Parameters in the units of the equations."""
+    factors = ("" if p.factor == 1.0 else f"*{literal(p.factor)}" for p in made.description.parameters)
+    return [f"p%{name}{factor}" for name, factor in zip(parameter_fields(made), factors, strict=True)]
 
 
 def _inside(item: State | Stored) -> str:
@@ -300,9 +316,10 @@ def _inside(item: State | Stored) -> str:
 def _initial(made: Source) -> str:
     """The initial state and memory, as functions."""
     d = made.description
-    lines = ["  ! The initial state.", "  pure function initial_state() result(state)"]
+    what = "The values that a run starts from." if made.start is not None else "The initial state."
+    lines = [f"  ! {what}", "  pure function initial_state() result(state)"]
     lines.append("    real(dp) :: state(n_states)")
-    for k, s in enumerate(d.states):
+    for k, s in enumerate(d.starts):
         lines.append(f"    state({k + 1}) = {_inside(s)}  ! {note(s.name, s.units, s.about)}")
     lines += [
         "  end function initial_state",
@@ -322,6 +339,21 @@ def _initial(made: Source) -> str:
 
 
 def _fire(k: int, section: Section, made: Source, sections: Sections) -> str:
+    about = f"Memory and state after event '{made.description.events[k].name}'"
+    return _renewing(f"fire_{k + 1}", about, section, made, sections)
+
+
+def _started(made: Source, start: Start, sections: Sections) -> str:
+    """What the start of a run computes from the values that are given."""
+    about = "Memory and state of the first step from the values that are given"
+    # A type without components has no value to be given: there are parameters, for inertia is one.
+    return _renewing("started", about, start.section, made, sections, _parameter_values(made) or ["0.0_dp"])
+
+
+def _renewing(
+    name: str, about: str, section: Section, made: Source, sections: Sections, parameters: Sequence[str] = ()
+) -> str:
+    """A section of new memory and state."""
     body, d = sections.body(section), made.description
     count = len(d.memory)
     targets = [
@@ -329,12 +361,11 @@ def _fire(k: int, section: Section, made: Source, sections: Sections) -> str:
         for i, text in enumerate(body.results)
     ]
     labels = [*(m.name for m in d.memory), *(s.name for s in d.states)]
-    about = f"Memory and state after event '{d.events[k].name}'"
     if not count:  # a result of no numbers must be set all the same
         targets.insert(0, ("new_memory", "0.0_dp"))
         labels.insert(0, "there is none")
     outs = ["new_memory(n_memory)", "new_state(n_states)"]
-    return _subroutine(f"fire_{k + 1}", about, body, outs, targets, labels)
+    return _subroutine(name, about, body, outs, targets, labels, parameters)
 
 
 _FIRE = """  ! Memory and state after event k.

@@ -21,6 +21,7 @@ from armillary.export.text.names import fields
 from armillary.export.text.numbers import reference_text
 from armillary.export.text.runfile import example_timing
 from armillary.export.text.source import SectionFunction, Sections, Source, source
+from armillary.export.text.start import Start
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 
@@ -116,6 +117,8 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
+    if made.start is not None:
+        found["started"] = _started(made, made.start, sections)
     if (loops := made.assembly) is not None:
         about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
         size = str(len(loops.section.results))
@@ -162,7 +165,9 @@ def _first_guess(loops: Assembly) -> str:
 
 def _body(body: Body) -> list[str]:
     """Inputs and assignments of a section."""
-    lines = [f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array]
+    lines = [
+        f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array not in ("", "parameters")
+    ]
     return lines + [line for step in body.steps for line in _assignment(step.name, step.text)]
 
 
@@ -217,9 +222,7 @@ def _precompute(made: Source, sections: Sections, package: str) -> str:
                 f"  error('parameter {name} has no default: set p.{name}');",
                 "end",
             ]
-    for i in body.inputs:
-        factor = made.description.parameters[i.index].factor
-        lines.append(f"{i.name} = p.{names[i.index]}" + ("" if factor == 1.0 else f"*{factor!r}") + ";")
+    lines += _parameter_lines(made, body)
     lines += [line for step in body.steps for line in _assignment(step.name, step.text)]
     lines += _results("constants", body.results, [c.data.name for c in made.program.constants])
     return _with_helpers("\n".join([*lines, "end"]) + "\n")
@@ -237,8 +240,8 @@ def _names(made: Source) -> str:
         "% NAMES  States, memory, outputs and events in the order of their vectors.",
     ]
     columns = {
-        "states": [s.name for s in d.states],
-        "state_units": [s.units for s in d.states],
+        "states": [s.name for s in d.starts],
+        "state_units": [s.units for s in d.starts],
         "memory": [m.name for m in d.memory],
         "outputs": [o.name for o in d.outputs],
         "output_units": [o.units for o in d.outputs],
@@ -289,7 +292,7 @@ def _inside(item: State | Stored) -> str:
 
 
 def _initial_state(made: Source) -> str:
-    states = made.description.states
+    states = made.description.starts
     lines = ["function state = initial_state(varargin)"]
     lines.append(
         "% INITIAL_STATE  The initial state; values by name over it: initial_state('name', value, ...)."
@@ -297,7 +300,17 @@ def _initial_state(made: Source) -> str:
     lines.append(f"state = zeros({len(states)}, 1);")
     for i, s in enumerate(states):
         lines.append(f"state({i + 1}) = {_inside(s)};  % {note(s.name, s.units, s.about)}")
-    return "\n".join([*lines, *_replacing("state", "state", states), "end"]) + "\n"
+    placed = made.start.placed if made.start is not None else {}
+    lines += _replacing("state", "state", states)
+    for body in dict.fromkeys(placed.values()):
+        own = ", ".join(_quoted(states[i].name) for i in placed if placed[i] == body)
+        lines += [
+            f"if any(ismember(varargin(1:2:end), {{{own}}}))",
+            f"  error('start_mass_centre places the mass centre of ''%s'': leave out %s', {_quoted(body)}, "
+            f"strjoin({{{own}}}, ', '));",
+            "end",
+        ]
+    return "\n".join([*lines, "end"]) + "\n"
 
 
 def _initial_memory(made: Source) -> str:
@@ -314,10 +327,39 @@ def _initial_memory(made: Source) -> str:
     return "\n".join([*lines, *_replacing("memory or input", "memory", memory), "end"]) + "\n"
 
 
+def _started(made: Source, start: Start, sections: Sections) -> str:
+    """What the start of a run computes from the values that are given."""
+    body = sections.body(start.section)
+    lines = [
+        "function [new_memory, new_state] = started(t, state, p, memory) %#ok<INUSD>",
+        "% STARTED  Memory and state of the first step from the values that are given.",
+        *_parameter_lines(made, body),
+        *_body(body),
+        *_renewed(made, body),
+    ]
+    return _with_helpers("\n".join([*lines, "end"]) + "\n")
+
+
+def _renewed(made: Source, body: Body) -> list[str]:
+    """New memory and state."""
+    d, count = made.description, len(made.description.memory)
+    memory = _results("new_memory", body.results[:count], [m.name for m in d.memory])
+    return [*memory, *_results("new_state", body.results[count:], [s.name for s in d.states])]
+
+
+def _parameter_lines(made: Source, body: Body) -> list[str]:
+    """Parameters that a section reads, in the units of the equations."""
+    names, lines = _fields(made), []
+    for i in body.inputs:
+        if i.array == "parameters":
+            factor = made.description.parameters[i.index].factor
+            lines.append(f"{i.name} = p.{names[i.index]}" + ("" if factor == 1.0 else f"*{factor!r}") + ";")
+    return lines
+
+
 def _fire(made: Source, sections: Sections) -> str:
     """One local function per event, and the one that chooses among them."""
     d = made.description
-    count = len(d.memory)
     lines = ["function [new_memory, new_state] = fire(k, t, state, constants, memory)"]
     lines += ["% FIRE  Memory and state after event k.", "switch k"]
     for k in range(len(made.program.fire)):
@@ -333,6 +375,5 @@ def _fire(made: Source, sections: Sections) -> str:
             f"function [new_memory, new_state] = fire_{k + 1}(t, state, constants, memory) %#ok<INUSD>",
         ]
         lines += [f"% Event '{d.events[k].name}': {operations_text(section.operations)}.", *_body(body)]
-        lines += _results("new_memory", body.results[:count], [m.name for m in d.memory])
-        lines += [*_results("new_state", body.results[count:], [s.name for s in d.states]), "end"]
+        lines += [*_renewed(made, body), "end"]
     return _with_helpers("\n".join(lines) + "\n")

@@ -17,6 +17,7 @@ from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.names import fields
 from armillary.export.text.printer import Printer
 from armillary.export.text.source import SectionFunction, Sections, Source
+from armillary.export.text.start import Start
 from armillary.export.text.template import fill, template
 from armillary.program.program import Section
 
@@ -30,9 +31,9 @@ class Module:
     package = "armillary.export.python"  # where the templates are
     reserved: tuple[str, ...] = (
         "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
-        "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed",
+        "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed", "started",
         "simulate", "rk4", "midpoint", "finite", "main", "lookup", "horner", "number", "replaced",
-        "parameters_of", "sign_of", "csv", "sys",
+        "parameters_of", "changed_by", "sign_of", "csv", "sys", "OnStart",
         "tomllib", "dataclass",
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
@@ -101,10 +102,20 @@ class Module:
         lines += _mapping("OTHER_NAMES", other)
         fields = "for name in Parameters.__dataclass_fields__"
         lines.append(f"PARAMETER_NAMES = {{OTHER_NAMES.get(name, name): name {fields}}}")
-        lines += ["", "# States with their initial values."]
-        lines += _mapping(
-            "STATES", [(s.name, repr(s.initial / s.factor), note(s.units, s.about)) for s in d.states]
+        title = (
+            "Values that a run starts from, in the order of the states" if self.made.start else "States with"
         )
+        lines += ["", f"# {title}{'.' if self.made.start else ' their initial values.'}"]
+        lines += _mapping(
+            "STATES", [(s.name, repr(s.initial / s.factor), note(s.units, s.about)) for s in d.starts]
+        )
+        if self.made.start is not None and self.made.start.placed:
+            lines += [
+                "",
+                "# Those that start_mass_centre sets at the start of a run, with the bodies it names.",
+            ]
+            placed = [(d.starts[i].name, repr(body), "") for i, body in self.made.start.placed.items()]
+            lines += _mapping("PLACED", placed)
         lines += [
             "",
             "# Memory, kept between steps and changed once per step or by events, and inputs from outside.",
@@ -115,7 +126,7 @@ class Module:
         clocks = [(m.name, repr(m.period), "s") for m in d.memory if m.period is not None]
         lines += ["", "# Clocks among them start one period after the start of a run."]
         lines += _mapping("PERIODS", clocks)
-        factors = [(s.name, repr(s.factor), "") for s in d.states if s.factor != 1.0]
+        factors = [(s.name, repr(s.factor), "") for s in d.starts if s.factor != 1.0]
         factors += [(m.name, repr(m.factor), "") for m in d.memory if m.factor != 1.0]
         lines += ["", "# From the units stated above to those of the equations, where they differ."]
         lines += _mapping("FACTORS", factors)
@@ -159,6 +170,8 @@ class Module:
             texts.append(self.filled("normalise.txt", places))
         if self.made.assembly is not None:
             texts += self.assembly(self.made.assembly)
+        if self.made.start is not None:
+            texts.append(self.started(self.made.start))
         return texts
 
     call_of_geometry = "geometry(self.t, q + [0.0] * (len(STATES) - N_PLACES), self.constants, self.memory)"
@@ -194,17 +207,21 @@ class Module:
         lines.append(
             f'    """Constants from parameters, once per run: {operations_text(body.section.operations)}."""'
         )
-        for i in body.inputs:
-            factor = self.description.parameters[i.index].factor
-            lines.append(
-                f"    {i.name} = {self.given(self.fields[i.index])}"
-                + ("" if factor == 1.0 else f" * {factor!r}")
-            )
-        lines += _steps(body)
+        lines += [*self.parameters(body), *_steps(body)]
         return (
             "\n".join([*lines, *self.returned(body.results, [c.data.name for c in self.program.constants])])
             + "\n"
         )
+
+    def parameters(self, body: Body) -> list[str]:
+        """Parameters that a section reads, in the units of the equations."""
+        lines = []
+        for i in body.inputs:
+            if i.array == "parameters":
+                factor = self.description.parameters[i.index].factor
+                value = self.given(self.fields[i.index]) + ("" if factor == 1.0 else f" * {factor!r}")
+                lines.append(f"    {i.name} = {value}")
+        return lines
 
     def body(self, body: Body, about: str) -> list[str]:
         """Docstring, inputs and assignments of a section."""
@@ -216,7 +233,7 @@ class Module:
             if names:
                 listed = ", ".join(names.get(k, "_") for k in range(size))
                 lines += _unpacked(f"[{listed}]" if size == 1 else listed, array)
-        return lines + _steps(body)
+        return lines + self.parameters(body) + _steps(body)
 
     def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
         """The results as a vector, each with what it is behind it."""
@@ -236,15 +253,27 @@ class Module:
             lines += [*parts[:-1], parts[-1] + ("" if same else f"  # {label}")]
         return [*lines, f"{indent}{closing}{after}"]
 
+    def started(self, start: Start) -> str:
+        """What the start of a run computes from the values that are given."""
+        body = self.sections.body(start.section)
+        arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
+        lines = [f"def started({arguments}) -> tuple[Vector, Vector]:"]
+        lines += self.body(body, "Memory and state of the first step from the values that are given")
+        return "\n".join([*lines, *self.renewed(body)]) + "\n"
+
     def fire(self, k: int, section: Section) -> str:
-        body, d = self.sections.body(section), self.description
-        count = len(d.memory)
+        body = self.sections.body(section)
         lines = [f"def fire_{k + 1}({ARGUMENTS}) -> tuple[Vector, Vector]:"]
-        lines += self.body(body, f"Memory and state after event '{d.events[k].name}'")
-        lines.append("    return (")
+        lines += self.body(body, f"Memory and state after event '{self.description.events[k].name}'")
+        return "\n".join([*lines, *self.renewed(body)]) + "\n"
+
+    def renewed(self, body: Body) -> list[str]:
+        """New memory and state as the result of a function."""
+        d, count = self.description, len(self.description.memory)
+        lines = ["    return ("]
         lines += self.numbers(body.results[:count], [m.name for m in d.memory], " " * 8, "", ",")
         lines += self.numbers(body.results[count:], [s.name for s in d.states], " " * 8, "", ",")
-        return "\n".join([*lines, "    )"]) + "\n"
+        return [*lines, "    )"]
 
     def table(self, name: str, table: Any) -> str:
         """A lookup table: its data, and the function that looks up."""
@@ -278,7 +307,7 @@ def _remarked(line: str, about: str) -> str:
 
 
 def _mapping(name: str, entries: Sequence[tuple[str, str, str]]) -> list[str]:
-    kind = "str" if name in ("OTHER_NAMES", "OUTPUTS") else "float"
+    kind = "str" if name in ("OTHER_NAMES", "OUTPUTS", "PLACED") else "float"
     if not entries:
         return [f"{name}: dict[str, {kind}] = {{}}"]
     return [

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.walk import symbols
 from armillary.export.text.layout import one_line
@@ -43,6 +44,16 @@ class State:
     about: str
     initial: float  # in the model's own units
     factor: float  # from its units to the model's: other than 1 for angles in degrees
+
+
+@dataclass(frozen=True)
+class StartValues:
+    """The start of a run that gives nothing: the state, the values from which it follows, and the memory."""
+
+    state: tuple[float, ...]
+    symbols: tuple[Expr, ...]  # of the values given
+    given: tuple[float, ...]
+    memory: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,7 @@ class ExportDescription:
     bodies: tuple[Link, ...]
     parameters: tuple[Parameter, ...]
     states: tuple[State, ...]
+    starts: tuple[State, ...]  # values that a run gives, in their places: speeds where states are momenta
     memory: tuple[Stored, ...]
     outputs: tuple[Output, ...]
     events: tuple[Happening, ...]
@@ -142,13 +154,14 @@ def one_lined(value: Any) -> Any:
 
 
 def description(
-    equations: DerivedEquations, initial: list[float], memory: list[float], remarks: tuple[str, ...]
+    equations: DerivedEquations, start: StartValues, remarks: tuple[str, ...]
 ) -> ExportDescription:
-    """A system described; ``initial`` state and ``memory`` are those of a run that gives no others."""
+    """A system described; ``start`` holds the values of a run that gives no others."""
     system, program, targets = equations.system, equations.program, equations.targets
     kinds = ["coordinate"] * len(targets.coordinates) + ["speed"] * len(targets.speeds)
     kinds += ["state"] * len(targets.states)
     kinds += ["speed"] * len(targets.carried)  # derivatives of the motion
+    memory = start.memory
     return ExportDescription(
         name=system.name,
         formalism=equations.formalism,
@@ -169,7 +182,11 @@ def description(
         parameters=_parameters(equations),
         states=tuple(
             State(s.data.name, kind, *_labels(s), value, state_factor(s))
-            for s, kind, value in zip(program.state, kinds, initial, strict=True)
+            for s, kind, value in zip(program.state, kinds, start.state, strict=True)
+        ),
+        starts=tuple(
+            State(s.data.name, kind, *_labels(s), value, state_factor(s))
+            for s, kind, value in zip(start.symbols, kinds, start.given, strict=True)
         ),
         memory=tuple(
             Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period, m.factor, m.hidden)

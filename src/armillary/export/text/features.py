@@ -15,6 +15,8 @@ def features(source: Source) -> frozenset[str]:
         "quaternions": bool(program.quaternions),
         "corrected": bool(program.corrected),
         "loops": source.assembly is not None,
+        "start": source.start is not None,
+        "placed": source.start is not None and bool(source.start.placed),
         "memory": bool(program.memory),
         "clocks": any(m.period is not None for m in d.memory),
         "guard": any(e.guard for e in d.events),

@@ -45,7 +45,7 @@ def readme_tables(description: ExportDescription) -> list[str]:
     rows: Iterable[Sequence[str]]
     rows = [[f"`{p.name}`", _number(p.default), p.units, p.about] for p in d.parameters]
     lines += _table("Parameters", ["name", "default", "units", "meaning"], rows)
-    rows = [[f"`{s.name}`", _number(s.initial / s.factor), s.units, s.about] for s in d.states]
+    rows = [[f"`{s.name}`", _number(s.initial / s.factor), s.units, s.about] for s in d.starts]
     lines += _table("States, with their initial values", ["name", "initial", "units", "meaning"], rows)
     lines += ["", *d.remarks] if d.remarks else []
     rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.inputs]

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.errors import SimulationError
+from armillary.export.text.description import StartValues
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.runtime.models.compiling import compile_equations
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class Reference:
 
     parameters: tuple[float, ...]
     constants: tuple[float, ...]
-    initial: tuple[float, ...]
+    initial: tuple[float, ...]  # values that a run gives
     memory: tuple[float, ...]
     points: tuple[Point, ...]
     trajectory: Trajectory | None  # none where no short run from the initial state succeeds
@@ -79,14 +81,14 @@ def reference(equations: DerivedEquations) -> Reference:
     """The reference numbers of a system."""
     model = compile_equations(equations)
     parameters = example_parameters(equations)
-    start = model.state(None, parameters)
-    memory = start_memory(model, parameters)
+    begin = start_values(model, parameters)
+    start, memory = np.array(begin.state), np.array(begin.memory)
     count = len(equations.program.constants)
     return Reference(
         tuple(parameters.values()),
         _plain(model.constants(parameters)[:count]),
-        _plain(start),
-        _plain(memory),
+        begin.given,
+        begin.memory,
         tuple(_points(model, parameters, start, memory)),
         _trajectory(model, parameters),
     )
@@ -144,15 +146,25 @@ def _called(
     return out
 
 
-def start_memory(
+def start_values(
     model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
-) -> np.ndarray:
-    """The memory at the start of a run from t = 0: clocks one period later, the rest as described."""
+) -> StartValues:
+    """The start of a run from t = 0: clocks one period later, the rest as described."""
     from armillary.runtime.models.instance import Instance
     from armillary.runtime.start.initial import initial_memory
 
-    stored = initial_memory(model.equations, None, 0.0)
-    return model.place_at_start(Instance(model, parameters), initial, 0.0, stored).memory
+    equations, instance = model.equations, Instance(model, parameters)
+    stored = initial_memory(equations, None, 0.0)
+    place = model.place_at_start(instance, initial, 0.0, stored)
+    state, symbols = instance.packed(place), list(equations.program.state)
+    given = state.copy()
+    if isinstance(equations, DerivedConvertedEquations):
+        first = len(equations.targets.coordinates)
+        own = slice(first, first + len(equations.targets.speeds))
+        speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}
+        symbols[own] = equations.targets.inputs
+        given[own] = [speeds[name] for name in equations.speeds]
+    return StartValues(_plain(state), tuple(symbols), _plain(given), _plain(place.memory))
 
 
 def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajectory | None:

@@ -39,7 +39,9 @@ def example_run(source: Source) -> str:
     lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", method]
     lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
-    states = _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in d.states))
+    placed = source.start.placed if source.start is not None else {}
+    own = [s for i, s in enumerate(d.starts) if i not in placed]
+    states = _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in own))
     lines += [*states[:2], *(f"# {remark}" for remark in d.remarks), *states[2:]]
     lines += _group("inputs", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in d.inputs))
     rest = [m for m in d.memory if not m.input and m.plain]

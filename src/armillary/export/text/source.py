@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,7 +15,8 @@ from armillary.export.text.body import Body, Place, body
 from armillary.export.text.description import ExportDescription, description, one_lined
 from armillary.export.text.names import Namer, plain
 from armillary.export.text.printer import Printer
-from armillary.export.text.reference import Reference, example_parameters, reference, start_memory
+from armillary.export.text.reference import Reference, example_parameters, reference, start_values
+from armillary.export.text.start import Start, started
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
@@ -112,6 +113,11 @@ class Source:
         return assembly(self.equations)
 
     @cached_property
+    def start(self) -> Start | None:
+        """What a run computes from the values that it is given; None where it begins with these."""
+        return started(self.equations)
+
+    @cached_property
     def reference(self) -> Reference:
         """Numbers of the in-process model, for self-tests; computed on first use."""
         return reference(self.equations)
@@ -123,9 +129,7 @@ def source(equations: DerivedEquations) -> Source:
     written = exported_equations(equations)
     model = compile_equations(written)
     given = example_parameters(written)
-    state = model.state(None, given)
-    memory = start_memory(model, given)
-    described = description(written, state.tolist(), memory.tolist(), _remarks(equations))
+    described = description(written, start_values(model, given), (*_remarks(equations), *_placed(written)))
     return Source(written, one_lined(described), tuple(given.values()))
 
 
@@ -150,11 +154,23 @@ def _remarks(equations: DerivedEquations) -> tuple[str, ...]:
             "their place, with other counts of operations, are for runs in the process.",
         )
     if isinstance(equations, DerivedMomentumEquations):
-        return (
-            "States are momenta. Their initial values belong to the coordinates, speeds and parameters of",
-            "the export, and do not follow others: a run that changes these has to give the momenta too.",
-        )
+        return ("States are momenta. A run gives the speeds at its start, from which they follow.",)
     return ()
+
+
+def _placed(equations: DerivedEquations) -> tuple[str, ...]:
+    """Lines on initial values that follow from a mass centre."""
+    start = started(equations)
+    if start is None:
+        return ()
+    names = {place: s.data.name for s, (array, place) in start.places.items() if array == "state"}
+    found: dict[str, list[str]] = {}
+    for i, owner in start.placed.items():
+        found.setdefault(owner, []).append(names[i])
+    return tuple(
+        f"{', '.join(own)} follow from start_mass_centre of '{owner}': a run does not give them."
+        for owner, own in found.items()
+    )
 
 
 def _check(equations: DerivedEquations) -> None:
@@ -195,8 +211,10 @@ class Identifiers:
         self.namer = Namer(words, folded=printer.folded, longest=printer.longest_name)
         self.of: dict[Expr, str] = {program.time: "t"}
         constants = [c for c in program.constants if c not in program.parameters]
-        for s in (*program.parameters, *program.state, *program.memory, *constants):
-            self.of[s] = self.namer.fresh(s.data.name)
+        given = [] if source.start is None else [s for s in source.start.places if s not in program.state]
+        for s in (*program.parameters, *program.state, *program.memory, *constants, *given):
+            if s not in self.of:
+                self.of[s] = self.namer.fresh(s.data.name)
         description = source.description
         labels = Namer(printer.keywords, folded=printer.folded, longest=printer.longest_name)
         self.outputs = tuple(labels.fresh(o.name) for o in description.outputs)
@@ -225,5 +243,10 @@ class Sections:
 
     def body(self, section: Section) -> Body:
         """A section of this program as text."""
-        places = self._given if section is self.source.program.precompute else self.places
+        places: Mapping[Expr, Place] = self.places
+        start = self.source.start
+        if section is self.source.program.precompute:
+            places = self._given
+        elif start is not None and section is start.section:
+            places = start.places
         return body(section, self.printer, places, self.identifiers.of, self.identifiers.namer)

@@ -183,6 +183,20 @@ static int assemble(fmu *me)
 }
 #endif
 
+#if HAS_START
+/* What the start of a run computes from the values that are given, but for states that the importer has set: momenta from
+ * the speeds of the description, at the coordinates and parameters as they are now. */
+static void start(fmu *me)
+{
+    double given[ROOM(N_STATES)], state[ROOM(N_STATES)], memory[ROOM(N_MEMORY)];
+    for (int i = 0; i < N_STATES; i++) given[i] = CONVERTED[i] ? START_GIVEN[i] : me->now.state[i];
+    model_start(me->now.time, given, me->now.parameters, me->now.memory, memory, state);
+    for (int i = 0; i < N_MEMORY; i++) me->now.memory[i] = memory[i];
+    for (int i = 0; i < N_STATES; i++)
+        if (!me->now.given[i]) me->now.state[i] = state[i];
+}
+#endif
+
 int fmu_exit_initialization(fmu *me)
 {
     fmu_constants(me);
@@ -190,6 +204,9 @@ int fmu_exit_initialization(fmu *me)
     if (assemble(me) != FMU_OK) return FMU_ERROR;
 #elif HAS_NORMALISE
     model_normalise(me->now.time, me->now.state, me->now.constants, me->now.memory);
+#endif
+#if HAS_START
+    start(me);
 #endif
     me->now.fresh = 1;
     me->now.mode = me->cosimulation ? STEPPING : EVENT;

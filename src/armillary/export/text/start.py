@@ -1,0 +1,83 @@
+"""What the start of a run computes from the values that are given, as the process does it.
+
+    momenta          from coordinates and speeds, which are the values that a run gives
+    mass centres     coordinates and speeds of joints that ``start_mass_centre`` places
+    memories         that begin at the value of an expression
+
+It is a function of time, given values in the order of the state, parameters and memory. Parameters, not
+constants: it is called once, and what it needs of them is no part of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.walk import Undimensioned, transform
+from armillary.export.text.body import Place
+from armillary.model.space.initial_motion import mass_centre_starts
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.momentum import DerivedConvertedEquations
+from armillary.program.program import Section, section
+
+
+@dataclass(frozen=True)
+class Start:
+    """Memory and state of the first step from those that are given."""
+
+    section: Section  # memory, then state
+    places: Mapping[Expr, Place]  # of symbols that the section reads
+    placed: Mapping[
+        int, str
+    ]  # places in the state that are set whatever is given, and the body that sets them
+
+
+def started(equations: DerivedEquations) -> Start | None:
+    """The start of a system; None where it begins with the values that are given."""
+    system, program, targets = equations.system, equations.program, equations.targets
+    converted = isinstance(equations, DerivedConvertedEquations)
+    plain = _described(equations) if converted else equations.reduction.plain
+    known: dict[Expr, Expr] = {}
+    bodies: dict[Expr, str] = {}
+    for start in mass_centre_starts(system):
+        symbols = [plain(s) for s in (*start.coordinates, *start.speeds)]
+        values = [plain(as_expr(x)) for x in (*start.places, *start.rates)]
+        known |= dict(zip(symbols, values, strict=True))
+        bodies |= dict.fromkeys(symbols, start.body.name)
+    memories = list(system.memories.values())
+    memory: list[Expr] = list(program.memory)
+    for i, m in enumerate(memories):
+        if m.start is not None:
+            value = transform([plain(m.start)], known.get)[0]
+            memory[i] = fn.select(fn.equal(memory[i], m.initial), value, memory[i])
+    given: list[Expr] = list(program.state)
+    count = len(targets.coordinates)
+    state = [known.get(s, s) for s in given]
+    if converted:
+        given[count : count + len(targets.speeds)] = targets.inputs
+        [momenta] = [s.results for s in targets.stepping if s.name == "momenta"]
+        state[count : count + len(momenta)] = transform(momenta, known.get)
+    if not (converted or known or any(m.start is not None for m in memories)):
+        return None
+    places: dict[Expr, Place] = {program.time: ("", 0)}
+    places |= {s: ("parameters", i) for i, s in enumerate(program.parameters)}
+    places |= {s: ("state", i) for i, s in enumerate(given)}
+    places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
+    labels = [s.data.name for s in (*program.memory, *program.state)]
+    return Start(
+        section("start", labels, [*memory, *state], constant=True),
+        places,
+        {i: bodies[s] for i, s in enumerate(given) if s in bodies},
+    )
+
+
+def _described(equations: DerivedEquations) -> Undimensioned:
+    """The reader of the description: what is prescribed or locked as what it follows from."""
+    plain, known = Undimensioned(), {}
+    for p in equations.reduction.given.values():
+        known[p.speed] = plain(p.value)
+        if p.coordinate is not None and p.position is not None:
+            known[p.coordinate] = plain(p.position)
+    return plain.knowing(known)

@@ -1,0 +1,224 @@
+"""Exports compute what the process computes at the start of a run from the values that it is given.
+
+Momenta from speeds, joints from the place of a mass centre, a memory that begins at an expression, each with
+parameters and coordinates that are not those of the export. Truth: the process.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from tests.export.fmi.fmu_models import need_compiler
+from tests.export.fmi.host import Host
+
+PARAMETERS = {"panel": 5.0, "L": 200.0}
+INITIAL = {"arm.u1": 1.5, "arm.q1": 0.4, "B.u4": 0.3}
+DURATION, STEP = 0.1, 0.01
+
+
+@cache
+def equations() -> arm.Equations:
+    """A hub with a panel, whose mass centre is placed."""
+    s = arm.System("sat")
+    s.parameter("panel", 3.0, units="kg")
+    s.parameter("L", 100.0, units="mm")
+    hub = s.body("B", joint=arm.Free(), mass=10, inertia=(1, 2, 3))
+    s.body("arm", hub, arm.Revolute("x"), at=(1, 0, 0), com=(0, "L", 0), mass="panel", inertia=(1, 1, 1))
+    s.start({"arm.u1": 3.0})
+    s.start_mass_centre("B", position=(1, 2, 3), velocity=(0.1, 0, 0))
+    return s.derive("momentum")
+
+
+@cache
+def rows() -> np.ndarray:
+    run = equations().compile().simulate(DURATION, step=STEP, parameters=PARAMETERS, initial=INITIAL)
+    return run.values
+
+
+def table(text: str) -> np.ndarray:
+    return np.array([[float(x) for x in row[1:]] for row in list(csv.reader(text.splitlines()))[1:]])
+
+
+def run_file() -> str:
+    lines = ["[run]", f"duration = {DURATION}", f"step = {STEP}", "[parameters]"]
+    lines += [f"{name} = {value}" for name, value in PARAMETERS.items()]
+    return "\n".join([*lines, "[initial]", *(f'"{n}" = {v}' for n, v in INITIAL.items())]) + "\n"
+
+
+def ran(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def in_python(folder: Path) -> np.ndarray:
+    (folder / "now.toml").write_text(run_file())
+    ran([sys.executable, "-I", "-S", "sat.py", "now.toml"], folder)
+    return table((folder / "now.csv").read_text())
+
+
+def in_c(folder: Path) -> np.ndarray:
+    (folder / "now.toml").write_text(run_file())
+    flags = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Werror"]
+    ran(["cc", *flags, "main.c", "sat.c", "sat_solver.c", "-o", "program", "-lm"], folder)
+    ran(["cc", *flags, "test.c", "sat.c", "sat_solver.c", "-o", "check", "-lm"], folder)
+    ran(["./check"], folder)
+    return table(ran(["./program", "now.toml"], folder))
+
+
+def in_cuda(folder: Path) -> np.ndarray:
+    """The states at the end, which are coordinates and momenta."""
+    flags = ["-std=c++11", "-O0", "-Wall", "-Wextra", "-Werror", "-x", "c++"]
+    ran(["c++", *flags, "main.cu", "-o", "program"], folder)
+    given = {**PARAMETERS, **INITIAL}
+    (folder / "runs.csv").write_text(f"{','.join(given)}\n{','.join(map(str, given.values()))}\n")
+    out = ran(["./program", "runs.csv", str(STEP), str(round(DURATION / STEP))], folder)
+    names, values = list(csv.reader(out.splitlines()))
+    found = dict(zip(names, map(float, values), strict=True))
+    columns = equations().compile().output_names
+    return np.array([[found.get(name, np.nan) for name in columns]])
+
+
+def in_fortran(folder: Path) -> np.ndarray:
+    ran(["make", "-s", "FFLAGS=-std=f2008 -O0 -Wall -Wextra -pedantic -Werror", "sat", "test"], folder)
+    groups = {"run": {"duration": DURATION, "step": STEP}, "parameters": PARAMETERS, "initial": INITIAL}
+    text = "".join(
+        f"&{group} {', '.join(f'{n.replace(chr(46), chr(95))} = {v}' for n, v in values.items())} /\n"
+        for group, values in groups.items()
+    )
+    (folder / "now.nml").write_text(text)
+    ran(["./sat", "now.nml", "now.csv"], folder)
+    return table((folder / "now.csv").read_text())
+
+
+def in_matlab(folder: Path) -> np.ndarray:
+    lines = ["p = sat.parameters();", *(f"p.{n} = {v};" for n, v in PARAMETERS.items())]
+    named = ", ".join(f"'{n}', {v}" for n, v in INITIAL.items())
+    lines.append(f"r = sat.simulate({DURATION}, {STEP}, 'parameters', p, 'initial', {{{named}}});")
+    lines.append("for i = 1:rows(r.values) printf('0'); printf(',%.17g', r.values(i, :)); printf('\\n'); end")
+    octave = str(shutil.which("octave-cli"))
+    return table("names\n" + ran([octave, "--norc", "--quiet", "--eval", "\n".join(lines)], folder))
+
+
+def in_jax(folder: Path) -> np.ndarray:
+    pytest.importorskip("jax", reason="jax is not installed")
+    spec = importlib.util.spec_from_file_location("first_values_sat", folder / "sat.py")
+    assert spec and spec.loader
+    m: Any = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = m
+    spec.loader.exec_module(m)
+    found = m.simulate(DURATION, STEP, parameters=m.parameters_of(PARAMETERS), initial=INITIAL)
+    return np.array(found.rows)
+
+
+LANGUAGES: dict[str, tuple[Callable[[Path], np.ndarray], str]] = {
+    "python": (in_python, ""), "c": (in_c, "cc"), "cuda": (in_cuda, "c++"), "jax": (in_jax, ""),
+    "fortran": (in_fortran, "gfortran"), "matlab": (in_matlab, "octave-cli"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_momenta_and_placed_joints_follow_what_a_run_gives(language: str, tmp_path: Path) -> None:
+    run, needs = LANGUAGES[language]
+    if needs and shutil.which(needs) is None:
+        pytest.skip(f"{needs} is not installed")
+    found = run(equations().export(language, tmp_path / language))
+    expected = rows() if language != "cuda" else rows()[-1:]
+    known = np.isfinite(found)
+    assert known.all() or language == "cuda"
+    assert known[0].sum() >= 12
+    np.testing.assert_allclose(found[known], expected[known], rtol=1e-9, atol=1e-12)
+    assert abs(expected[0, 0] - 1.0) > 0.1  # the hub is not where its mass centre is
+
+
+def test_an_fmu_computes_momenta_anew_unless_they_are_set(tmp_path: Path) -> None:
+    """Speeds are those of the description; the importer gives another mass and angle, or the momentum."""
+    need_compiler()
+    path = Path(equations().export("fmu", tmp_path / "sat.fmu", version="2.0"))
+    model = equations().compile()
+    one = Host(path)
+    one.initialize(0.0, {**PARAMETERS, "arm.q1": 0.4})
+    names = ["B.q1", "B.q2", "B.u2", "arm.u1", "p(arm.u1)"]
+    run = model.simulate(0.0, step=STEP, parameters=PARAMETERS, initial={"arm.q1": 0.4})
+    np.testing.assert_allclose(one.get(names), [run[name][0] for name in names], rtol=1e-12, atol=1e-14)
+    one.close()
+    one = Host(path)
+    one.initialize(0.0, {**PARAMETERS, "p(arm.u1)": 7.0})
+    assert one.get(["p(arm.u1)"])[0] == 7.0
+    one.close()
+
+
+def test_values_that_a_mass_centre_decides_are_refused(tmp_path: Path) -> None:
+    folder = equations().export("python", tmp_path / "sat")
+    (folder / "now.toml").write_text(run_file() + '"B.q1" = 0.0\n')
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "sat.py", "now.toml"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "start_mass_centre places the mass centre of 'B'; leave 'B.q1' out" in done.stderr
+    assert '"B.q1" =' not in (folder / "run.toml").read_text()
+
+
+def test_momenta_follow_other_parameters(tmp_path: Path) -> None:
+    """p = J u: 3 rad/s stay 3 rad/s whatever J is; the wheel is also heard of in the files."""
+    s = arm.System("wheel")
+    s.parameter("J", 2.0, units="kg*m2")
+    s.body("wheel", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, "J"))
+    s.start({"wheel.u1": 3.0})
+    folder = s.derive("momentum").export("python", tmp_path / "wheel")
+    for name in ("wheel.py", "run.toml", "README.md"):
+        assert "A run gives the speeds at its start" in (folder / name).read_text(encoding="utf-8"), name
+    text = (folder / "run.toml").read_text(encoding="utf-8")
+    assert '"wheel.u1" = 3.0' in text and "p(wheel.u1)" not in text
+    (folder / "other.toml").write_text(text.replace("J = 2.0", "J = 5.0"), encoding="utf-8")
+    ran([sys.executable, "-I", "-S", "wheel.py", "other.toml"], folder)
+    with (folder / "other.csv").open(encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    assert float(row["wheel.u1"]) == pytest.approx(3.0)
+    assert float(row["p(wheel.u1)"]) == pytest.approx(15.0)
+
+
+def test_exported_python_calls_a_function_at_the_start(tmp_path: Path) -> None:
+    """As simulate(on_start=…) of the process does: it sees all values, and those that it gives are taken."""
+    folder = equations().export("python", tmp_path / "sat")
+    spec = importlib.util.spec_from_file_location("hooked_sat", folder / "sat.py")
+    assert spec and spec.loader
+    m: Any = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = m
+    spec.loader.exec_module(m)
+    seen: list[dict[str, float]] = []
+
+    def twice_the_panel(values: dict[str, float]) -> dict[str, float]:
+        seen.append(values)
+        return {"arm.u1": 2.0 * values["panel"]}
+
+    how: dict[str, Any] = {"initial": INITIAL, "on_start": twice_the_panel}
+    found = m.simulate(DURATION, STEP, parameters=m.parameters_of(PARAMETERS), **how)
+    run = equations().compile().simulate(DURATION, step=STEP, parameters=PARAMETERS, **how)
+    np.testing.assert_allclose(found.rows, run.values, rtol=1e-9, atol=1e-12)
+    ours, theirs = seen
+    assert ours["arm.q1"] == theirs["arm.q1"] == 0.4 and ours["panel"] == theirs["panel"] == 5.0
+    with pytest.raises(ValueError, match="on_start sets 'panel', which has no initial value"):
+        m.simulate(DURATION, STEP, on_start=lambda values: {"panel": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("language", "remedy"),
+    [("c", "between setup and begin"), ("fmu", "importer"), ("python", "on_start=… of the exported module")],
+)
+def test_functions_of_python_do_not_travel(language: str, remedy: str, tmp_path: Path) -> None:
+    remedy = remedy.replace("on_start=…", r"simulate\(on_start=…\)")
+    with pytest.raises(arm.ArmillaryError, match=f"on_echo is a function of Python.*{remedy}"):
+        equations().export(language, tmp_path / "x", on_echo=print)
