@@ -22,6 +22,7 @@ from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import regroup
+from armillary.mechanics.tree.slide_origins import slide_origins
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.joints import Drift
@@ -61,9 +62,9 @@ class Reduction:
     row_sizes: tuple[Any, ...] = ()
 
     def regrouped(self) -> Reduction:
-        """The same with its inertia regrouped."""
-        free = None if self.free_tree is None else regroup(self.free_tree)
-        return replace(self, tree=regroup(self.tree), free_tree=free)
+        """The same with origins where offsets vanish, and its inertia regrouped."""
+        free = None if self.free_tree is None else regroup(slide_origins(self.free_tree))
+        return replace(self, tree=regroup(slide_origins(self.tree)), free_tree=free)
 
     def independent(self, system: Description) -> list[Expr]:
         """Speeds that are neither given nor dependent."""
