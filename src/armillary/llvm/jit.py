@@ -30,9 +30,9 @@ def holds_addresses(text: str) -> bool:
 class Compiled:
     """Functions of one module, by name; freed with this object."""
 
-    def __init__(self, text: str, *, level: int = 2) -> None:
-        name = "" if holds_addresses(text) else f"program {level} {text}"
-        self._engine = engine(name, lambda: [text], level, UNBRANCHED)
+    def __init__(self, text: str, *, level: int = 2, vectorise: bool = False) -> None:
+        name = "" if holds_addresses(text) else f"program {level} {vectorise} {text}"
+        self._engine = engine(name, lambda: [text], level, Passes(1, straight=vectorise))
 
     def address(self, name: str) -> int:
         """Address of a function, 0 where the module has none of that name."""
@@ -45,13 +45,6 @@ class Passes(NamedTuple):
     speed: int
     loops: bool = True
     straight: bool = False
-
-
-# What code without branches gains from: functions inlined, operands in one order (Reassociate), operations
-# simplified together (InstCombine). Their code is as fast as that of LLVM's pipeline of level 1, its results
-# are the same to the last bit, and they take a quarter of its time: 0.06 instead of 0.27 s for a chain of 64
-# links. Without the last two, a hub with panels is 6 % slower.
-UNBRANCHED = Passes(-1)
 
 
 def prepared() -> Any:
@@ -186,20 +179,11 @@ def _object_code(
         adjust(module)
     machine, builder = _builder(level, passes, _flags())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    # A manager runs once: some passes give away what they hold.
-    manager = _unbranched(llvm) if passes is UNBRANCHED else builder.getModulePassManager()
+    manager = builder.getModulePassManager()  # runs once: some passes give away what they hold
     manager.run(module, builder)
     NewPassManager._dispose(manager)
     manager.detach()
     return bytes(machine.emit_object(module))
-
-
-def _unbranched(llvm: Any) -> Any:
-    manager = llvm.create_new_module_pass_manager()
-    manager.add_always_inliner_pass()
-    manager.add_reassociate_pass()
-    manager.add_instruction_combine_pass()
-    return manager
 
 
 @once
@@ -207,6 +191,6 @@ def _builder(level: int, passes: Passes, flags: str) -> tuple[Any, Any]:
     """A target machine and LLVM's pass builder for it; ``flags`` are those that the machine was made with."""
     llvm = prepared()
     machine = _machine(level)
-    options = llvm.create_pipeline_tuning_options(speed_level=max(passes.speed, 0))
+    options = llvm.create_pipeline_tuning_options(speed_level=passes.speed)
     options.loop_vectorization, options.slp_vectorization = passes.loops, passes.straight
     return machine, llvm.create_pass_builder(machine, options)

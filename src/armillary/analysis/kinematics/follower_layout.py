@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from armillary.llvm.routines import Layout
-
 _COUNTS = (
     "count",  # rows to be found
     "starts",  # positions that are there already, before those of the rows
@@ -17,10 +15,10 @@ _COUNTS = (
     "quaternions",
     "descend",
 )
-_ADDRESSES = (
+ADDRESSES = (
     *("function", "constants", "memory"),
     *("places", "moved", "along", "units", "stiff", "origins", "sources"),  # whole numbers
     *("sizes", "settings", "times", "wanted", "positions", "strengths", "report"),
     *("out", "weights", "matrix", "step", "trial", "kept", "good", "begin"),  # work
 )
-FOLLOWER = Layout(_COUNTS, _ADDRESSES)
+FIELDS = {name: i for i, name in enumerate((*_COUNTS, *ADDRESSES))}

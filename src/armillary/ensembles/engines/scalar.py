@@ -38,7 +38,7 @@ class Scalar(Engine):
 
         super().__init__(plan)
         model, program = plan.code, plan.program
-        functions = model.run_functions()
+        functions = model.run_functions
         if program is not model.equations.program:
             self._code = Compiled(llvm_text(program))
             functions = replace(

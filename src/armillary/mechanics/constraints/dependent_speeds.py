@@ -27,12 +27,19 @@ from armillary.algebra.vectors.scalars import times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.partition import NOISE, partition, sizes_by_kind
-from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, constant_part, shares
+from armillary.mechanics.constraints.rows import (
+    ConstraintRow,
+    Elimination,
+    constant_part,
+    shares,
+    square_sum,
+)
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _FAIR = 0.05  # share of a joint in a row from which on modes are left free
 _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
 _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
+_BLOWN_UP = 100.0  # times a row, squared, above which what is left of it owes its size to a poor pivot
 
 
 class Evaluate(Protocol):
@@ -128,9 +135,20 @@ def _eliminated(
             result.qualities.append(share)
             result.pivots.append(coefficients[speed] / run_sizes[speed])
         if whole is not None:
-            result.strengths.append(whole / evaluate.sized([whole])[0])
+            result.strengths.append(whole / _usual(whole, row, run_sizes, evaluate))
         result.eliminate(row, speed, coefficients, known, uses)
     return result
+
+
+def _usual(whole: Any, row: ConstraintRow, sizes: Mapping[int, Any], evaluate: Evaluate) -> Any:
+    """The size of what is left of a row, squared: the largest at the places of the sample.
+
+    A choice of dependent speeds that is good elsewhere may have a pivot near zero at such a place, and what
+    is left of the next rows is enormous there. Then the row as it was before is the measure.
+    """
+    before = square_sum(row.coefficients, sizes)
+    left, own = (float(np.max(np.abs(v))) for v in evaluate([whole, before]))
+    return evaluate.sized([before if left > _BLOWN_UP * own > 0.0 else whole])[0]
 
 
 def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:

@@ -190,15 +190,28 @@ def shares(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, Any]
 
     if not varies(speed):
         return None, None
-    squares = {
+    squares = _squares(coefficients, sizes)
+    whole = _sum_of(squares)
+    return squares[speed] / whole, whole if all(varies(j) for j in coefficients) else None
+
+
+def square_sum(coefficients: Mapping[int, Any], sizes: Mapping[int, Any]) -> Any:
+    """Σ (a_j/s_j)² of a row; s are sizes."""
+    return _sum_of(_squares(coefficients, sizes))
+
+
+def _squares(coefficients: Mapping[int, Any], sizes: Mapping[int, Any]) -> dict[int, Any]:
+    return {
         j: fn.named(times(times(a, a), 1 / (sizes[j] * sizes[j])), f"share_{j + 1}")
         for j, a in coefficients.items()
     }
+
+
+def _sum_of(squares: Mapping[int, Any]) -> Any:
     whole: Any = 0
     for value in squares.values():
         whole = plus(whole, value)
-    whole = fn.named(whole, "row")
-    return squares[speed] / whole, whole if all(varies(j) for j in coefficients) else None
+    return fn.named(whole, "row")
 
 
 def constant_part(a: Any) -> bool:

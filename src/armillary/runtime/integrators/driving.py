@@ -69,8 +69,8 @@ class CompiledRun:
             stops=stops is not None,
         )
         self._loop = compiled_loop(self.shape, functions.ir)
-        self._offsets, length = self.shape.layout()
-        self._workspace = np.zeros(max(length, 1))
+        self._offsets = self._loop.offsets
+        self._workspace = np.zeros(max(self._loop.length, 1))
         self._functions = functions  # with their owner, as long as their addresses are in use
         self._constants = constants
         self._stops = np.append([] if stops is None else stops, inf)

@@ -25,6 +25,7 @@ class Loop:
                 made.append(power_text(1)[1])
             return [*made, model] if model else made
 
+        self.offsets, self.length = shape.layout()  # of the workspace
         vectors = _vectorised(shape)
         name = "" if holds_addresses(model) else f"loop {_written()} {shape!r} {model}"
         self._engine = engine(name, texts, 3, Passes(3, loops=vectors, straight=vectors))

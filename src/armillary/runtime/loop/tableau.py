@@ -42,9 +42,12 @@ class StepControl:
     safety: float = 0.9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tableau:
-    """An explicit Runge–Kutta method; `control` and `errors` only for those that choose their own steps."""
+    """An explicit Runge–Kutta method; `control` and `errors` only for those that choose their own steps.
+
+    Each method is one object, so that tableaux are compared as objects: every run looks its loop up by one.
+    """
 
     order: int
     c: Row

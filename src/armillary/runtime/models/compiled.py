@@ -31,7 +31,8 @@ from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
-from armillary.runtime.models.weak_masses import sound_part
+from armillary.runtime.models.speeds import SpeedPlaces, speed_places
+from armillary.runtime.models.weak_masses import masses_and_constraints, sound_part
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
@@ -41,11 +42,14 @@ from armillary.settings import RunSettings
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
+    from armillary.mechanics.constraints.rows import ConstraintRow
+    from armillary.mechanics.masses.massless import Masses
     from armillary.results import Run
     from armillary.results.run import MotionPicture
     from armillary.runtime.models.sensitive import CompiledSensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
 _SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
 
 BACKENDS = ("llvm",)
@@ -87,6 +91,9 @@ class CompiledModel:
         self.state_names = equations.states
         self.output_names = tuple(c.name for c in equations.targets.columns)
         self._default_constants: np.ndarray | None = None
+        self._physical: dict[str, float] | None = None  # the last values that passed `check_physical`
+        self._addresses: dict[str, int] = {}
+        self._functions: dict[str, Callable[..., None]] = {}
 
     # ------------------------------------------------------------ what it is made of
 
@@ -102,17 +109,46 @@ class CompiledModel:
 
     def address(self, name: str) -> int:
         """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
-        program = self.equations.program
-        absent = {
-            "events": not program.events.results,
-            "update": not program.update.results,
-            "fire": not program.fire,
-            "normalise": not program.quaternions and not program.corrected,
-            "geometry": not program.geometry.results,
-            "solve": all(s.name != "solve" for s in program.stepping),
-            "residuals": all(s.name != "residuals" for s in program.stepping),
-        }
-        return 0 if absent.get(name) else self._code.address(name)
+        if name not in self._addresses:
+            program = self.equations.program
+            absent = {
+                "events": not program.events.results,
+                "update": not program.update.results,
+                "fire": not program.fire,
+                "normalise": not program.quaternions and not program.corrected,
+                "geometry": not program.geometry.results,
+                "solve": all(s.name != "solve" for s in program.stepping),
+                "residuals": all(s.name != "residuals" for s in program.stepping),
+            }
+            self._addresses[name] = 0 if absent.get(name) else self._code.address(name)
+        return self._addresses[name]
+
+    def function(self, name: str) -> Callable[..., None]:
+        """A generated function of a time and the addresses of state, constants, memory and results."""
+        if name not in self._functions:
+            self._functions[name] = _FUNCTION(self.address(name))
+        return self._functions[name]
+
+    @cached_property
+    def speeds(self) -> SpeedPlaces:
+        """Where all speeds of the system are among the outputs."""
+        return speed_places(self.equations, self.output_names)
+
+    @cached_property
+    def independent_speeds(self) -> np.ndarray:
+        """Which speeds of the system are states of this program, in the order of the state."""
+        number = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
+        return np.array([number[name] for name in self.speed_names], dtype=int)
+
+    @cached_property
+    def masses(self) -> tuple[Masses, list[ConstraintRow]]:
+        """What runs that may have met a place without mass are checked by."""
+        return masses_and_constraints(self.equations)
+
+    @cached_property
+    def watched_index(self) -> dict[str, int]:
+        """Numbers of the watched events, by name."""
+        return {e.name: k for k, e in enumerate(self.equations.targets.watched)}
 
     def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
         """Precomputed constants for a parameter set, as the generated functions take them."""
@@ -319,7 +355,9 @@ class CompiledModel:
         settings = completed(given)
         t0, adaptive = settings.t0, settings.integrator.adaptive
         values = self._table.values(parameters)
-        check_physical(self.equations.system, self._table, values)
+        if values != self._physical:
+            check_physical(self.equations.system, self._table, values)
+            self._physical = values
         if parameters and (why := self.refused(self.inside(parameters))):
             raise ParameterError(with_these(why))
         instance, model = Instance(self, parameters), self
@@ -334,7 +372,8 @@ class CompiledModel:
             start = replace(start, memory=driven.addressed(start.memory))
         if settings.sample is None and adaptive and settings.t_end > t0:
             settings = replace(settings, sample=(settings.t_end - t0) / _SAMPLES)
-        inside = replace(settings, atol=self.tolerances(settings.atol))
+        atol = self.tolerances(settings.atol)
+        inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
             if self._changes_mode:
                 configurations = Configurations(
@@ -380,7 +419,7 @@ class CompiledModel:
         """Tolerances of all states, from those of coordinates and speeds."""
         return atol
 
-    @property
+    @cached_property
     def _changes_mode(self) -> bool:
         """Whether a run may need another program of the same system."""
         watched = self.equations.targets.watched
@@ -394,6 +433,7 @@ class CompiledModel:
         """Whether the compiled loop returns at an event, by its number."""
         return self._ends(self.equations.targets.watched[k])
 
+    @cached_property
     def run_functions(self) -> Functions:
         """Addresses and sizes of the generated functions, for an integrator."""
         program, events = self.equations.program, self.equations.targets.watched

@@ -46,12 +46,17 @@ class Configurations:
     ) -> None:
         self.first, self.parameters, self.inputs = first, parameters, inputs
         self._models = models
+        self._instances: dict[Configuration, Instance] = {}
 
     def __getitem__(self, configuration: Configuration) -> Instance:
         """The program of a configuration, derived and compiled at its first use."""
-        if configuration not in self._models:
-            self._models[configuration] = self._models[self.first].in_configuration(configuration)
-        return Instance(self._models[configuration], self.parameters, self.inputs)
+        if configuration not in self._instances:
+            if configuration not in self._models:
+                self._models[configuration] = self._models[self.first].in_configuration(configuration)
+            self._instances[configuration] = Instance(
+                self._models[configuration], self.parameters, self.inputs
+            )
+        return self._instances[configuration]
 
     def dependents(self, configuration: Configuration) -> set[str]:
         """Names of the speeds that a configuration gives up."""

@@ -27,11 +27,10 @@ from armillary.runtime.start.place import Place
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-_REALS = ctypes.POINTER(ctypes.c_double)
-_ORDINARY = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
-_FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[_REALS] * 5)
+_FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
+_NOTHING = np.zeros(1)  # the address of a memory without entries, which is not read
 _OFF = 1e-5  # by which a constraint may fail before a run is stopped: far more than any method leaves
-_NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 3)
+_NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +51,10 @@ class Instance:
 
     def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The results of a generated function, by name."""
-        out, stored = np.empty(length), memory if memory.size else np.zeros(1)
+        out, stored = np.empty(length), memory if memory.size else _NOTHING
         y = np.ascontiguousarray(state, dtype=float)
-        places = (a.ctypes.data_as(_REALS) for a in (y, self.constants, stored, out))
-        _ORDINARY(self.model.address(name))(real(t, "the time"), *places)
+        places = (a.ctypes.data for a in (y, self.constants, stored, out))
+        self.model.function(name)(real(t, "the time"), *places)
         return unsigned_zeros(out)
 
     def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -76,7 +75,7 @@ class Instance:
         new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
         arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
         padded = [a if a.size else np.zeros(1) for a in arrays]
-        _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data_as(_REALS) for a in padded))
+        _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data for a in padded))
         return padded[4], padded[3][: len(memory)]
 
     def check(self, place: Place) -> None:
@@ -108,26 +107,23 @@ class Instance:
 
     def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The state with its loops closed and unit Euler parameters."""
-        y, stored = np.array(state, dtype=float), memory if memory.size else np.zeros(1)
+        y, stored = np.array(state, dtype=float), memory if memory.size else _NOTHING
         if address := self.model.address("normalise"):
-            _NORMALISE(address)(float(t), *(a.ctypes.data_as(_REALS) for a in (y, self.constants, stored)))
+            _NORMALISE(address)(float(t), *(a.ctypes.data for a in (y, self.constants, stored)))
         return y
 
     # ------------------------------------------------------------ places
 
     def packed(self, place: Place) -> np.ndarray:
         """The state of this program at a place."""
-        index = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
-        u = place.u[[index[name] for name in self.model.speed_names]]
+        u = place.u[self.model.independent_speeds]
         second = self.model.second_half(self, place.t, place.q, u, place.memory)
         return np.concatenate([place.q, second, place.states, self.model.further_states(self, place)])
 
     def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a state of this program."""
-        column = {name: i for i, name in enumerate(self.model.output_names)}
-        out = self.outputs(t, state, memory)
-        speeds = self.equations.system.speeds
-        u = out[[column[s.data.name] for s in speeds]] * [state_factor(s) for s in speeds]
+        speeds = self.model.speeds
+        u = self.outputs(t, state, memory)[speeds.columns] * speeds.factors
         q = state[: len(self.model.coordinate_names)].copy()
         first = len(q) + len(self.model.speed_names)
         own = state[first : first + len(self.model.state_names)].copy()
@@ -207,5 +203,4 @@ class Instance:
         return max(self._watched(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
 
     def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
-        watched = [e.name for e in self.equations.targets.watched]
-        return float(self.call("events", len(watched), t, state, memory)[watched.index(name)])
+        return float(self.events(t, state, memory)[self.model.watched_index[name]])

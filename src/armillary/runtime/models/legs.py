@@ -75,7 +75,7 @@ def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, 
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
     legs = RunLegs(instance, [result], events)
-    if result.status in ("finished", "event"):
+    if result.status in ("finished", "event") and instance.equations.reduction.rows:
         try:
             instance.check(instance.place(result.t_stop, result.final_state, result.final_memory))
         except ArmillaryError as error:
@@ -90,7 +90,7 @@ def _integrated(
     """The motion of one program from a place."""
     inputs, adaptive = instance.inputs, settings.integrator.adaptive
     return integrate(
-        instance.model.run_functions(),
+        instance.model.run_functions,
         settings,
         state=instance.packed(place),
         memory=place.memory,
@@ -215,15 +215,23 @@ class LegRunner:
         t, ends = self.place.t, [self.t_end]
         if self.stride:
             return min(t + self.stride, self.t_end)
-        ends.append(t + self.brief)  # near a weak place, to look again
+        ends.append(self._on_grid(t + self.brief))  # near a weak place, to look again
         if self.ahead is not None:
-            ends.append(self.ahead.next_look(t))
+            look = self.ahead.next_look(t)
+            before = self._on_grid(look) - (self.grid or 0.0)  # no step has to be cut in two to look
+            ends.append(look if self.ahead.certain or before <= t else before)
         if self.short_steps is not None:
             ends.append(self.short_steps.begin if t < self.short_steps.begin else self.short_steps.end)
         elif self.grid and t > self.t0:  # back to the grid of steps first
-            grid = self.t0 + self.grid * np.ceil((t - self.t0) / self.grid * (1 - 1e-12))
+            grid = self._on_grid(t)
             ends += [grid] if grid > t else []
         return min(ends)
+
+    def _on_grid(self, t: float) -> float:
+        """The first end of a step of fixed size that is not before t; t itself where steps have any size."""
+        if not self.grid or not np.isfinite(t):
+            return t
+        return self.t0 + self.grid * float(np.ceil((t - self.t0) / self.grid * (1 - 1e-12)))
 
     def _run(self, instance: Instance, end: float, due: np.ndarray) -> Integration:
         step, max_step = self.settings.step, self.settings.max_step

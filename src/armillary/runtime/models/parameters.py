@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,25 +45,40 @@ class ParameterTable:
         """
         given = table(given, "parameters=", ParameterError)
         for name in given:
-            if name not in self.names:
+            if name not in self._number:
                 raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")
-        result: dict[str, float] = {}
-        missing = []
-        for i, name in enumerate(self.names):
-            value = given.get(name, self.defaults[i])
-            if value is None:
-                if name in self.needed:
-                    missing.append(name)
-                continue
-            result[name] = self._plain(i, value)
-        if missing:
+        result = dict(self._default_values)
+        for name, value in given.items():
+            if value is not None:
+                result[name] = self._plain(self._number[name], value)
+        absent = [name for name in self._without_default if given.get(name) is None]
+        if missing := [name for name in absent if name in self.needed]:
             known = [name for name in self.names if name not in missing]
             lines = [f"\n  {name}: {self.place(name)}{nearest(name, known)}" for name in missing]
             raise ParameterError(
                 f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
                 f"give defaults in the description or parameters={{…}} in the call{''.join(lines)}"
             )
+        for name in absent:
+            del result[name]
         return result
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        """The place of each parameter in the order of the program."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _default_values(self) -> dict[str, float]:
+        """Defaults in stated units; NaN for a parameter that has none, which keeps its place."""
+        known = (
+            math.nan if value is None else self._plain(i, value) for i, value in enumerate(self.defaults)
+        )
+        return dict(zip(self.names, known, strict=True))
+
+    @cached_property
+    def _without_default(self) -> tuple[str, ...]:
+        return tuple(name for name, value in zip(self.names, self.defaults, strict=True) if value is None)
 
     def _plain(self, i: int, value: Any) -> float:
         where = f"parameter '{self.names[i]}'"

@@ -247,7 +247,7 @@ class CompiledRedundantModel(CompiledModel):
         scheme = self._scheme(method, passes, translation == "implicit")
         with progress_line(progress, t0, settings.t_end) as report:
             result = integrate(
-                model.run_functions(),
+                model.run_functions,
                 settings,
                 state=y,
                 memory=stored,

@@ -23,11 +23,12 @@ import numpy as np
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import with_given
-from armillary.mechanics.constraints.rows import rows
+from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.masses.massless import Masses, MotionWithoutMass, at_place, motions_left_by
 from armillary.mechanics.tree.build import build_tree
 from armillary.model.quantities.energy import kinetic_energy
 from armillary.model.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.instance import Instance
 
@@ -76,6 +77,8 @@ def _jumps(sizes: np.ndarray) -> list[int]:
     """The first rows in which speeds of some kind are far above all earlier ones, not counting rest."""
     known = np.where(np.isfinite(sizes), sizes, np.inf)
     before = np.maximum.accumulate(known[:-1], axis=0)
+    if np.all((before <= 0.0) | (known[1:] < _JUMP * before)):
+        return []
     small = _SMALL * np.median(known, axis=0)
     least = np.maximum(before, np.where(np.isfinite(small), small, 0.0))
     jumps = (before > 0.0) & ~(known[1:] < _JUMP * least)
@@ -134,15 +137,20 @@ class _Path:
         return {**self.values, **moved, time_name: self.t + times}
 
 
+def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[ConstraintRow]]:
+    """The masses of the tree without its constraints, and these."""
+    system = equations.system
+    plain, given = with_given(system, Undimensioned(), equations.configuration)
+    masses = Masses(system, build_tree(system, plain, given=given, split_free_bodies=True))
+    return masses, rows(system, plain) if system.constraints else []
+
+
 class _MassCheck:
     """A system's masses on the ways of a run, beside those at its start."""
 
     def __init__(self, instance: Instance, start: _Path) -> None:
-        system = instance.equations.system
-        plain, given = with_given(system, Undimensioned(), instance.equations.configuration)
-        self.masses = Masses(system, build_tree(system, plain, given=given, split_free_bodies=True))
-        self.constraints = rows(system, plain) if system.constraints else []
-        self.time = system.time.data.name
+        self.masses, self.constraints = instance.model.masses
+        self.time = instance.equations.system.time.data.name
         self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
 
     def message(self, ways: Sequence[_Path]) -> str:
@@ -173,12 +181,8 @@ class _MassCheck:
 
 def _speeds(instance: Instance, result: Integration) -> np.ndarray:
     """The largest speed of each row (rows × kinds), of each kind by itself: kinds have units of their own."""
-    column = {name: i for i, name in enumerate(instance.model.output_names)}
-    speeds = instance.equations.system.speeds
-    kinds: dict[Any, list[int]] = {}
-    for u in speeds:
-        kinds.setdefault((u.dimension, state_factor(u)), []).append(column[u.data.name])
-    sizes = [np.max(np.abs(result.samples[:, own]), axis=1) for own in kinds.values()]
+    kinds = instance.model.speeds.kinds
+    sizes = [np.max(np.abs(result.samples[:, own]), axis=1) for own in kinds]
     return np.stack(sizes, axis=1) if sizes else np.zeros((len(result.time), 0))
 
 

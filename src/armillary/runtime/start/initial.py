@@ -41,6 +41,8 @@ def initial_states(
     equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
 ) -> np.ndarray:
     """States of the user's own."""
+    if not equations.states:
+        return np.empty(0)
     values, _ = given_values(equations, initial)
     return np.array([values[name] for name in equations.states], dtype=float)
 
