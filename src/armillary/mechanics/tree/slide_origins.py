@@ -95,7 +95,7 @@ def _constant_half(link: Link) -> Rotation:
 
 
 def _without(r: Triple, d: Triple) -> Triple:
-    return tuple(plus(a, minus(0, b)) for a, b in zip(r, d, strict=True))  # type: ignore[return-value]
+    return tuple(plus(a, minus(0, b)) for a, b in zip(r, d, strict=True))
 
 
 def _is_constant(x: Any) -> bool:
