@@ -26,6 +26,9 @@ extern "C" void *address(const char *name)
     switch (name[1]) {
     case 'h': return shared;
     case 'i': return given;
+#ifdef DRIVEN
+    case 'a': return &data;
+#endif
     default: return &step;
     }
 }
@@ -49,6 +52,10 @@ class Array(np.ndarray):
 
     def get(self) -> np.ndarray:
         return np.array(self)
+
+    @property
+    def data(self) -> Any:
+        return SimpleNamespace(ptr=self.ctypes.data)
 
 
 def compiled(code: str, folder: Path) -> ctypes.CDLL:

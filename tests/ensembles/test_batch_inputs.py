@@ -81,9 +81,7 @@ def test_rates_and_events() -> None:
     check(made(rate=False, event=True), "scalar", arm.Signal(TIMES, 5 * DATA), method="dopri5")
 
 
-def test_a_wrong_number_of_rows_and_a_gpu_are_refused(plain: arm.CompiledModel) -> None:
+def test_a_wrong_number_of_rows_is_refused(plain: arm.CompiledModel) -> None:
     signal = arm.Signal(TIMES, DATA)
     with pytest.raises(ArmillaryError, match="input 'road' has 11; there must be one per run"):
         plain.simulate_batch(1.0, step=0.01, parameters={"k": [1.0, 2.0]}, inputs={"road": signal})
-    with pytest.raises(ArmillaryError, match="not read on GPUs"):
-        plain.simulate_batch(1.0, step=0.01, inputs={"road": signal}, device="gpu")

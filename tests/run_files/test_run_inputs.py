@@ -100,11 +100,15 @@ def test_wrong_entries_are_refused_with_their_place(
     assert words in str(told.value)
 
 
-def test_a_study_refuses_data_over_time(folder: Path) -> None:
+def test_a_study_file_has_data_over_time(folder: Path) -> None:
+    """Each run of the study is the one that the run file makes."""
     from armillary.studies.study_files.setup import StudySetup
     from armillary.studies.study_files.study_file import StudyFile
 
-    text = RUN + '[vary."b.q1"]\nuniform = [0, 1]\n[study]\nruns = 2\n'
+    text = RUN + '[vary."b.q1"]\nuniform = [0, 1]\n[study]\nruns = 2\n[metrics]\nend = "final(b.q1)"\n'
     (folder / "study.toml").write_text(text)
-    with pytest.raises(RunFileError, match="a study has no inputs over time"):
-        StudySetup(StudyFile.read(folder / "study.toml")).study()
+    study = StudySetup(StudyFile.read(folder / "study.toml")).study().run(progress=False)
+    table = study.table()
+    for i in range(2):
+        run = arm.run(folder / "run.toml", {"initial.b.q1": float(table["b.q1"][i])})
+        assert table["end"][i] == pytest.approx(run["b.q1"][-1], rel=1e-12)

@@ -51,6 +51,12 @@ class Definition:
         return str(self.content["system"])
 
     @property
+    def inputs(self) -> Mapping[str, Mapping[str, Any]]:
+        """Inputs over time, by name: what identifies their data."""
+        found: Mapping[str, Mapping[str, Any]] = self.content["run"].get("inputs", {})
+        return found
+
+    @property
     def digest(self) -> str:
         """A digest of all but the number of runs, since blocks count, whatever number was asked for, and of
         numbers that another machine may round otherwise.
@@ -211,6 +217,7 @@ _LABELS = {
     "run.parameters": "value of parameter",
     "run.initial": "initial value of",
     "run.memory": "memory",
+    "run.inputs": "data of input",
     "runs": "number of runs",
 }
 

@@ -24,6 +24,7 @@ from armillary.studies.definition import Definition, make_definition
 from armillary.studies.identity import identity
 from armillary.studies.runs import (
     INITIAL,
+    INPUTS,
     KINDS,
     MEMORY,
     PARAMETER,
@@ -33,6 +34,7 @@ from armillary.studies.runs import (
     possible,
 )
 from armillary.studies.sampling import Design
+from armillary.studies.store.input_data import described
 from armillary.studies.store.layout import Layout
 from armillary.studies.store.zarr_store import LARGEST
 
@@ -50,7 +52,7 @@ def define(
     outputs: Any,
     block: int | None,
 ) -> Definition:
-    """A study's definition; ``how`` are arguments of ``simulate_batch``."""
+    """A study's definition; ``how`` are arguments of ``simulate_batch``, inputs over time as signals."""
     check_precision(how.get("precision", "double"))
     vary = {name: kind_of(model, name) for name in design.names}
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
@@ -60,6 +62,8 @@ def define(
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
         others.pop("precision", None)
+        if INPUTS in how:
+            others[INPUTS] = how[INPUTS]
         found = make_plan(model, settings, metrics=asked, outputs=outputs, runs=1, **others)
         found.starts.check_possible()
         return run, found
@@ -84,7 +88,9 @@ def _plain_run(
     model: CompiledModel, how: Mapping[str, Any], vary: Mapping[str, str], first: Mapping[str, float]
 ) -> dict[str, Any]:
     """How runs are made, as plain data: fixed values in their stated units."""
-    run = {key: _data(value) for key, value in how.items() if key not in KINDS}
+    run = {key: _data(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
+    if INPUTS in how:
+        run[INPUTS] = described(how[INPUTS])
     for kind in KINDS:
         if not isinstance(how.get(kind) or {}, Mapping):
             raise ParameterError(f"{kind}= of a study must be values by name, not {how[kind]!r}")

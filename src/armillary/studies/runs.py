@@ -17,6 +17,7 @@ from armillary.ensembles.result import Batch
 from armillary.errors import ParameterError, nearest
 from armillary.results.files import netcdf_label
 from armillary.results.record import distinct
+from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from armillary.studies.blocks import Values
@@ -25,6 +26,7 @@ from armillary.studies.store.layout import METRIC, RUN, STATUS, STOP, VARIED, Ar
 
 PARAMETER, INITIAL, MEMORY = "parameters", "initial", "memory"
 KINDS = (PARAMETER, INITIAL, MEMORY)
+INPUTS = "inputs"  # over time, which all runs have alike
 
 Thing = TypeVar("Thing")
 
@@ -139,8 +141,15 @@ class ModelRuns:
     """
 
     def __init__(
-        self, model: CompiledModel, definition: Definition, *, threads: int | None = None, device: str = "cpu"
+        self,
+        model: CompiledModel,
+        definition: Definition,
+        *,
+        inputs: Mapping[str, Signal] | None = None,
+        threads: int | None = None,
+        device: str = "cpu",
     ) -> None:
+        self._inputs = {INPUTS: inputs} if inputs else {}
         self._model, self._content, self._layout = model, definition.content, definition.layout
         self._threads, self._device = threads, device
         self._prepared: Prepared | None = None
@@ -171,7 +180,7 @@ class ModelRuns:
         return Prepared(self._model, settings, device=self._device, runs=_length(values), **kept, **others)
 
     def _arguments(self, values: Values) -> dict[str, Any]:
-        return arguments(self._content["run"], self._content["vary"], values)
+        return arguments(self._content["run"], self._content["vary"], values) | self._inputs
 
 
 def _length(values: Values) -> int:

@@ -14,7 +14,9 @@ from armillary.algebra.arithmetic import positive_whole
 from armillary.atomic import reason
 from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics
-from armillary.errors import ArmillaryError, ModelError, require
+from armillary.errors import ArmillaryError, ModelError, ParameterError, require
+from armillary.runtime.inputs.reading import read_inputs
+from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
@@ -38,11 +40,12 @@ from armillary.studies.lock import StudyLock
 from armillary.studies.progress import Progress, Status, reporting
 from armillary.studies.request import define
 from armillary.studies.results import StudyResults
-from armillary.studies.runs import ModelRuns, arguments, units_of
+from armillary.studies.runs import INPUTS, ModelRuns, arguments, units_of
 from armillary.studies.sampling import Design
 from armillary.studies.store.consolidate import consolidate, is_consolidated
 from armillary.studies.store.disk_space import check_disk
 from armillary.studies.store.folder import Folder
+from armillary.studies.store.input_data import keep_signals, read_signals
 from armillary.studies.store.records import Record, finished_blocks
 from armillary.studies.store.zarr_store import describe_store, forget_columns
 from armillary.version import VERSION
@@ -62,11 +65,11 @@ class Study(StudyResults):
 
     ``vary`` names parameters and initial values with their distributions; ``design``, ``runs``, ``seed``,
     ``levels`` and ``second_order`` are those of ``Design``. Histories of ``outputs`` are kept at ``sample``
-    times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together (a
-    study that is there keeps its number): one that is interrupted, by whatever, goes on behind the last whole
-    block when it is run again. A folder of another study is refused. ``build`` ("package.module:function")
-    is for the workers of a cluster, where no text can describe the model. ``trust`` lets them load the
-    FMUs of the model's text: machine code.
+    times, all else are the arguments of ``simulate_batch``; ``inputs`` over time are the same for all runs.
+    ``block`` runs are made and written together (a study that is there keeps its number): one that is
+    interrupted, by whatever, goes on behind the last whole block when it is run again. A folder of another
+    study is refused. ``build`` ("package.module:function") is for the workers of a cluster, where no text can
+    describe the model. ``trust`` lets them load the FMUs of the model's text: machine code.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class Study(StudyResults):
         parameters: Mapping[str, Any] | None = None,
         initial: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        inputs: Any = None,
         t0: float = 0.0,
         rtol: float = 1e-9,
         atol: float | Sequence[float] = 1e-11,
@@ -111,6 +115,9 @@ class Study(StudyResults):
         }  # fmt: skip
         settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         given = settings.changed() | {key: value for key, value in how.items() if value is not None}
+        signals = _signals(model, inputs, settings)
+        if signals:
+            given[INPUTS] = signals
         folder = Folder.at(path)
         there = definition_for_writing(folder)
         definition = define(model, chosen, given, metrics, outputs, block)
@@ -118,6 +125,7 @@ class Study(StudyResults):
             definition = definition.with_block(there.layout.block)
             check_same(there, definition, folder, partial(text_differences, folder, model))
         self._set(folder, definition, chosen, model, build, trust=trust)
+        self._signals: dict[str, Signal] = signals
 
     def _set(
         self,
@@ -132,6 +140,7 @@ class Study(StudyResults):
         self._folder, self._definition, self._design = folder, definition, design
         self._model, self._build, self._trust = model, build, trust
         self._no_text = ""  # why the model has no text
+        self._signals = {}
 
     @property
     def model(self) -> CompiledModel:
@@ -145,6 +154,15 @@ class Study(StudyResults):
             about = self._definition.content["model"]
             self._model = rebuild_model(self._folder, about, build=self._build, trust=self._trust)
         return self._model
+
+    @property
+    def inputs(self) -> dict[str, Signal]:
+        """Inputs over time, the same for all runs; those of a study which was opened are read from its
+        folder.
+        """
+        if not self._signals:
+            self._signals = read_signals(self._folder, self._definition.inputs)
+        return dict(self._signals)
 
     # ------------------------------------------------------------ running
 
@@ -192,6 +210,8 @@ class Study(StudyResults):
         there = definition_for_writing(folder)
         if there is not None:
             check_same(there, definition, folder)
+        if self._signals:
+            keep_signals(folder, self._signals)
         self._definition = definition = self._with_text(definition if there is None else there)
         if definition != there:
             definition.write(folder)
@@ -240,7 +260,7 @@ class Study(StudyResults):
         folder.note(f"complete: {status.runs} runs, {status.failed} failed, {len(missing)} blocks made now")
 
     def _run_maker(self, threads: int | None, device: str) -> RunMaker:
-        return ModelRuns(self.model, self._definition, threads=threads, device=device)
+        return ModelRuns(self.model, self._definition, inputs=self.inputs, threads=threads, device=device)
 
     def _run_on(
         self,
@@ -311,7 +331,22 @@ class Study(StudyResults):
         """
         content = self._definition.content
         how = {key: value for key, value in content["run"].items() if key not in ("precision", "watch")}
-        return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | changed))
+        driven = {INPUTS: self.inputs} if self._definition.inputs else {}
+        return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | driven | changed))
+
+
+def _signals(model: CompiledModel, inputs: Any, settings: RunSettings) -> dict[str, Signal]:
+    """Inputs over time as signals; all runs have the same ones."""
+    if inputs is None or (isinstance(inputs, Mapping) and not inputs):
+        return {}
+    found = read_inputs(model.equations.system, inputs, settings)
+    for name, signal in found.items():
+        if signal.runs is not None:
+            raise ParameterError(
+                f"input '{name}' has data for {signal.runs} runs, but all runs of a study have the same; "
+                "give one row of them, and vary a parameter that scales the input"
+            )
+    return found
 
 
 def _why(error: BaseException) -> str:

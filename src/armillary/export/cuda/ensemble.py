@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
@@ -53,7 +54,8 @@ _APART = 6000
 _RESERVED = (
     *("shared", "given", "turn", "reciprocal", "sine", "cosine", "sine_cosine", "sines_cosines", "method"),
     *("STATES", "MEMORY", "OUTPUTS", "STAGES", "SLOTS", "OWN", "RUNNING", "FINISHED", "DIVERGED", "LEFT"),
-    *("runs", "step", "varied", "count", "CONSTANT", "DEVICE", "APART", "UNROLL", "ROLLED", "FAST"),
+    *("runs", "step", "varied", "count", "data", "signal_at", "DRIVEN", "CONSTANT"),
+    *("DEVICE", "APART", "UNROLL", "ROLLED", "FAST"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )  # fmt: skip
 
@@ -177,6 +179,7 @@ class _Writer:
             "arithmetic": template(__package__, "arithmetic.txt"),
             "fast": "#define FAST\n" if precision == "fast" else "",
             "apart": "__noinline__" if len(program.derivatives.nodes) > _APART else "__forceinline__",
+            "signals": template(__package__, "signals.txt"),
             "helpers": _in_double(_placed(doubled)) + _placed(helping),
             "functions": "\n".join([_in_double(_placed(own)), _placed(functions)]),
             "block": str(BLOCK),
@@ -196,6 +199,7 @@ class _Writer:
         }
         features = {
             "single": real == "float",
+            "driven": bool(program.driven),
             "own": bool(self.own),
             "slots": bool(metrics.places),
             "update": bool(program.update.results),
@@ -300,9 +304,20 @@ class _Writer:
         targets: Sequence[str],
         places: dict[Expr, Place] | None = None,
     ) -> str:
-        text = body(found, self.printer, places or self.places, self.identifiers, self.namer)
+        made = body(found, self.printer, places or self.places, self.identifiers, self.namer)
+        if found.name == "update":  # it keeps the number of an input's data
+            kept = zip(found.results, made.results, strict=True)
+            made = replace(made, results=tuple(self._kept.get(symbol, text) for symbol, text in kept))
         signature = Signature(f"model_{name}", arguments, targets)
-        return function(signature, f"{about}: {counts(found.operations)}.", text)
+        text = function(signature, f"{about}: {counts(found.operations)}.", made)
+        for place in self._kept.values():
+            text = re.sub(rf"(const \w+ \w+ = ){re.escape(place)};", rf"\1signal_at(t, {place});", text)
+        return text
+
+    @cached_property
+    def _kept(self) -> dict[Expr, str]:
+        """Inputs over time, and where their memory has the number of their data."""
+        return {s: f"memory[{self.program.memory.index(s)}]" for s in self.program.driven}
 
 
 def _places(array: str, count: int) -> list[str]:

@@ -15,6 +15,7 @@ from armillary.studies.definition import read_definition, read_design
 from armillary.studies.identity import rebuild_model
 from armillary.studies.runs import ModelRuns
 from armillary.studies.store.folder import Folder
+from armillary.studies.store.input_data import read_signals
 from armillary.studies.store.records import Record, read_record
 
 if TYPE_CHECKING:
@@ -91,9 +92,10 @@ def _prepare(job: Job) -> _Prepared:
                 f"'{job.folder}' holds another study: is that path the same disk everywhere?"
             )
         model = rebuild_model(folder, definition.content["model"], build=job.build, trust=job.trust)
+        inputs = read_signals(folder, definition.inputs)
     except ArmillaryError as error:
         from distributed import get_worker
 
         raise UnfitWorkerError(f"{get_worker().address}\n{error}") from error
-    runs = ModelRuns(model, definition, threads=job.threads, device=job.device)
+    runs = ModelRuns(model, definition, inputs=inputs, threads=job.threads, device=job.device)
     return _Prepared(BlockMaker.of(folder, definition, runs), read_design(folder, job.runs))

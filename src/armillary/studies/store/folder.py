@@ -27,6 +27,7 @@ class Folder:
     study.json       what the study is: model, runs, design, metrics
     design.json      the values of all runs, by their rule
     model.toml       the model, where it has a text form
+    inputs.npz       the data of inputs over time, where there are any
     results.zarr     histories and histograms, one chunk per block; at the end all numbers too
     blocks/          a record of every finished block: its numbers, and checksums of its chunks
     metrics.parquet  the numbers of all runs, once all are there
@@ -53,6 +54,10 @@ class Folder:
     @property
     def model(self) -> Path:
         return self.root / "model.toml"
+
+    @property
+    def inputs(self) -> Path:
+        return self.root / "inputs.npz"
 
     @property
     def store(self) -> Path:

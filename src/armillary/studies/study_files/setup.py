@@ -45,10 +45,6 @@ class StudySetup(Simulation):
         Where the folder's is the same with fewer runs, it is extended, if its design allows that.
         """
         settings = self.run_settings()
-        if self.values.signals:
-            first = next(iter(self.values.signals.values()))
-            why = "a study has no inputs over time; simulate_batch(inputs=…) takes them"
-            raise RunFileError([f"{first.source}: {why}"])
         self.check_places()
         self.check_values()
         model = self.model  # by which names of outputs are known

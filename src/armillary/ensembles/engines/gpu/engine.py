@@ -16,6 +16,7 @@ import numpy as np
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
 from armillary.ensembles.engines.gpu.device import Device
 from armillary.ensembles.engines.gpu.metric_slots import metric_text
+from armillary.ensembles.engines.gpu.signals import SignalData, stopped
 from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError
@@ -54,8 +55,8 @@ class Gpu(Engine):
             return f"'{program.name}' has the event '{handled[0]}'"
         if len(program.events.results) > _MOST_EVENTS:
             return f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
-        if plan.program.driven:
-            return "inputs over time are not read on GPUs"
+        if plan.stops is not None and program.update.results:
+            return f"inputs jump, and '{program.name}' has memories that are renewed at steps"
         if method.redundant or plan.model.equations.absolute:
             return f"'{program.name}' is in redundant coordinates"
         if plan.row_at is None:
@@ -89,9 +90,10 @@ class Gpu(Engine):
         self._lock = threading.Lock()
         self.evaluations, self.seconds = 0, 0.0
         cupy = self.device.cupy
-        assert plan.grid is not None and plan.steps is not None
-        self._grid, self._due = cupy.asarray(plan.grid), cupy.asarray(_due(plan))
-        self._spans = _spans(plan.steps)
+        grid, steps, due = stopped(plan)
+        self._grid, self._due, self._last = cupy.asarray(grid), cupy.asarray(due), len(grid) - 1
+        self._spans = _spans(steps)
+        self._signals: SignalData | None = None
 
     @property
     def info(self) -> dict[str, Any]:
@@ -147,6 +149,9 @@ class Gpu(Engine):
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, cupy, real, n = self.plan, self.device.cupy, self._real, i1 - i0
         parameters, state, memory = starts.block(i0, i1)
+        signals = self._signals_of(starts)
+        if signals is not None:
+            memory = signals.numbered(memory, i0)
         rounded = np.ascontiguousarray(state, real)
         lost = state - rounded if real.itemsize == 4 else np.zeros(1)
         on_card = {
@@ -161,6 +166,8 @@ class Gpu(Engine):
         }
         with self._lock:  # constant memory is one for all
             self._put_constants(parameters[:, 0])
+            if signals is not None:
+                self._code.put("data", signals.address)
             end = self._launched(n, list(on_card.values()))
         end()
         back = {name: array.get() for name, array in on_card.items() if name not in ("varied", "lost")}
@@ -175,7 +182,7 @@ class Gpu(Engine):
 
     def _launched(self, n: int, arrays: list[Any]) -> Callable[[], None]:
         """All steps: one launch for each span of equal ones. What is returned waits for their end."""
-        cupy, last = self.device.cupy, len(self.plan.grid) - 1  # type: ignore[arg-type]
+        cupy, last = self.device.cupy, self._last
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
         for first, stop, length in self._spans:
@@ -191,6 +198,15 @@ class Gpu(Engine):
                 self.evaluations += n * last * self._tableau.stages
 
         return waited
+
+    def _signals_of(self, starts: Starts) -> SignalData | None:
+        """Inputs over time on the card, one set for all chunks of a batch."""
+        if starts.inputs is None:
+            return None
+        with self._lock:
+            if self._signals is None or self._signals.inputs is not starts.inputs:
+                self._signals = SignalData(starts.inputs, self.device)
+            return self._signals
 
     def _put_constants(self, parameters: np.ndarray) -> None:
         """What all runs share, in constant memory."""
@@ -208,18 +224,6 @@ class Gpu(Engine):
 
 
 # ---------------------------------------------------------------- the plan as the kernel reads it
-
-
-def _due(plan: Plan) -> np.ndarray:
-    """What is due at each grid point: twice the number of a kept row, from 1, plus 1 if metrics look."""
-    assert plan.row_at is not None
-    due = np.zeros(len(plan.row_at), dtype=np.int32)
-    on = plan.row_at >= 0
-    rows = plan.row_at[on]
-    kept = plan.kept[rows] & bool(plan.history)
-    number = np.where(kept, np.cumsum(plan.kept)[rows], 0)
-    due[on] = 2 * number + (plan.measured[rows] & bool(plan.metrics))
-    return due
 
 
 def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:

@@ -1,0 +1,106 @@
+"""Inputs over time on a GPU: the kernel's source compiled as C++, behind a stand-in for CuPy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.ensembles.engines.gpu import Gpu
+from armillary.ensembles.request import plan
+from armillary.settings import RunSettings
+from tests.ensembles.fake_cupy import CXX, Module
+from tests.ensembles.test_batch_inputs import DATA, RUNS, STIFFNESS, T_END, TIMES, made
+
+pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
+UNEVEN = np.sort(np.random.default_rng(5).uniform(-0.1, 1.2, 40))
+
+
+@pytest.fixture
+def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
+    """CuPy's stand-in, in its place."""
+    module = Module(tmp_path)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def plain() -> arm.CompiledModel:
+    return made(rate=False)
+
+
+def _both(model: arm.CompiledModel, signal: arm.Signal, **how: Any) -> tuple[arm.Batch, arm.Batch]:
+    given: dict[str, Any] = {
+        "parameters": {"k": STIFFNESS},
+        "memory": {"push": np.linspace(0.0, 2.0, RUNS)},
+        "inputs": {"road": signal},
+        "sample": 0.25,
+        "step": 0.01,
+        "metrics": {"high": "maximum(b.q1)"},
+        "outputs": ["b.q1", "road", "push"],
+        "progress": False,
+    }
+    cpu, gpu = model.simulate_batch(T_END, **given), model.simulate_batch(T_END, device="gpu", **given, **how)
+    assert gpu.info["engine"] == "gpu" and list(gpu.status) == ["finished"] * RUNS
+    return cpu, gpu
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "how"),
+    [
+        (TIMES, DATA, "linear"),
+        (TIMES, DATA[0], "cubic"),
+        (UNEVEN, DATA, "smooth"),
+        (TIMES, DATA, "hold"),
+        (UNEVEN, DATA[0], "hold"),
+        (np.linspace(0.0, 1.0, 11), DATA[0, :11], "hold"),
+    ],
+    ids=["per run", "shared spline", "uneven", "jumps", "uneven jumps", "jumps at ends of steps"],
+)
+def test_runs_are_those_of_the_process(
+    plain: arm.CompiledModel, card: Module, times: np.ndarray, values: np.ndarray, how: str
+) -> None:
+    """To rounding, with jumps inside steps and at their ends; steps that end at a jump differ in length."""
+    cpu, gpu = _both(plain, arm.Signal(times, values, interpolation=how))
+    for name in ("b.q1", "road", "push", "high"):
+        np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(gpu.final_memory, cpu.final_memory, rtol=1e-12)
+    assert (card.launches == 1) == (how != "hold")
+
+
+def test_rates_of_inputs_and_single_precision(plain: arm.CompiledModel, card: Module) -> None:
+    cpu, gpu = _both(made(rate=True), arm.Signal(TIMES, DATA, interpolation="smooth"))
+    np.testing.assert_allclose(gpu["b.q1"], cpu["b.q1"], rtol=1e-11, atol=1e-14)
+    cpu, gpu = _both(plain, arm.Signal(TIMES, DATA), precision="single")
+    np.testing.assert_allclose(gpu["b.q1"], cpu["b.q1"], rtol=2e-5, atol=1e-6)
+
+
+def test_chunks_have_the_data_of_their_own_runs(plain: arm.CompiledModel, card: Module) -> None:
+    signal = arm.Signal(TIMES, DATA, interpolation="linear")
+    asked = plan(plain, RunSettings(T_END, step=0.01, sample=0.25), inputs={"road": signal}, runs=RUNS)
+    engine = Gpu(asked)
+    whole = engine(asked.starts, 0, RUNS)
+    for first, end in ((0, 4), (4, RUNS)):
+        np.testing.assert_array_equal(engine(asked.starts, first, end).rows, whole.rows[..., first:end])
+
+
+def test_data_that_do_not_fit_are_refused(plain: arm.CompiledModel, card: Module) -> None:
+    card.memory = 10_000  # bytes
+    with pytest.raises(arm.ArmillaryError, match=r"the data of inputs take .* GiB, more than half"):
+        _both(plain, arm.Signal(TIMES, DATA))
+
+
+def test_jumps_and_memories_of_steps_are_refused() -> None:
+    s = arm.System("counter")
+    u = s.input("u", interpolation="hold")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("f", u, s.ground.x, at=b.com)
+    s.memory("steps", 0.0, update="steps + 1")
+    with pytest.raises(arm.ArmillaryError, match="inputs jump, and 'counter' has memories"):
+        s.derive().compile().simulate_batch(
+            1.0, step=0.01, runs=2, inputs={"u": ([0.0, 0.5, 1.0], [0, 1, 0])}, device="gpu"
+        )
