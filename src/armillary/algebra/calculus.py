@@ -45,7 +45,7 @@ def directional_derivatives(
     """
     roots, rule = list(roots), rule or node_derivative
     d: dict[Expr, Expr] = {}
-    for node in operands_first(roots):
+    for node in operands_first(roots, rates):
         rate = rates.get(node)
         if rate is not None:
             d[node] = rate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from armillary.algebra.smallness.truncation import Truncation
 
 
-def operands_first(roots: Iterable[Expr]) -> list[Expr]:
-    """Every node that the roots reach, each once, after its operands."""
+def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Expr]:
+    """Every node that the roots reach, each once, after its operands; not beyond the ``ends``."""
     done: set[Expr] = set()
     order: list[Expr] = []
     for node in roots:
         if node in done:
             continue
         above: list[tuple[Expr, Iterator[Expr]]] = []
-        rest = iter(node.args)  # remembers how far it came, so a wide node is scanned once
+        # An iterator remembers how far it came, so that a wide node is scanned once.
+        rest = iter(() if node in ends else node.args)
         while True:
             for a in rest:
                 if a not in done:
-                    if a.args:
+                    if a.args and a not in ends:
                         above.append((node, rest))
                         node, rest = a, iter(a.args)
                         break

@@ -21,6 +21,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.scalars import is_zero, minus, times
 from armillary.analysis.inverse.equations import inverse_equations
+from armillary.analysis.linear.tree_rates import TreeRates, tree_rates
 from armillary.mechanics.constraints.reduced_equations import reduced_equations
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.mass_matrix import mass_matrix
@@ -55,11 +56,14 @@ class ImplicitRates:
         return [as_expr(x[i]) for i in range(len(found))]
 
 
-def implicit_rates(equations: DerivedEquations) -> ImplicitRates | None:
+def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | None:
     """Those of Kane's equations in the description's own speeds, with nothing neglected; of others none."""
-    if equations.formalism != "kane" or equations.judged or len(equations.speeds) < 2:
-        return None
     if isinstance(equations, DerivedConvertedEquations):
+        return None
+    structured = tree_rates(equations)
+    if structured is not None:
+        return structured
+    if equations.formalism != "kane" or equations.judged or len(equations.speeds) < 2:
         return None
     found = inverse_equations(equations)
     reduction = equations.reduction

@@ -36,7 +36,7 @@ class RatesOfSpeeds(Protocol):
 
     @property
     def rates(self) -> tuple[Expr, ...]:
-        """Symbols that stand for the rates."""
+        """Symbols that stand for the rates; empty where the changes hold no such symbols."""
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
         """δu̇ where symbols move as given, in terms of those symbols."""
@@ -209,7 +209,7 @@ class _Linearised:
                     moved[d] = moved.get(d, ZERO) + as_expr(factors[k]) * amount
         others = (*self._speeds, *self.equations.targets.states)
         rates, outputs = self._column(self._moves(moved, dict(zip(others, amounts[count:], strict=True))))
-        if self.implicit is not None:
+        if self.implicit is not None and self.implicit.rates:
             known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))
             rates, outputs = transform(rates, known.get), transform(outputs, known.get)
         return Tangent(amounts, tuple(rates), tuple(outputs))
@@ -314,7 +314,7 @@ class _Linearised:
 
     def _explicit(self, entries: dict[Element, Expr]) -> dict[Element, Expr]:
         """Elements with the rates of the speeds in place of the symbols that stand for them."""
-        if self.implicit is None:
+        if self.implicit is None or not self.implicit.rates:
             return entries
         known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))
         values = transform(entries.values(), known.get)

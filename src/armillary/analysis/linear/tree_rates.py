@@ -1,0 +1,221 @@
+"""Rates of the speeds of a tree without constraints, linearised through its efforts.
+
+The unknowns x of the equations of motion make the efforts τ(q, u, x) vanish, so that
+
+    M δx = −∂τ/∂q δq − ∂τ/∂u δu,    x held
+
+with M factorised once, along the tree: LᵀDL without fill, since an elimination from the leaves couples only
+what is on one path to the ground. The derivatives of τ come from composite bodies
+(``mechanics/tree/effort_derivatives.py``). The unknowns are accelerations in the axes of each link, relative
+to free fall; so a turn or shift of a free body as a whole changes none of them, and the rates of its speeds
+follow by a rotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.intermediate import shown
+from armillary.algebra.tangents import tangents
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS
+from armillary.algebra.walk import symbols
+from armillary.mechanics.formalisms.kane import force_array
+from armillary.mechanics.tree.effort_derivatives import (
+    Columns,
+    composite_rows,
+    effort_derivatives,
+    is_supported,
+)
+from armillary.mechanics.tree.inertia_force import net_wrenches
+from armillary.mechanics.tree.inverse_dynamics import joint_efforts
+from armillary.mechanics.tree.kinematics import motions
+from armillary.mechanics.tree.loads import (
+    AppliedLoads,
+    Wrench,
+    accumulated_wrenches,
+    applied_loads,
+    component_along,
+)
+from armillary.mechanics.tree.mass_matrix import unknown_freedoms
+from armillary.mechanics.tree.speed_rates import speed_rates
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
+from armillary.mechanics.tree.uncouple import ImplicitEquations, eliminate
+from armillary.program.equations import DerivedEquations
+from armillary.program.linearization.form import WRITTEN_OUT
+from armillary.program.linearization.positions import positions
+
+Direction = frozenset[tuple[Expr, Expr]]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeRates:
+    """The linearised rates of a tree's speeds, in the order of the speeds that are states."""
+
+    rates: tuple[Expr, ...]  # no symbols stand for the rates
+    tree: Tree
+    applied: AppliedLoads
+    order: tuple[int, ...]
+    unknowns: Mapping[int, Any]  # x, by speed
+    efforts: Mapping[int, Any]
+    columns: Mapping[Direction, Mapping[int, Any]]  # of the efforts, by the directions of single freedoms
+    inertial: frozenset[Expr]  # symbols of motion, geometry and inertia
+    steps: Sequence[tuple[int, Any, dict[int, Any]]]
+
+    def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
+        """δu̇ where symbols move as given."""
+        held = {x: ZERO for x in self.unknowns.values() if isinstance(x, Expr) and x.kind == "let"}
+        still = {**held, **moving}
+        x = self._solved(self._efforts(moving, still))
+        found: dict[int, Any] = dict(x)
+        for link in self.tree.links:
+            if link.step == "drift":
+                found |= self._drifting(link, x, still)
+        return [as_expr(found[i]) for i in self.order]
+
+    def _efforts(self, moving: Mapping[Expr, Expr], still: Mapping[Expr, Expr]) -> dict[int, Any]:
+        """δτ with the unknowns held."""
+        known = self.columns.get(frozenset(moving.items()))
+        if known is None and not self.inertial.isdisjoint(moving):
+            return dict(zip(self.efforts, tangents(map(as_expr, self.efforts.values()), still), strict=True))
+        found = dict(known or {})
+        for i, change in self._loads(still).items():
+            found[i] = minus(found.get(i, 0), change)
+        return found
+
+    def _loads(self, still: Mapping[Expr, Expr]) -> dict[int, Any]:
+        """Changes of the generalised forces of loads whose components in link axes change."""
+        forces, wrenches = self.applied.forces, self.applied.wrenches
+        values = [*forces.values(), *(x for n, f in wrenches.values() for x in (*n, *f))]
+        changes = tangents(map(as_expr, values), still)
+        found = {i: x for i, x in zip(forces, changes, strict=False) if x is not ZERO}
+        rest = changes[len(forces) :]
+        if all(x is ZERO for x in rest):
+            return found
+        own: list[Wrench] = [(ZEROS, ZEROS)] * len(self.tree.links)
+        for k, i in enumerate(wrenches):
+            six = [0 if x is ZERO else x for x in rest[6 * k : 6 * k + 6]]
+            own[i] = (tuple(six[:3]), tuple(six[3:]))  # type: ignore[assignment]
+        for link, (n, f) in zip(self.tree.links, accumulated_wrenches(self.tree, own, "d"), strict=True):
+            for d in unknown_freedoms(link):
+                found[d.index] = plus(found.get(d.index, 0), component_along(d, n, f))
+        return found
+
+    def _solved(self, efforts: Mapping[int, Any]) -> dict[int, Any]:
+        """δx = −M⁻¹ δτ."""
+        right = {k: times(efforts.get(k, 0), -1) for k, _, _ in self.steps}
+        for k, inverse, row in self.steps:
+            for j, a in row.items() if not is_zero(right[k]) else ():
+                factor = fn.named(times(a, inverse), f"l_{j + 1}_{k + 1}")
+                right[j] = fn.named(minus(right[j], times(factor, right[k])), f"g_{j + 1}")
+        x: dict[int, Any] = {}
+        for k, inverse, row in reversed(self.steps):
+            value = times(right[k], inverse)
+            for j in sorted(row):
+                factor = fn.named(times(row[j], inverse), f"l_{j + 1}_{k + 1}")
+                value = minus(value, times(factor, x[j]))
+            x[k] = fn.named(value, f"x_{k + 1}")
+        return x
+
+    def _drifting(self, link: Link, x: Mapping[int, Any], still: Mapping[Expr, Expr]) -> dict[int, Any]:
+        """δu̇ of the linear speeds of a free body, from δx in its axes."""
+        linear = [d for d in link.freedoms if d.direction >= LINEAR and not d.prescribed]
+        rates = speed_rates(self.tree, dict(self.unknowns))
+        turned = tangents([as_expr(rates[d.index]) for d in linear], still)
+        changes: list[Any] = [0, 0, 0]
+        for d in linear:
+            changes[d.direction % 3] = x[d.index]
+        if link.velocity != "body":
+            changes = list(link.velocity_axes.to_child(link.rotation.to_parent(tuple(changes))))
+        return {
+            d.index: plus(changes[d.direction % 3], change) for d, change in zip(linear, turned, strict=True)
+        }
+
+
+def tree_rates(equations: DerivedEquations) -> TreeRates | None:
+    """The rates of equations in the description's own speeds, without constraints and with nothing neglected;
+    of others none.
+    """
+    system, reduction = equations.system, equations.reduction
+    tree = reduction.tree
+    if equations.judged or system.constraints or len(equations.speeds) < 2 or not is_supported(tree):
+        return None
+    if 2 * len(equations.speeds) * equations.operations.total > WRITTEN_OUT:
+        return None
+    order = tuple(system.speeds.index(u) for u in reduction.independent(system))
+    applied = applied_loads(system, tree, reduction.plain)
+    found = composite_rows(tree, motions(tree))
+    names = {d.index: d.name for link in tree.links for d in link.degrees if not d.prescribed}
+    solved = eliminate(
+        ImplicitEquations(found.matrix, force_array(tree, applied), names), "fewest neighbours"
+    )
+    unknowns = {k: _held_value(x, k) for k, x in solved.solution({}).items()}
+    if any(isinstance(x, Expr) and x.constant and x.kind != "number" for x in unknowns.values()):
+        return None  # an expression of parameters cannot be held where these move as inputs
+
+    def known(d: Freedom) -> Freedom:
+        return d if d.prescribed else replace(d, rate=unknowns[d.index], dependent=True)
+
+    moving = tree.with_degrees(known)
+    passed = accumulated_wrenches(moving, net_wrenches(moving, applied), "r")
+    geometry = _geometry(tree)
+    place = {system.speeds.index(p.speed): p for p in positions(equations) if p.speed is not None}
+    turning = {i for i, p in place.items() if not geometry.isdisjoint(p.moving)}
+    columns = effort_derivatives(moving, found, motions(moving), passed, turning)
+    return TreeRates(
+        (), tree, applied, order, unknowns, joint_efforts(moving, applied, passed),
+        _by_direction(equations, columns, place), _inertial(tree), solved.steps,
+    )  # fmt: skip
+
+
+def _held_value(x: Any, k: int) -> Any:
+    """An unknown as an intermediate value, which can be held whatever moves."""
+    return shown(x, f"x_{k + 1}") if isinstance(x, Expr) else x
+
+
+def _by_direction(
+    equations: DerivedEquations, columns: tuple[Columns, Columns], place: Mapping[int, Any]
+) -> dict[Direction, Mapping[int, Any]]:
+    by_displacement, by_speed = columns
+    plain, speeds = equations.reduction.plain, equations.system.speeds
+    found: dict[Direction, Mapping[int, Any]] = {
+        frozenset([(plain(speeds[i]), UNIT)]): column for i, column in by_speed.items()
+    }
+    for i, p in place.items():
+        if i in by_displacement:
+            found[frozenset(p.moving.items())] = by_displacement[i]
+    return found
+
+
+def _geometry(tree: Tree) -> frozenset[Expr]:
+    """Symbols of rotations and offsets."""
+    found: list[Any] = []
+
+    def collect(x: Any) -> Any:
+        found.append(x)
+        return x
+
+    for link in tree.links:
+        link.rotation.map(collect)
+        found += link.offset
+    return _symbols(found)
+
+
+def _inertial(tree: Tree) -> frozenset[Expr]:
+    """Symbols of motion, geometry and inertia."""
+    found: list[Any] = []
+
+    def collect(x: Any) -> Any:
+        found.append(x)
+        return x
+
+    tree.map(collect)
+    return _symbols(found)
+
+
+def _symbols(values: Iterable[Any]) -> frozenset[Expr]:
+    return frozenset(symbols(*(x for x in values if isinstance(x, Expr))))
