@@ -110,8 +110,14 @@ class Appearance:
         shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
         made = [part_of(s, self.numbers, self._sampled, self.size, self.meshes) for s in shapes]
         parts = [part for part in made if part is not None]
-        alone = all(shape.kind in SURROUNDINGS for shape in shapes)
-        return [*parts, *self._described(body)] if alone else parts
+        if any(shape.kind not in SURROUNDINGS for shape in shapes):
+            return parts
+        return [*parts, *self._described(body)] if self._is_drawn(body) else parts
+
+    def _is_drawn(self, body: Body) -> bool:
+        """Whether a body without a shape is drawn: where others have shapes, one with a mass alone."""
+        shaped = any(not s.ends and s.kind not in SURROUNDINGS for s in self._system.shapes.values())
+        return not shaped or (body.parent is not None and bool(self.numbers([body.mass])[0] > 0))
 
     def _described(self, body: Body) -> list[dict[str, Any]]:
         """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""

@@ -12,7 +12,7 @@ Springs, dampers, limits and drives of joints are in ``joint_loads.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from armillary.errors import ModelError
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import is_identity, tidy
 from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, Freedom, Link
+from armillary.files.robots.visuals import Visual
 from armillary.model.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
@@ -89,7 +90,20 @@ class Builder:
         self.record.bodies[link.name] = body.name
         for label, where in link.points.items():
             self.named_point(link.name, label, where)
+        self.show(link.name, link.visuals)
         return body
+
+    def show(self, link: str, visuals: Sequence[Visual]) -> None:
+        """Visuals of a link as shapes of its body."""
+        body = self.links[link]
+        for visual in visuals:
+            at, R = triple(visual.place - self.shifts[link]), visual.rotation
+            orient = None if is_identity(R) else R.tolist()
+            name = self._legal(f"{body.name}_shape", "shapes", lambda name: name not in self.system.shapes)
+            self.system.shape(
+                name, visual.figure, body=body, at=at, orient=orient, colour=visual.colour,
+                opacity=visual.opacity,
+            )  # fmt: skip
 
     @staticmethod
     def _anchor(joint: Freedom, before: np.ndarray) -> np.ndarray:

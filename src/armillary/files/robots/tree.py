@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from armillary.files.robots.rotations import unit
+from armillary.files.robots.visuals import Visual
 from armillary.files.xml import Element
 
 HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
@@ -82,3 +83,4 @@ class Link:
     joints: list[Freedom] = field(default_factory=list)
     inertial: Inertial = field(default_factory=Inertial)
     points: dict[str, np.ndarray] = field(default_factory=dict)
+    visuals: list[Visual] = field(default_factory=list)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import file_path
 from armillary.errors import ModelError
 from armillary.files.robots.angles import read_angles, snapped_angles
 from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
@@ -31,6 +33,7 @@ from armillary.files.robots.tree import (
     direction,
     symmetric,
 )
+from armillary.files.robots.urdf_visuals import Looks
 from armillary.files.xml import Element, read_xml
 from armillary.model.constraints.equations import constrain
 from armillary.model.description import SystemType
@@ -61,33 +64,38 @@ def load_urdf(
     torques: str = "auto",
     stops: Mapping[str, float] | None = None,
     strict: bool = False,
+    root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
     """A system from a URDF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
     or three components. ``torques``: which joints get an input ``tau_joint``: "auto" those with a
     transmission, and all where the file has none; "all"; or "none". ``stops`` makes limits bump stops, e.g.
-    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
+    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. Visuals become shapes; ``root`` is the
+    folder that holds the meshes, and the packages of ``package://`` paths.
     """
     if torques not in TORQUES:
         raise ModelError(f"load_urdf: torques={torques!r} is not one of {', '.join(TORQUES)}")
-    root = read_xml(path)
-    if root.tag != "robot":
-        root.fail("a URDF file has the root <robot>" + _hint(root))
-    if macros := [child for child in root.children if child.tag.startswith("xacro:")]:
+    top = None if root is None else file_path(root, "root of load_urdf", ModelError)
+    robot = read_xml(path)
+    if robot.tag != "robot":
+        robot.fail("a URDF file has the root <robot>" + _hint(robot))
+    if macros := [child for child in robot.children if child.tag.startswith("xacro:")]:
         macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
-    root.taken = True
-    system = make(root.text("name", "") or "robot")
-    builder = Builder(system, Imported(str(path), "URDF", notes=list(root.remarks)))
+    robot.taken = True
+    system = make(robot.text("name", "") or "robot")
+    builder = Builder(system, Imported(str(path), "URDF", notes=list(robot.remarks)))
     _add_gravity(builder, gravity)
-    joints = {j.text("name"): j for j in root.all("joint")}
-    for link in _links(root, joints, floating):
+    joints = {j.text("name"): j for j in robot.all("joint")}
+    looks = Looks(robot, Path(path), top)
+    for link in _links(robot, joints, floating):
         with link.element.located():
+            link.visuals = looks.of(link.element, builder.record)
             builder.add(link)
     _mimics(builder, joints)
     finish_joints(builder, stops)
-    _torques(builder, root, joints, torques)
-    _notes(builder, root, joints)
+    _torques(builder, robot, joints, torques)
+    _notes(builder, robot, joints)
     builder.record.warn(strict=strict)
     return system
 

@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armillary.errors import ModelError
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Defaults, Settings
 from armillary.files.robots.mjcf.shapes import geom_inertial, together
+from armillary.files.robots.mjcf.visuals import Looks, geom_visual
 from armillary.files.robots.rotations import principal_axes
 from armillary.files.robots.tree import (
     BALL,
@@ -28,6 +30,7 @@ from armillary.files.robots.tree import (
     direction,
     symmetric,
 )
+from armillary.files.robots.visuals import Visual
 from armillary.files.xml import Element
 
 WORLD = "world"
@@ -50,6 +53,7 @@ class Tree:
     poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # in the world, at rest
     starts: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # of free joints
     touching: int = 0
+    world: list[Visual] = field(default_factory=list)  # on the ground
 
 
 class _Child(NamedTuple):
@@ -62,7 +66,7 @@ class _Child(NamedTuple):
 
 
 def read_tree(
-    world: Element, settings: Settings, defaults: Defaults, meshes: Meshes, record: Imported
+    world: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: Looks, record: Imported
 ) -> Tree:
     """All links, parents before children and in MuJoCo's order."""
     tree = Tree()
@@ -77,7 +81,7 @@ def read_tree(
         link = Link(name, None if parent == WORLD else parent, body.element)
         if parent is not None:
             _place(link, body, parent, settings, tree)
-        inner = _contents(link, body.childclass, settings, defaults, meshes, tree, record)
+        inner = _contents(link, body.childclass, settings, defaults, meshes, looks, tree, record)
         if parent is None and link.joints:
             link.joints[0].element.fail("the world cannot have a joint; put it into a <body>")
         if parent is not None:
@@ -85,6 +89,8 @@ def read_tree(
                 _align(link, tree)
             _free(link, parent, tree)
             tree.links.append(link)
+        else:
+            tree.world = link.visuals
         stack += [(child, name) for child in reversed(inner)]
     if settings.total_mass > 0:
         _scale(tree.links, settings.total_mass)
@@ -124,6 +130,7 @@ def _align(link: Link, tree: Tree) -> None:
     tree.poses[link.name] = link.place, link.rotation
     link.inertial = Inertial(part.mass, np.zeros(3), np.diag(np.diag(R.T @ part.inertia @ R)))
     link.points = {name: R.T @ (where - part.com) for name, where in link.points.items()}
+    link.visuals = [visual.moved(part.com, R) for visual in link.visuals]
     for name, site in tree.sites.items():
         if site.link == link.name:
             tree.sites[name] = Site(link.name, R.T @ (site.place - part.com), R.T @ site.rotation)
@@ -135,6 +142,7 @@ def _contents(
     settings: Settings,
     defaults: Defaults,
     meshes: Meshes,
+    looks: Looks,
     tree: Tree,
     record: Imported,
 ) -> list[_Child]:
@@ -164,6 +172,7 @@ def _contents(
                 link.points[name] = place
             element.take_whole()
     found = [_geom(geom, settings, defaults, meshes, tree, record, link, given) for geom in geoms]
+    link.visuals = [v for geom in geoms if (v := _visual(geom, settings, looks, link, record)) is not None]
     if given is None or settings.from_geoms == "true":
         if settings.from_geoms != "false":
             link.inertial = together(part for part in found if part is not None)
@@ -215,6 +224,14 @@ def _geom(
         record.note("forces of a fluid on shapes are left out")
     geom.take_whole()
     return found
+
+
+def _visual(child: _Child, settings: Settings, looks: Looks, link: Link, record: Imported) -> Visual | None:
+    try:
+        return geom_visual(child.element, settings, looks, child.place, child.rotation)
+    except (ModelError, ValueError) as error:
+        record.remark(f"a shape of body '{link.name}' is not shown in pictures: {error}")
+        return None
 
 
 def _inertial(element: Element, settings: Settings) -> Inertial:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from armillary.algebra.arguments import file_path
+from armillary.errors import ModelError
 from armillary.files.robots.angles import snapped_angles
 from armillary.files.robots.building import Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
@@ -18,6 +20,7 @@ from armillary.files.robots.mjcf.equalities import add_equalities
 from armillary.files.robots.mjcf.keyframes import start_at
 from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, with_includes
+from armillary.files.robots.mjcf.visuals import Looks
 from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
 from armillary.files.xml import Element, read_xml
@@ -45,41 +48,45 @@ def load_mjcf(
     stops: Mapping[str, float] | None = None,
     keyframe: str | None = None,
     strict: bool = False,
+    root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
     """A system from an MJCF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
-    Runs start at rest in the file's reference position, or in the state of ``keyframe``.
+    Runs start at rest in the file's reference position, or in the state of ``keyframe``. Geoms of the groups
+    0 to 2 become shapes; ``root`` is the folder that holds their meshes.
     """
-    root = read_xml(path)
-    if root.tag != "mujoco":
-        hint = "; this is URDF: load_urdf reads it" if root.tag == "robot" else f", not <{root.tag[:40]}>"
-        root.fail(f"an MJCF file has the root <mujoco>{hint}")
-    root = with_includes(root, Path(path))
-    settings, defaults = Settings(merged(root, "compiler")), Defaults(root)
-    system = make(root.text("model", "") or "MuJoCo model")
-    record = Imported(str(path), "MJCF", notes=list(root.remarks))
+    top = None if root is None else file_path(root, "root of load_mjcf", ModelError)
+    file = read_xml(path)
+    if file.tag != "mujoco":
+        hint = "; this is URDF: load_urdf reads it" if file.tag == "robot" else f", not <{file.tag[:40]}>"
+        file.fail(f"an MJCF file has the root <mujoco>{hint}")
+    file = with_includes(file, Path(path))
+    settings, defaults = Settings(merged(file, "compiler")), Defaults(file)
+    system = make(file.text("model", "") or "MuJoCo model")
+    record = Imported(str(path), "MJCF", notes=list(file.remarks))
     builder = Builder(system, record)
     builder.links[WORLD], builder.shifts[WORLD] = system.ground, np.zeros(3)
-    on = _options(builder, merged(root, "option"))
-    meshes = Meshes(root.all("asset"), defaults, settings, Path(path).resolve().parent)
-    tree = _worlds(root, settings, defaults, meshes, record)
+    on = _options(builder, merged(file, "option"))
+    meshes = Meshes(file.all("asset"), defaults, settings, Path(path).resolve().parent)
+    looks = Looks(file.all("asset"), defaults, meshes, Path(path), top)
+    tree = _worlds(file, settings, defaults, meshes, looks, record)
     _add_links(builder, tree)
-    start_at(builder, root.all("keyframe"), keyframe)
+    start_at(builder, file.all("keyframe"), keyframe)
     if on["equality"]:
-        add_equalities(builder, root.all("equality"), tree, defaults)
+        add_equalities(builder, file.all("equality"), tree, defaults)
     for joint in builder.freedoms.values():
         joint.stiffness *= on["spring"]
         joint.damping *= on["damper"]
     finish_joints(builder, stops)
     if on["actuation"]:
         add_actuators(
-            builder, root.all("actuator"), settings, defaults, tree.sites, clamp=bool(on["clampctrl"])
+            builder, file.all("actuator"), settings, defaults, tree.sites, clamp=bool(on["clampctrl"])
         )
     if tree.touching > 1:
         record.note(f"contact is left out: {tree.touching} shapes could touch (System.contact makes some)")
-    record.remark(snapped_angles(root))
-    note_left_out(record, root, NO_EFFECT)
+    record.remark(snapped_angles(file))
+    note_left_out(record, file, NO_EFFECT)
     record.warn(strict=strict)
     return system
 
@@ -105,14 +112,17 @@ def _options(builder: Builder, option: Element) -> dict[str, int]:
     return on
 
 
-def _worlds(root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, record: Imported) -> Tree:
+def _worlds(
+    root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: Looks, record: Imported
+) -> Tree:
     """The tree in the <worldbody> elements, which count as one."""
     world = merged(root, "worldbody")
     world.read.update(world.attributes)
-    return read_tree(world, settings, defaults, meshes, record)
+    return read_tree(world, settings, defaults, meshes, looks, record)
 
 
 def _add_links(builder: Builder, tree: Tree) -> None:
+    builder.show(WORLD, tree.world)
     for link in tree.links:
         with link.element.located():
             builder.add(link)

@@ -83,11 +83,15 @@ class Meshes:
             return _hull(corners)
         return corners, triangles
 
-    def _file(self, element: Element) -> Path:
+    def named(self, element: Element) -> Path:
+        """The file of a mesh, relative to that of the model."""
         name = element.text("file").replace("\\", "/")
         if self.settings.strip_path:
             name = Path(name).name
-        where = Path(self.settings.mesh_folder.replace("\\", "/")) / name
+        return Path(self.settings.mesh_folder.replace("\\", "/")) / name
+
+    def _file(self, element: Element) -> Path:
+        where = self.named(element)
         if where.suffix.lower() not in READERS:
             raise MeshFault(f"files '{where.suffix[:20]}' are not read; {', '.join(READERS)} are")
         # Robots share meshes in a folder beside their own. Only corners are taken from them, as numbers.

@@ -98,7 +98,7 @@ class Figure {
     this.root.updateMatrixWorld(true);
     const box = new THREE.Box3();
     for (const group of [...this.groups, this.ground])
-      for (const part of group.children) if (!part.userData.distant) box.union(new THREE.Box3().setFromObject(part));
+      for (const part of group.children) if (!part.userData.around) box.union(new THREE.Box3().setFromObject(part));
     this.bodies.forEach((_, b) => this.motion.path(b, [0, 0, 0], 400).forEach((p) => box.expandByPoint(p.add(this.root.position))));
     return box;
   }

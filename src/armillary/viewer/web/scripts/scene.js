@@ -48,7 +48,7 @@ class Scene {
     const corners = [min, max].flatMap((a) => [min, max].flatMap((b) => [min, max].map((c) => new THREE.Vector3(a.x, b.y, c.z).dot(up))));
     const lowest = Math.min(...corners) - 0.02 * this.radius;
     this.floor.position.copy(this.centre).addScaledVector(up, lowest - this.centre.dot(up));
-    this.floor.visible = !this.wide;
+    this.floor.visible = !this.wide && !hasGround();
     this.world.add(this.floor);
   }
   // Directions to the right, to the front and upwards.

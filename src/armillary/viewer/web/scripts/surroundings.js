@@ -9,6 +9,7 @@ function across(object, p) {
   const turned = new THREE.Group();
   object.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), new THREE.Vector3(...(p.axis || [0, 0, 1])).normalize());
   turned.add(object);
+  turned.userData.around = true;
   return placed(turned, p);
 }
 // Rods with a ball at each place between them: corners stay sharp.
@@ -53,7 +54,7 @@ MAKERS.heights = (p) => {
   geometry.setIndex(faces);
   geometry.computeVertexNormals();
   const mesh = new THREE.Mesh(geometry, new THREE.MeshStandardMaterial({ color: new THREE.Color(p.colour || "#a9b4a2"), roughness: 0.95, side: THREE.DoubleSide, transparent: (p.opacity ?? 1) < 1, opacity: p.opacity ?? 1 }));
-  mesh.userData = { painted: true, flat: true };
+  mesh.userData = { painted: true, flat: true, around: true };
   return placed(mesh, p);
 };
 // A ball with its parallels and meridians every 15 degrees, and an orbit around it.
@@ -68,10 +69,12 @@ MAKERS.earth = (p) => {
     group.add(lineOf(circle(1.002 * p.radius, 0).map(([x, y]) => [x * Math.cos(a), x * Math.sin(a), y]), "#9cc4e4", 0.6));
   }
   if (p.orbit) group.add(lineOf(p.orbit, "#e69f00"));
-  group.userData.distant = true;
+  group.userData.around = true;
   return placed(group, p);
 };
 
+// Whether a model has a ground of its own, so that the floor of the page would be a second one.
+const hasGround = () => data.figures.some((f) => f.ground.parts.some((p) => ["plane", "heights", "earth"].includes(p.kind)));
 // How far away the farthest thing is that the size of the figures does not include: a planet; else 0.
 const farthest = () => Math.max(0, ...data.figures.flatMap((f) => f.ground.parts).map((p) => p.kind === "earth" ? 6 * Math.max(p.radius, ...(p.orbit || []).map((q) => Math.hypot(...q))) : 0));
 

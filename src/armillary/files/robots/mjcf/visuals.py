@@ -1,0 +1,112 @@
+"""Geoms of an MJCF file as visuals: solids, planes and meshes with the colours of materials.
+
+MuJoCo's viewer shows the groups 0 to 2; those above are for collisions. A mesh stands where its file has it,
+
+    x_geom = Rᵀ (S x − p)
+
+with its scale S, refpos p and refquat R: that MuJoCo moves it to its mass centre is undone by the geom's
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.files.robots.mjcf.meshes import Meshes
+from armillary.files.robots.mjcf.settings import Defaults, Settings
+from armillary.files.robots.mjcf.shapes import SOLIDS
+from armillary.files.robots.rotations import from_z, quaternion
+from armillary.files.robots.visuals import Visual, mesh_file, painted
+from armillary.files.xml import Element
+from armillary.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Figure, Mesh, Plane, Sphere
+
+_SHOWN = 2  # the last group of a viewer
+
+
+class Looks:
+    """Materials and textures of a file, and the robot's file with the root of its meshes."""
+
+    def __init__(
+        self, assets: Iterable[Element], defaults: Defaults, meshes: Meshes, robot: Path, root: Path | None
+    ) -> None:
+        self.meshes, self.robot, self.root = meshes, robot, root
+        self.materials: dict[str, dict[str, str]] = {}
+        self.textures: dict[str, dict[str, str]] = {}
+        for child in (child for asset in assets for child in asset.children):
+            name = child.attributes.get("name", "")
+            if child.tag == "material":
+                known = defaults.classes.get(child.attributes.get("class", "main"), {}).get("material", {})
+                self.materials[name] = {**known, **child.attributes}
+            elif child.tag == "texture":
+                self.textures[name] = child.attributes
+
+    def rgba(self, geom: Element) -> list[float] | None:
+        """The colour of a geom, that of its material, or that of the material's texture."""
+        material = self.materials.get(geom.attributes.get("material", ""), {})
+        texture = self.textures.get(material.get("texture", ""), {})
+        text = geom.attributes.get("rgba") or material.get("rgba") or texture.get("rgb1")
+        if text is None:
+            return None
+        values = [float(word) for word in text.split()]
+        return [*values, 1.0][:4] if len(values) >= 3 else None
+
+
+def geom_visual(
+    geom: Element, settings: Settings, looks: Looks, place: np.ndarray, turned: np.ndarray
+) -> Visual | None:
+    """A geom, with the defaults of its class, as a visual of its link; None for one that is not shown.
+
+    ``place`` and ``turned`` are those of the frames between the link and the geom.
+    """
+    if geom.number("group", 0.0) > _SHOWN:
+        return None
+    where, R = settings.place(geom), settings.rotation(geom)
+    kind = geom.text("type", "sphere")
+    size = geom.numbers("size", (1, 3), [0.0])
+    figure: Figure
+    if kind == "mesh":
+        figure, at, axes = _mesh(geom, looks)
+        where, R = where + R @ at, R @ axes
+    elif kind == "plane":
+        if len(size) < 2 or not size[0] > 0 or not size[1] > 0:
+            return None  # without an end; pictures have a floor of their own
+        figure = Plane(2 * size[0], 2 * size[1])
+    elif kind in SOLIDS and not geom.has("mesh"):
+        if geom.has("fromto"):
+            ends = np.array(geom.numbers("fromto", 6)).reshape(2, 3)
+            line = ends[0] - ends[1]
+            where, R, half = ends.mean(axis=0), from_z(line), float(np.linalg.norm(line)) / 2
+            size = [size[0], half] if SOLIDS[kind] == 2 else [size[0], size[0], half]
+        figure = _solid(kind, size)
+    else:
+        return None
+    return painted(figure, place + turned @ where, turned @ R, looks.rgba(geom))
+
+
+def _solid(kind: str, size: list[float]) -> Figure:
+    if len(size) < SOLIDS[kind] or not all(x > 0 for x in size[: SOLIDS[kind]]):
+        raise ModelError(f"a {kind} without a size")
+    if kind == "sphere":
+        return Sphere(size[0])
+    if kind == "box":
+        return Box(*(2 * x for x in size[:3]))
+    if kind == "ellipsoid":
+        return Ellipsoid(*size[:3])
+    return (Cylinder if kind == "cylinder" else Capsule)(size[0], 2 * size[1])
+
+
+def _mesh(geom: Element, looks: Looks) -> tuple[Figure, np.ndarray, np.ndarray]:
+    """A mesh of the file's assets, with its place and axes in the geom."""
+    name = geom.text("mesh", "")
+    element = looks.meshes.elements.get(name)
+    if element is None or not element.has("file"):
+        raise ModelError(f"mesh '{name[:60]}' has no file")
+    path = mesh_file(str(looks.meshes.named(element)), looks.robot, looks.root)
+    scale = tuple(element.numbers("scale", 3, [1, 1, 1]))
+    place = np.array(element.numbers("refpos", 3, [0, 0, 0]))
+    axes = quaternion(element.numbers("refquat", 4, [1, 0, 0, 0])).T
+    return Mesh(path, scale=scale), -axes @ place, axes

@@ -1,0 +1,77 @@
+"""Visuals of robot files: figures at places of a link, with their colours, and where their meshes are.
+
+Meshes are named by paths relative to the robot's file, or by ``package://name/…``. Both lead to files inside
+a root: the stated one, else the folder of the package above the file or, for relative paths, the folder
+above that of the file. Nothing is opened here; a picture reads the meshes, and leaves out missing ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.files.meshes.surface import hex_colour
+from armillary.model.shapes import Figure
+
+_PACKAGE = ("package://", "model://")
+
+
+@dataclass(frozen=True)
+class Visual:
+    """A figure at ``place`` in the link's axes, turned by ``rotation``: v_link = R v_figure."""
+
+    figure: Figure
+    place: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    colour: str = ""
+    opacity: float = 1.0
+
+    def moved(self, origin: np.ndarray, axes: np.ndarray) -> Visual:
+        """The visual in another frame of the link, at ``origin`` with ``axes`` (columns)."""
+        return replace(self, place=axes.T @ (self.place - origin), rotation=axes.T @ self.rotation)
+
+
+def painted(
+    figure: Figure, place: np.ndarray, rotation: np.ndarray, rgba: list[float] | None
+) -> Visual | None:
+    """A visual with this colour; None where it cannot be seen."""
+    if rgba is None:
+        return Visual(figure, place, rotation)
+    if rgba[3] <= 0:
+        return None
+    return Visual(figure, place, rotation, hex_colour(rgba), min(rgba[3], 1.0))
+
+
+def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
+    """The file of a mesh, which need not be there but must be inside the root."""
+    if "\0" in name or len(name) > 1000 or not name.strip():
+        raise ModelError("the name of a mesh is not that of a file")
+    folder = robot.resolve().parent
+    text = name.replace("\\", "/")
+    for start in _PACKAGE:
+        if text.startswith(start):
+            package, _, rest = text.removeprefix(start).lstrip("/").partition("/")
+            base = _package(package, folder, root)
+            return _inside(base / rest, root.resolve() if root is not None else base, name)
+    limit = root.resolve() if root is not None else folder.parent
+    return _inside(folder / text.removeprefix("file://"), limit, name)
+
+
+def _package(package: str, folder: Path, root: Path | None) -> Path:
+    """The folder of a package: in the stated root, or above the robot's file by its name."""
+    if root is not None:
+        whole = root.resolve()
+        return whole if whole.name == package and not (whole / package).is_dir() else whole / package
+    return next((above for above in (folder, *folder.parents) if above.name == package), folder / package)
+
+
+def _inside(path: Path, root: Path, name: str) -> Path:
+    target = path.resolve()
+    if not target.is_relative_to(root):
+        raise ModelError(
+            f"mesh '{name[:80]}' is outside of the folder '{root}'; state a wider one with root="
+        )
+    return target
