@@ -20,13 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.files.meshes.reading import READERS, checked, read_mesh
+from armillary.files.meshes.reading import checked, read_mesh
 from armillary.files.meshes.surface import MeshFault, Triangles
 from armillary.files.robots.mjcf.settings import Defaults, Settings, inside
 from armillary.files.robots.rotations import quaternion
 from armillary.files.robots.tree import Inertial
 from armillary.files.xml import Element
 
+_WEIGHED = (".stl", ".obj", ".msh")  # as in MuJoCo; pictures show more
 KINDS = ("convex", "exact", "legacy", "shell")
 _FLAT = 1e-14  # MuJoCo's least volume
 
@@ -92,8 +93,8 @@ class Meshes:
 
     def _file(self, element: Element) -> Path:
         where = self.named(element)
-        if where.suffix.lower() not in READERS:
-            raise MeshFault(f"files '{where.suffix[:20]}' are not read; {', '.join(READERS)} are")
+        if where.suffix.lower() not in _WEIGHED:
+            raise MeshFault(f"files '{where.suffix[:20]}' are not read; {', '.join(_WEIGHED)} are")
         # Robots share meshes in a folder beside their own. Only corners are taken from them, as numbers.
         return inside(self.folder, str(where), element, anywhere=True)
 
