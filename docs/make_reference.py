@@ -58,6 +58,7 @@ GROUPS = {
     "armillary.run_files": "Models and runs in files",
     "armillary.runtime.inputs": "Inputs over time",
     "armillary.results": "Results",
+    "armillary.viewer": "Pictures",
     "armillary.analysis.modes": "Modes",
     "armillary.analysis": "Sensitivities and fits",
     "armillary.ensembles": "Ensembles",
@@ -115,7 +116,7 @@ INTERNAL = {
     "place_at_start", "inside", "ends_a_leg", "run_functions", "run_with", "second_half",
     "mass_centre_starts",
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
-    "start_tail", "refused", "may_refuse", "driven", "driven_inputs",
+    "start_tail", "refused", "may_refuse", "driven", "driven_inputs", "film", "choice", "cloud",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

@@ -200,6 +200,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "show": lambda a, v: a.equations.show(v),
     "export": lambda a, v: a.equations.export(v, "exported"),
     "plot": lambda a, v: a.run.plot(v),
+    "view": lambda a, v: arm.view(v, path="never.html"),
     "file of a plot": lambda a, v: a.run.plot("x", path=v if v is not None else 3),
     "runs of a plot": lambda a, v: arm.plot(v, "x"),
     "of": lambda a, v: a.model.with_sensitivities("k", of=3 if v is None else v),

@@ -150,6 +150,7 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
+    from armillary.viewer.views import view
 
 # What most models do not need: its modules are imported when it is first asked for.
 _LATER = {
@@ -209,6 +210,7 @@ _LATER = {
     "random_turbulence": ("armillary.runtime.inputs.spectra", "random_turbulence"),
     "run": ("armillary.run_files.execute", "run"),
     "schema": ("armillary.files.model.schema", "model_schema"),
+    "view": ("armillary.viewer.views", "view"),
 }
 
 __version__ = VERSION
@@ -370,6 +372,7 @@ __all__ = [
     "tanh",
     "time_derivative",
     "velocity",
+    "view",
 ]
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
+    from armillary.results.plots.motion import MotionView
+    from armillary.results.run import MotionPicture
+
 _SHOWN = 6
 
 
@@ -58,6 +61,7 @@ class Batch:
     definitions: Mapping[str, Metric]
     messages: Mapping[int, str]
     info: Mapping[str, Any]
+    picture: MotionPicture | None = None  # of its motions; no part of the batch's value or file
 
     def __getitem__(self, name: str) -> np.ndarray:
         for group in (self.metrics, self.histories, self.varied):
@@ -175,6 +179,28 @@ class Batch:
             self.time, self.histories[output], name=output, units=self.units.get(output, ""), **options
         )
 
+    def view(
+        self,
+        *,
+        colour: str | None = None,
+        title: str = "",
+        model: MotionPicture | None = None,
+        view: str = "oblique",
+        theme: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> MotionView | Path:
+        """All runs at once as a cloud, in the browser or a notebook, or with ``path`` as an .html file.
+
+        Runs are coloured by ``colour``, a metric or something that differs between them. The histories of
+        all coordinates must be kept (``outputs=``). ``model`` is needed for a batch without its model.
+        """
+        from armillary.results.plots.motion import picture_of, show_page, write_html
+        from armillary.results.plots.picture_options import PictureOptions
+
+        shown = picture_of(self.picture, model, f"this batch of '{self.system}'")
+        page = shown.cloud(self, colour, title, PictureOptions(view, theme=theme))
+        return show_page(page) if path is None else write_html(page, path)
+
     def histogram(self, name: str, **options: Any) -> Figure:
         """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``."""
         from armillary.results.plots import distributions
@@ -269,5 +295,6 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         units=units,
         definitions={entry.name: entry.metric for entry in plan.metrics},
         messages=outcome.messages,
+        picture=model.picture,
         info={"method": plan.method.name, **({"step": step} if (step := plan.settings.step) else {}), **info},
     )

@@ -56,6 +56,14 @@ class MotionPicture(Protocol):
         """The motion as a file of one picture or of many."""
         ...
 
+    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
+        """Several motions, one at a time, as the text of one HTML page."""
+        ...
+
+    def cloud(self, batch: Any, colour: str | None, title: str, options: PictureOptions) -> str:
+        """All runs of a batch at once as the text of one HTML page."""
+        ...
+
 
 class Event(NamedTuple):
     """Something that happened between two samples."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from armillary.stages.pieces import EquationPieces
 
 if TYPE_CHECKING:
     from armillary.analysis.identification.base import BaseParameters
+    from armillary.ensembles.result import Batch
     from armillary.results import Run
     from armillary.results.plots.picture_options import PictureOptions
     from armillary.runtime.models.compiled import CompiledModel
@@ -63,6 +64,20 @@ class Equations(EquationPieces, derived.DerivedEquations):
         from armillary.viewer.film.film import film_of
 
         film_of(run, self, path, options)
+
+    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
+        """Several motions as the text of one HTML page, for ``modes.view``."""
+        from armillary.viewer.figures import figure_of
+        from armillary.viewer.views import page_of_figures
+
+        figures = [figure_of(run, self, options.paths) for run in runs]
+        return page_of_figures(figures, runs, labels, "choose", title, options)
+
+    def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
+        """All runs of a batch as the text of one HTML page, for ``batch.view``."""
+        from armillary.viewer.cloud import cloud_page
+
+        return cloud_page(batch, self, colour, title, options)
 
 
 class FreeSpeedEquations(Equations, free_speeds.DerivedFreeSpeedEquations):

@@ -260,6 +260,14 @@ class Model(ModelPieces, compiled.CompiledModel):
         """The motion of a run as a picture or film, for ``run.animate``."""
         self.equations.film(run, path, options)
 
+    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
+        """Several motions as the text of one HTML page, for ``modes.view``."""
+        return self.equations.choice(runs, labels, title, options)
+
+    def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
+        """All runs of a batch as the text of one HTML page, for ``batch.view``."""
+        return self.equations.cloud(batch, colour, title, options)
+
     def draw(
         self,
         path: str | os.PathLike[str] | None = None,

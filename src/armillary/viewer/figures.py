@@ -67,7 +67,7 @@ class Figure:
     def packed(self) -> dict[str, Any]:
         """The figure as data of a page."""
         return self.content | {
-            "time": _times(self.time),
+            "time": times_of(self.time),
             "poses": packed(self.channels),
             "amplitudes": packed(self.amplitudes),
             "columns": packed(self.columns),
@@ -130,7 +130,7 @@ def _rows(run: Run) -> np.ndarray:
     return np.unique(np.rint(np.linspace(0, len(run) - 1, ROWS)).astype(int))
 
 
-def _times(times: np.ndarray) -> dict[str, Any]:
+def times_of(times: np.ndarray) -> dict[str, Any]:
     """Equal steps by their number, others one by one."""
     n = len(times)
     step = (times[-1] - times[0]) / (n - 1) if n > 1 else 1.0

@@ -15,24 +15,17 @@ from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.viewer.encoding import compressed
-from armillary.viewer.figures import figure_of
+from armillary.viewer.figures import Figure, figure_of
 
 _WEB = Path(__file__).parent / "web"
 _SHOWN = 3  # plots that are open at first
 _EVENTS = 2000  # marks on the time line
 # The program of a page, in order. A page with another driver of the motion ends with a file of its own.
 SCENE = (
-    "data.js",
-    "motion.js",
-    "solids.js",
-    "meshes.js",
-    "surroundings.js",
-    "figure.js",
-    "scene.js",
-    "labels.js",
+    "data.js", "motion.js", "solids.js", "meshes.js", "surroundings.js", "figure.js", "scene.js", "labels.js",
     "tools.js",
-)
-RECORDED = (*SCENE, "plots.js", "player.js", "main.js")
+)  # fmt: skip
+RECORDED = (*SCENE, "cloud.js", "plots.js", "player.js", "legend.js", "main.js")
 
 
 def page_of(
@@ -49,11 +42,16 @@ def page_of(
         "up": figure.content["up"],
         "size": figure.content["size"],
         "figures": [figure.packed()],
-        "shown": [o["name"] for o in figure.outputs[: min(_SHOWN, len(run.outputs) or _SHOWN)]],
+        "shown": shown_outputs(figure, run),
         "events": [[e.time, e.name] for e in run.events[:_EVENTS]],
         "look": look_of(chosen, figure.content),
     }
     return page_text(content, title or run.system)
+
+
+def shown_outputs(figure: Figure, run: Run) -> list[str]:
+    """Names of the outputs that are plotted at first."""
+    return [o["name"] for o in figure.outputs[: min(_SHOWN, len(run.outputs) or _SHOWN)]]
 
 
 def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class PoseFunction:
         self.bodies = moving_bodies(equations)
         plain = equations.reduction.plain
         wanted = [plain(as_expr(e)) for body in self.bodies for e in _in_parent(body)]
-        self._needed = {s.data.name for s in symbols(*wanted)}
+        self.needed = {s.data.name for s in symbols(*wanted)}
         self._function = ModelFunctions(equations, {"poses": wanted}, search=False)
 
     def of_run(self, run: Run) -> Poses:
@@ -86,7 +86,7 @@ class PoseFunction:
         states = np.zeros((len(run), len(equations.program.state)))
         symbols = {q.data.name: q for q in equations.system.coordinates}
         for i, name in enumerate(equations.coordinates):
-            if name not in self._needed and name not in also:
+            if name not in self.needed and name not in also:
                 continue
             if name not in run:
                 raise ArmillaryError(

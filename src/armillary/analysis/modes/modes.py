@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -28,9 +29,13 @@ from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.linearization.form import Variable
 from armillary.results import Run
+from armillary.results.plots.picture_options import PictureOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from armillary.results.plots.motion import MotionView
+    from armillary.results.run import MotionPicture
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,6 +163,40 @@ class Modes:
             self.system, self.labels[i], self.place, complex(self.eigenvalues[i]), moved, states[lead].factor,
             size, real(periods, "periods="), count(samples, "samples="),
         )  # fmt: skip
+
+    def view(
+        self,
+        mode: int | str | None = None,
+        *,
+        amplitude: float | None = None,
+        model: MotionPicture | None = None,
+        view: str = "oblique",
+        theme: str | None = None,
+    ) -> MotionView:
+        """The shapes of modes in motion, all or one, in the browser or a notebook; see ``motion``."""
+        from armillary.analysis.modes.pictures import show_modes
+
+        return show_modes(self, mode, amplitude, model, PictureOptions(view, theme=theme))
+
+    def animate(
+        self,
+        path: str | os.PathLike[str],
+        mode: int | str | None = None,
+        *,
+        amplitude: float | None = None,
+        model: MotionPicture | None = None,
+        view: str = "oblique",
+        theme: str | None = None,
+        size: tuple[int, int] = (640, 400),
+        rate: float = 20.0,
+    ) -> Path:
+        """The shapes of modes in motion as a page (.html) of all or one, or a film (.gif, .webp, .mp4) of
+        one, in which a period lasts two seconds.
+        """
+        from armillary.analysis.modes.pictures import write_modes
+
+        options = PictureOptions(view, theme=theme, size=size, rate=rate)
+        return write_modes(self, path, mode, amplitude, model, options)
 
     # ------------------------------------------------------------ shown
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import numpy as np
 
 from armillary.analysis.modes.bodies import Place
 from armillary.model.unit_system import state_factor
 from armillary.results import Run
+
+if TYPE_CHECKING:
+    from armillary.results.run import MotionPicture
 
 _AMPLITUDE = 0.15  # of the leading coordinate, in rad or the model's unit of length
 _CONSTANTS = 3.0  # time constants for which a mode without oscillation is shown
@@ -46,4 +51,5 @@ def mode_motion(
         descriptions={q.data.name: q.data.about for q in coordinates},
         parameters={name: float(value) for name, value in place.parameters.items()},
         info={"mode": label},
+        picture=cast("MotionPicture", equations) if hasattr(equations, "film") else None,
     )

@@ -75,6 +75,14 @@ def write_page(page: str, place: Path) -> Path:
     return place
 
 
+def write_html(page: str, path: str | os.PathLike[str]) -> Path:
+    """A page as a file with the suffix of pages, for what cannot be a film."""
+    place = file_path(path, "the page")
+    if place.suffix.lower() not in PAGES:
+        raise ArmillaryError(f"this is written as {PAGES[0]}, one page with all in it, not as '{place.name}'")
+    return write_page(page, place)
+
+
 def show_motion(run: Run, model: MotionPicture | None, title: str, options: PictureOptions) -> MotionView:
     """The page of a run in a notebook's cell, else in the browser."""
     return show_page(_picture(run, model).page(run, text(title, "title"), options))
@@ -95,11 +103,16 @@ def show_page(page: str) -> MotionView:
 
 
 def _picture(run: Run, model: MotionPicture | None) -> MotionPicture:
-    shown = model if model is not None else run.picture
+    return picture_of(run.picture, model, f"this run of '{run.system}'")
+
+
+def picture_of(known: MotionPicture | None, model: MotionPicture | None, what: str) -> MotionPicture:
+    """What draws a motion: the model that was given, else the one that is known."""
+    shown = model if model is not None else known
     if shown is None:
         raise ArmillaryError(
-            f"this run of '{run.system}' was read from a file and does not have its model, from which the "
-            "picture is made; give it: model=arm.load('model.toml').derive().compile()"
+            f"{what} was read from a file and does not have its model, from which the picture is made; give "
+            "it: model=arm.load('model.toml').derive().compile()"
         )
     if not hasattr(shown, "film"):
         raise ArmillaryError(

@@ -13,7 +13,7 @@ class Figure {
   }
   index(name) { return this.bodies.findIndex((body) => body.name === name); }
   addBody(body, b) {
-    const group = new THREE.Group(), colour = new THREE.Color(body.colour);
+    const group = new THREE.Group(), tint = this.content.tint, colour = new THREE.Color(tint || body.colour);
     const skin = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55, metalness: 0.08 });
     const steel = new THREE.MeshStandardMaterial({ color: new THREE.Color(0x7d8790), roughness: 0.4, metalness: 0.35 });
     const dark = new THREE.MeshStandardMaterial({ color: colour.clone().multiplyScalar(0.62), roughness: 0.6 });
@@ -24,7 +24,7 @@ class Figure {
       let material = JOINTS.has(part.kind) ? steel : part.kind === "rod" ? dark : skin;
       if (part.colour || part.opacity !== undefined) {
         material = material.clone();
-        if (part.colour) material.color.set(part.colour);
+        if (part.colour && !tint) material.color.set(part.colour);
         if (part.opacity !== undefined) { material.opacity = part.opacity; material.transparent = part.opacity < 1; }
       }
       object.traverse((o) => { if (o.isMesh) { if (!o.userData.painted) o.material = material; o.castShadow = !o.userData.flat; o.receiveShadow = true; } });

@@ -5,8 +5,8 @@ const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 50];
 class Player {
   // `update(t)` is called whenever another time is to be shown; `time` are the rows that single steps go to.
   constructor(time, tools, update) {
-    this.time = time; this.tools = tools; this.changed = update; this.start = time[0]; this.end = time[time.length - 1];
-    this.t = this.start; this.playing = false; this.loop = true; this.last = 0;
+    this.tools = tools; this.changed = update; this.playing = false; this.loop = true; this.last = 0;
+    this.use(time);
     const span = this.end - this.start, near = SPEEDS.reduce((a, b) => Math.abs(Math.log(span / b / 8)) < Math.abs(Math.log(span / a / 8)) ? b : a);
     this.rate = (data.look || {}).speed || (span > 2 && span < 40 ? 1 : near);
     const speeds = [...new Set([...SPEEDS, this.rate])].sort((a, b) => a - b);
@@ -17,7 +17,7 @@ class Player {
     byId("back").onclick = () => this.step(-1);
     byId("forth").onclick = () => this.step(1);
     byId("loop").onclick = () => { this.loop = !this.loop; byId("loop").setAttribute("aria-pressed", this.loop); };
-    byId("time").oninput = (e) => { this.pause(); this.seek(this.start + e.target.value * span); };
+    byId("time").oninput = (e) => { this.pause(); this.seek(this.start + e.target.value * (this.end - this.start)); };
     Object.assign(tools.keys, {
       " ": () => this.toggle(), ",": () => this.step(-1), ".": () => this.step(1), ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
       Home: () => this.seek(this.start), End: () => this.seek(this.end), l: () => byId("loop").click(),
@@ -28,6 +28,8 @@ class Player {
     if (this.asked) this.t = Math.min(this.end, Math.max(this.start, +given.get("t") || 0));
     byId("play").textContent = "▶";
   }
+  // The rows of another motion.
+  use(time) { this.time = time; this.start = this.t = time[0]; this.end = time[time.length - 1]; }
   toggle() {
     if (this.playing) return this.pause();
     if (this.t >= this.end) this.t = this.start;

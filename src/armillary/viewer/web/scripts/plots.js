@@ -3,8 +3,8 @@
 class Plots {
   // `runs`: for each figure its { time, outputs, columns, colour }; `seek(t)` is called where the pointer asks for a time.
   constructor(runs, seek) {
-    this.runs = runs; this.seek = seek; this.shown = []; this.box = byId("plots"); this.t = 0;
-    this.start = Math.min(...runs.map((r) => r.time[0])); this.end = Math.max(...runs.map((r) => r.time[r.time.length - 1]));
+    this.seek = seek; this.shown = []; this.box = byId("plots"); this.t = 0;
+    this.use(runs);
     const outputs = new Map(runs.flatMap((r) => r.outputs).map((o) => [o.name, o]));
     this.outputs = [...outputs.values()];
     if (!this.outputs.length) return;
@@ -13,6 +13,17 @@ class Plots {
     this.select.onchange = () => { if (this.select.value) this.add(this.select.value); this.select.value = ""; };
     this.box.append(this.select);
     for (const name of data.shown) this.add(name);
+  }
+  // Other runs in the same plots.
+  use(runs) {
+    this.runs = runs;
+    this.start = Math.min(...runs.map((r) => r.time[0])); this.end = Math.max(...runs.map((r) => r.time[r.time.length - 1]));
+    for (const plot of this.shown) Object.assign(plot, this.curvesOf(plot.name), { drawn: null });
+  }
+  curvesOf(name) {
+    const curves = this.runs.filter((r) => r.outputs.some((o) => o.name === name))
+      .map((r) => ({ time: r.time, y: r.columns[r.outputs.findIndex((o) => o.name === name)], colour: r.colour }));
+    return { curves, ...extent(curves) };
   }
   add(name) {
     if (this.shown.some((p) => p.name === name)) return;
@@ -29,9 +40,7 @@ class Plots {
     canvas.onpointermove = (e) => { if (e.buttons) seek(e); };
     close.onclick = () => { figure.remove(); this.shown = this.shown.filter((p) => p.name !== name); };
     this.box.append(figure);
-    const curves = this.runs.filter((r) => r.outputs.some((o) => o.name === name))
-      .map((r) => ({ time: r.time, y: r.columns[r.outputs.findIndex((o) => o.name === name)], colour: r.colour }));
-    this.shown.push({ name, canvas, value, curves, units: output.units, ...extent(curves) });
+    this.shown.push({ name, canvas, value, units: output.units, ...this.curvesOf(name) });
     this.draw(this.t);
   }
   draw(t) {
@@ -51,7 +60,7 @@ class Plots {
       canvas.width = w; canvas.height = h;
       g.drawImage(plot.drawn, 0, 0);
       g.fillStyle = style("--rule"); g.fillRect(X(t) - 0.5 * ratio, 0, ratio, h);
-      const now = curves.map((c) => { const [i, j, s] = rowAt(c.time, t); return c.y[i] * (1 - s) + c.y[j] * s; });
+      const now = (curves.length > 8 ? curves.slice(0, 1) : curves).map((c) => { const [i, j, s] = rowAt(c.time, t); return c.y[i] * (1 - s) + c.y[j] * s; });
       now.forEach((v, k) => { g.fillStyle = curves[k].colour || style("--text"); g.beginPath(); g.arc(X(t), Y(v), 3 * ratio, 0, 7); g.fill(); });
       value.textContent = now.slice(0, 3).map((v) => +v.toPrecision(4)).join(", ") + (now.length > 3 ? " …" : "") + (units ? ` ${units}` : "");
     }

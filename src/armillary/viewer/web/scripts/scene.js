@@ -115,7 +115,7 @@ class Scene {
   pick(x, y) {
     const ray = new THREE.Raycaster();
     ray.setFromCamera(new THREE.Vector2((x / innerWidth) * 2 - 1, 1 - (y / innerHeight) * 2), this.camera);
-    for (const hit of ray.intersectObjects(this.figures.flatMap((f) => f.groups), true)) {
+    for (const hit of ray.intersectObjects(this.figures.filter((f) => f.root.visible).flatMap((f) => f.groups), true)) {
       let group = hit.object;
       if (!group.isMesh) continue;
       while (group && !group.userData.figure) group = group.parent;

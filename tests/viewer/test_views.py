@@ -1,0 +1,124 @@
+"""Several runs in one scene, batches as clouds, shapes of modes: what is in their pages, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import armillary as arm
+from tests.viewer.test_encoding import _unpacked
+
+
+def _data(page: str) -> dict:
+    return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', page, re.S)[1])
+
+
+@pytest.fixture(scope="module")
+def model() -> arm.stages.Model:
+    s = arm.System("pendulum")
+    s.gravity(9.81, "-ground.z")
+    s.parameter("L", 1.0, units="m")
+    bob = s.body("bob", joint=arm.Revolute("y"), mass=1, com=(0, 0, "-L"), inertia=0)
+    s.output("height", arm.dot(arm.position(bob.com), s.ground.z), units="m")
+    s.start({"bob.q1": 0.5})
+    return s.derive().compile()
+
+
+@pytest.fixture(scope="module")
+def runs(model) -> list[arm.Run]:
+    return [model.simulate(1.0, step=0.05, parameters={"L": L}) for L in (1.0, 2.0)]
+
+
+def test_runs_are_drawn_over_each_other_or_side_by_side(runs, tmp_path: Path) -> None:
+    path = arm.view(*runs, labels=["short", "<long>"], path=tmp_path / "both.html")
+    data = _data(path.read_text(encoding="utf-8"))
+    first, second = data["figures"]
+    assert (first["label"], second["label"]) == ("short", "<long>")
+    assert "ghost" not in first and 0 < second["ghost"] < 1 and first["colour"] != second["colour"]
+    assert second["bodies"][0]["com"] == [0.0, 0.0, -2.0]  # the length of its own run
+    arm.view(*runs, layout="side by side", path=tmp_path / "both.html")
+    first, second = _data((tmp_path / "both.html").read_text(encoding="utf-8"))["figures"]
+    apart = np.array(second["shift"]) - first["shift"]
+    assert abs(apart @ [0, 0, 1]) < 1e-12 and np.linalg.norm(apart) > 1.0
+
+
+def test_films_of_several_runs_show_all(runs, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.png", tmp_path / "two.png"
+    arm.view(runs[0], runs[0], layout="side by side", path=two, size=(160, 100))
+    runs[0].animate(one, size=(160, 100))
+    images = [np.asarray(Image.open(p)).astype(int) for p in (one, two)]
+    blue = [(i[..., 2] > i[..., 0] + 60).any(axis=0) for i in images]  # columns with the body's colour
+    pieces = [np.count_nonzero(np.diff(columns.astype(int)) == 1) for columns in blue]
+    assert pieces == [1, 2]
+
+
+def test_a_batch_is_a_cloud_of_all_its_runs(model, tmp_path: Path) -> None:
+    lengths = np.linspace(0.5, 2.0, 5)
+    batch = model.simulate_batch(
+        1.0, step=0.01, sample=0.1, parameters={"L": lengths}, metrics={"top": "maximum(height)"},
+        outputs=["bob.q1", "height"], progress=False,
+    )  # fmt: skip
+    path = batch.view(colour="L", path=tmp_path / "cloud.html")
+    data = _data(path.read_text(encoding="utf-8"))
+    cloud = data["figures"][0]["cloud"]
+    assert cloud["runs"] == 5 and len(set(cloud["colours"])) == 5
+    assert cloud["labels"][4] == "run 4: L = 2 m"
+    found = _unpacked(cloud["poses"]).reshape(11, 5, 7)  # the hinge stays; turned by q about y
+    assert pytest.approx(np.sin(batch["bob.q1"] / 2), abs=1e-4) == found[..., 4].T
+    assert np.abs(found[..., :3]).max() < 1e-9
+    columns = _unpacked(cloud["columns"]).reshape(11, 5)
+    assert pytest.approx(batch["height"], abs=1e-4) == columns.T
+    with pytest.raises(arm.ArmillaryError, match="did you mean 'top'"):
+        batch.view(colour="tpo", path=tmp_path / "cloud.html")
+    with pytest.raises(arm.ArmillaryError, match=r"not as 'cloud\.gif'"):
+        batch.view(path=tmp_path / "cloud.gif")
+    short = model.simulate_batch(
+        0.1, step=0.01, parameters={"L": lengths}, outputs=["height"], progress=False
+    )
+    with pytest.raises(arm.ArmillaryError, match=r"no history of the coordinate 'bob\.q1'.*outputs="):
+        short.view(path=tmp_path / "none.html")
+    bare = model.simulate_batch(
+        0.1, step=0.01, parameters={"L": lengths}, metrics={"e": "final(height)"}, progress=False
+    )
+    with pytest.raises(arm.ArmillaryError, match="no histories"):
+        bare.view(path=tmp_path / "none.html")
+    assert not (tmp_path / "none.html").exists()
+
+
+def test_modes_are_shown_one_at_a_time_with_their_periods(model, tmp_path: Path) -> None:
+    modes = model.linearize({"bob.q1": 0.0}).modes()
+    data = _data(modes.animate(tmp_path / "modes.html").read_text(encoding="utf-8"))
+    assert data["layout"] == "choose" and len(data["figures"]) == len(modes) == 1
+    time = data["figures"][0]["time"]
+    assert time["step"] * (time["rows"] - 1) == pytest.approx(2 * np.pi / np.sqrt(9.81))
+    film = Image.open(modes.animate(tmp_path / "mode.gif", 0, size=(60, 40), rate=5))
+    assert film.n_frames > 3
+    with pytest.raises(arm.ArmillaryError, match="a film shows one of the 1 modes"):
+        modes.animate(tmp_path / "mode.gif")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"layout": "ghost"}, "did you mean 'ghosts'"),
+        ({"labels": ["one"]}, "1 labels were given for 2 runs"),
+        ({"model": [None]}, "1 models were given"),
+        ({"model": 3}, "model="),
+        ({"labels": [1, 2]}, "a label must be a text"),
+    ],
+)
+def test_wrong_arguments_of_views_are_sentences(runs, given, message: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=message):
+        arm.view(*runs, path="never.html", **given)
+
+
+def test_only_runs_can_be_viewed() -> None:
+    with pytest.raises(arm.ArmillaryError, match="no run to show"):
+        arm.view()
+    with pytest.raises(arm.ArmillaryError, match="what is shown"):
+        arm.view(3)
