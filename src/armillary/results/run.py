@@ -291,19 +291,23 @@ class Run:
         rate: float = 20.0,
         speed: float | None = None,
         time: float | None = None,
+        arrows: Sequence[str] = (),
+        reactions: Sequence[str] = (),
     ) -> Path:
         """The motion as a file: one HTML page that needs no network (bodies, plots, a time line), a film
         (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no browser.
 
         ``view`` is "oblique", "front", "side", "top", or along "x", "y", "z"; ``follow`` keeps a body in the
         picture; ``paths`` are bodies, or points ("rod.tip"), whose paths are drawn. ``size`` is in pixels,
-        ``rate`` in pictures per second, ``speed`` in seconds of the motion per second. A run from a file
-        does not have its model any more: give it as ``model``, compiled.
+        ``rate`` in pictures per second, ``speed`` in seconds of the motion per second. ``arrows`` are those
+        that a page shows at first, of "forces", "moments" and "velocities"; ``reactions`` are bodies of whose
+        joints it shows forces and moments. A run from a file does not have its model any more: give it as
+        ``model``, compiled.
         """
         from armillary.results.plots.motion import write_motion
         from armillary.results.plots.picture_options import PictureOptions
 
-        options = PictureOptions(view, follow, paths, theme, size, rate, speed, time)
+        options = PictureOptions(view, follow, paths, theme, size, rate, speed, time, arrows, reactions)
         return write_motion(self, path, model, title, options)
 
     def view(
@@ -316,12 +320,14 @@ class Run:
         paths: Sequence[str] = (),
         theme: str | None = None,
         speed: float | None = None,
+        arrows: Sequence[str] = (),
+        reactions: Sequence[str] = (),
     ) -> MotionView:
         """The motion in the browser, or in a notebook; arguments are as in ``animate``."""
         from armillary.results.plots.motion import show_motion
         from armillary.results.plots.picture_options import PictureOptions
 
-        options = PictureOptions(view, follow, paths, theme, speed=speed)
+        options = PictureOptions(view, follow, paths, theme, speed=speed, arrows=arrows, reactions=reactions)
         return show_motion(self, model, title, options)
 
     def to_xarray(self) -> xarray.Dataset:

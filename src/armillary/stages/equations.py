@@ -70,7 +70,7 @@ class Equations(EquationPieces, derived.DerivedEquations):
         from armillary.viewer.figures import figure_of
         from armillary.viewer.views import page_of_figures
 
-        figures = [figure_of(run, self, options.paths) for run in runs]
+        figures = [figure_of(run, self, options, arrows=False) for run in runs]
         return page_of_figures(figures, runs, labels, "choose", title, options)
 
     def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:

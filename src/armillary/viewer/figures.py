@@ -12,8 +12,10 @@ from scipy.spatial.transform import Rotation
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
+from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
 from armillary.viewer.appearance import COLOURS, Appearance
+from armillary.viewer.arrows import Arrows, arrows_of
 from armillary.viewer.encoding import packed
 from armillary.viewer.poses import PoseFunction, Poses
 
@@ -63,6 +65,7 @@ class Figure:
     amplitudes: np.ndarray
     columns: np.ndarray
     outputs: list[dict[str, str]]
+    arrows: Arrows
 
     def packed(self) -> dict[str, Any]:
         """The figure as data of a page."""
@@ -72,11 +75,16 @@ class Figure:
             "amplitudes": packed(self.amplitudes),
             "columns": packed(self.columns),
             "outputs": self.outputs,
+            "arrows": self.arrows.entries,
+            "vectors": packed(self.arrows.vectors),
         }
 
 
-def figure_of(run: Run, equations: DerivedEquations, paths: Sequence[str] = ()) -> Figure:
-    """The figure of a run; ``paths`` are bodies or points whose paths can be drawn."""
+def figure_of(
+    run: Run, equations: DerivedEquations, options: PictureOptions | None = None, *, arrows: bool = True
+) -> Figure:
+    """The figure of a run; films have no arrows of their own."""
+    chosen = options or PictureOptions()
     if run.system != equations.system.name:
         raise ArmillaryError(
             f"the run is one of '{run.system}', the model is '{equations.system.name}'; give the model "
@@ -89,10 +97,21 @@ def figure_of(run: Run, equations: DerivedEquations, paths: Sequence[str] = ()) 
     poses = function.of_run(run)
     names = [*run.outputs, *(n for n in run.names if n not in set(run.outputs))][:_KEPT]
     outputs = [{"name": n, "units": label_units(run.units[n]), "about": run.descriptions[n]} for n in names]
-    content = bodies_of(equations, run.parameters) | {"paths": paths_of(equations, run.parameters, paths)}
+    content = bodies_of(equations, run.parameters) | {
+        "paths": paths_of(equations, run.parameters, chosen.paths)
+    }
     columns = np.stack([run[n][rows] for n in names], axis=1) if names else np.zeros((1, 0))
+    drawn = (
+        arrows_of(run, equations, poses, chosen.reactions) if arrows else Arrows([], np.zeros((len(run), 0)))
+    )
     return Figure(
-        content, run.time[rows], channels(poses)[rows], function.amplitudes(run)[rows], columns, outputs
+        content,
+        run.time[rows],
+        channels(poses)[rows],
+        function.amplitudes(run)[rows],
+        columns,
+        outputs,
+        Arrows(drawn.entries, drawn.vectors[rows]),
     )
 
 

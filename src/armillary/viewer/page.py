@@ -23,9 +23,11 @@ _EVENTS = 2000  # marks on the time line
 # The program of a page, in order. A page with another driver of the motion ends with a file of its own.
 SCENE = (
     "data.js", "motion.js", "solids.js", "meshes.js", "surroundings.js", "figure.js", "scene.js", "labels.js",
-    "tools.js",
+    "recorder.js", "tools.js",
 )  # fmt: skip
-RECORDED = (*SCENE, "cloud.js", "plots.js", "player.js", "legend.js", "main.js")
+RECORDED = (
+    *SCENE, "arrows.js", "pointer.js", "cloud.js", "plots.js", "player.js", "legend.js", "main.js",
+)  # fmt: skip
 
 
 def page_of(
@@ -33,7 +35,7 @@ def page_of(
 ) -> str:
     """The text of the page of a run."""
     chosen = options or PictureOptions()
-    figure = figure_of(run, equations, chosen.paths)
+    figure = figure_of(run, equations, chosen)
     span = f"{run.time[0]:g} to {run.time[-1]:g} s"
     bodies = len(figure.content["bodies"])
     content = {
@@ -67,6 +69,7 @@ def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
         "follow": -1 if options.follow is None else names.index(options.follow),
         "paths": bool(options.paths),
         "speed": options.speed,
+        "arrows": list(options.arrows) + (["reactions"] if options.reactions else []),
     }
 
 

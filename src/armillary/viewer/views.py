@@ -60,7 +60,7 @@ def view(
         instance(run, Run, "what is shown")
     named = _labels(runs, labels)
     figures = [
-        figure_of(run, _equations(run, one), options.paths)
+        figure_of(run, _equations(run, one), options)
         for run, one in zip(runs, _models(runs, model), strict=True)
     ]
     if path is not None:

@@ -13,6 +13,7 @@ from armillary.errors import ArmillaryError
 
 VIEWS = ("oblique", "front", "side", "top", "x", "y", "z")
 THEMES = ("light", "dark")
+ARROWS = ("forces", "moments", "velocities")
 _LEAST, _MOST = 16, 4096  # pixels
 
 
@@ -24,7 +25,8 @@ class PictureOptions:
     as "body.point", whose paths are drawn; ``theme`` is "light" or "dark", in a page None for that of the
     browser. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion
     in a second of the film, None for 1 or what makes a very short or long motion watchable; ``time`` is that
-    of a single picture, None for the start.
+    of a single picture, None for the start. In pages, ``arrows`` are the kinds that are shown at first, and
+    ``reactions`` bodies whose joints have arrows too.
     """
 
     view: str = "oblique"
@@ -35,6 +37,8 @@ class PictureOptions:
     rate: float = 20.0
     speed: float | None = None
     time: float | None = None
+    arrows: Sequence[str] = ()
+    reactions: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         one_of(self.view, VIEWS, "view")
@@ -42,8 +46,12 @@ class PictureOptions:
             one_of(self.theme, THEMES, "theme")
         if self.follow is not None:
             text(self.follow, "follow")
-        named = [self.paths] if isinstance(self.paths, str) else several(self.paths, "paths")
-        object.__setattr__(self, "paths", tuple(text(name, "a name in paths") for name in named))
+        for field in ("paths", "arrows", "reactions"):
+            given = getattr(self, field)
+            named = [given] if isinstance(given, str) else several(given, field)
+            object.__setattr__(self, field, tuple(text(name, f"a name in {field}") for name in named))
+        for kind in self.arrows:
+            one_of(kind, ARROWS, "arrows")
         object.__setattr__(self, "size", _pixels(self.size))
         for name in ("rate", "speed", "time"):
             value = getattr(self, name)

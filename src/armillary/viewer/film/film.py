@@ -28,7 +28,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 def film_of(run: Run, equations: DerivedEquations, place: Path, options: PictureOptions) -> None:
     """The picture or film of a run, by the suffix of its file."""
-    write_film([figure_of(run, equations, options.paths)], place, options)
+    write_film([figure_of(run, equations, options, arrows=False)], place, options)
 
 
 def write_film(

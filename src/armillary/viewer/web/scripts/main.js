@@ -22,23 +22,38 @@ async function main() {
   const { figures, series } = await readFigures(), choosing = data.layout === "choose";
   const scene = new Scene(figures), labels = new Labels(scene), tools = new Tools(scene, labels);
   const longest = figures.map((f) => f.motion).reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
+  const arrows = await Arrows.read(scene, figures);
+  for (const name of arrows.groups) {
+    const { text, key } = ARROWS[name], button = tools.toggle(name, text, key, false, (on) => arrows.show(name, on), tools.showing);
+    if (((data.look || {}).arrows || []).includes(name)) button.click();
+  }
   let plots = null;
-  const player = new Player((choosing ? figures[0].motion : longest).time, tools, (t) => { scene.show(t); plots && plots.draw(t); labels.update(); });
+  const pointer = new Pointer(scene, (figure, body) => [...valuesOf(figure, body), ...arrows.words(figure, body)]);
+  const player = new Player((choosing ? figures[0].motion : longest).time, tools, (t) => { scene.show(t); arrows.update(t); plots && plots.draw(t); labels.update(); pointer.update(); });
+  // Coordinates and speeds of a body, and outputs that are named after it.
+  const valuesOf = (figure, body) => {
+    const run = series[figures.indexOf(figure)], start = `${figure.bodies[body].name}.`;
+    if (!run || figure.content.cloud) return [];
+    const [i, j, s] = rowAt(run.time, player.t);
+    return run.outputs.map((o, k) => [o, run.columns[k]]).filter(([o]) => o.name.startsWith(start)).slice(0, 8)
+      .map(([o, y]) => [o.name.slice(start.length), `${+(y[i] * (1 - s) + y[j] * s).toPrecision(4)} ${o.units}`]);
+  };
   plots = new Plots(choosing ? series.slice(0, 1) : series, (t) => player.seek(t));
   // One motion at a time, each shown in two seconds.
   const choose = (k) => { const { motion } = figures[k]; player.use(motion.time); player.rate = (motion.end - motion.start) / 2; plots.use([series[k]]); player.update(); };
   new Legend(scene, choose);
-  if (plots.outputs.length) tools.toggle("plots", "outputs over time", "o", true, (on) => { plots.box.hidden = !on; if (on) plots.draw(player.t); });
+  if (plots.outputs.length) tools.toggle("plots", "outputs over time", "o", true, (on) => { plots.box.hidden = !on; scene.resize(); if (on) plots.draw(player.t); }, tools.showing);
   tools.restyled.push(() => plots.draw(player.t));
   addEventListener("resize", () => { scene.resize(); player.marks(); plots.draw(player.t); });
   scene.resize();
+  scene.look((data.look || {}).view || "oblique");
   player.marks();
   if (choosing) choose(0); else player.update();
   if (!player.asked && player.time.length > 1 && !matchMedia("(prefers-reduced-motion: reduce)").matches) player.toggle();
   const frame = (now) => { player.advance(now); if (scene.refresh()) labels.update(); requestAnimationFrame(frame); };
   requestAnimationFrame((now) => { player.last = now; frame(now); });
   window.armillary = {
-    data, player, scene, plots, tools,
+    data, player, scene, plots, tools, arrows, pointer,
     pose(name, t, k = 0) {
       const now = (figures[k] || { motion: figures[0].motions[k] }).motion.at(t), b = 7 * figures[0].index(name);
       return { position: Array.from(now.slice(b, b + 3)), quaternion: Array.from(now.slice(b + 3, b + 7)) };

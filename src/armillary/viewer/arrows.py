@@ -1,0 +1,130 @@
+"""Arrows of a motion: forces and moments of loads, velocities of mass centres, and reactions of joints.
+
+Vectors come from one compiled function for all rows of a run, along the ground's axes. Loads that depend on
+what a run does not hold (memories, states of the user's own) have no arrows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.walk import symbols
+from armillary.analysis.inverse.inverse import inverse
+from armillary.errors import ArmillaryError, nearest
+from armillary.model.body import Body
+from armillary.model.quantities.public import velocity
+from armillary.model.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.results import Run
+from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.functions import ModelFunctions
+from armillary.viewer.appearance import Appearance
+from armillary.viewer.poses import Poses, moving_bodies
+
+_LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads and no velocities
+_KNOWN = {"coordinate", "speed", "parameter", "time"}  # roles of symbols whose values a run holds
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Arrows by kind, name, and place on a body; ``vectors`` has three numbers for each in every row."""
+
+    entries: list[dict[str, Any]]
+    vectors: np.ndarray  # rows × 3 arrows
+
+
+def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Sequence[str] = ()) -> Arrows:
+    """The arrows of a run, those of the joints of some bodies among them."""
+    look = Appearance(equations, run.parameters)
+    entries, wanted = _described(equations, look)
+    plain = equations.reduction.plain
+    expressions = [[plain(as_expr(e)) for e in vector] for vector in wanted]
+    usable = [all(s.data.role in _KNOWN and _held(run, s) for s in symbols(*v)) for v in expressions]
+    entries = [entry for entry, good in zip(entries, usable, strict=True) if good]
+    flat = [e for vector, good in zip(expressions, usable, strict=True) if good for e in vector]
+    values = _values(run, equations, flat) if flat else np.zeros((len(run), 0))
+    found, held = _reactions(run, equations, poses, look, reactions)
+    return Arrows([*entries, *found], np.concatenate([values, held], axis=1))
+
+
+def _described(
+    equations: DerivedEquations, look: Appearance
+) -> tuple[list[dict[str, Any]], list[Sequence[Expr]]]:
+    """Entries and vectors of loads and velocities."""
+    system, ground = equations.system, equations.system.ground.frame
+    entries: list[dict[str, Any]] = []
+    vectors: list[Sequence[Expr]] = []
+
+    def add(kind: str, name: str, units: str, body: Body, at: Any, vector: Any) -> None:
+        entries.append({"kind": kind, "name": name, "units": units, "body": body.name, "at": at})
+        vectors.append(vector.components(ground))
+
+    for load in list(system.loads.values())[:_LOADS]:
+        places = [(load.body, load.at, 1.0), (load.reaction_body, load.reaction_at, -1.0)]
+        for body, point, sign in places:
+            if body is None or body.parent is None or (point is None and load.kind == "force"):
+                continue  # what acts on the ground is left out
+            at = body.com_coordinates if point is None else point.coordinates
+            owner = body if point is None else point.body
+            units = "N" if load.kind == "force" else "N m"
+            vector = load.vector if sign > 0 else -load.vector
+            add(load.kind, load.name, units, owner, look.numbers(at).tolist(), vector)
+    bodies = moving_bodies(equations)
+    for body in bodies if len(bodies) <= _BODIES else []:
+        at = look.numbers(body.com_coordinates).tolist()
+        add("velocity", body.name, "m/s", body, at, velocity(body.com))
+    return entries, vectors
+
+
+def _held(run: Run, s: Any) -> bool:
+    """Whether the rows of a run have the value of a symbol."""
+    return s.data.role in ("parameter", "time") or s.data.name in run
+
+
+def _values(run: Run, equations: DerivedEquations, expressions: list[Expr]) -> np.ndarray:
+    """Expressions in all rows. Speeds that are no states of the formalism are inputs of the function."""
+    state = {s.data.name: i for i, s in enumerate(equations.targets.integrated)}
+    further = [s for s in symbols(*expressions) if s.data.role == "speed" and s.data.name not in state]
+    factors = {
+        s.data.name: state_factor(s) for s in (*equations.system.coordinates, *equations.system.speeds)
+    }
+    states = np.zeros((len(run), len(equations.program.state)))
+    for name, i in state.items():
+        if name in run:
+            states[:, i] = run[name] * factors.get(name, 1.0)
+    inputs = np.zeros((len(run), len(further)))
+    for k, s in enumerate(further):
+        inputs[:, k] = run[s.data.name] * factors.get(s.data.name, 1.0)
+    function = ModelFunctions(equations, {"arrows": expressions}, further, search=False)
+    parameters = {name: run.parameters[name] for name in equations.parameters if name in run.parameters}
+    given = inputs if further else None
+    return function.rows("arrows", run.time, states, parameters, inputs=given)
+
+
+def _reactions(
+    run: Run, equations: DerivedEquations, poses: Poses, look: Appearance, names: Sequence[str]
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Forces and moments of the joints on bodies, at the origins of the bodies."""
+    for name in names:
+        if name not in look.named:
+            raise ArmillaryError(
+                f"'{look.name}' has no body '{name}' for the reaction of its joint{nearest(name, look.named)}"
+            )
+    if not names:
+        return [], np.zeros((len(run), 0))
+    compiled = compile_equations(equations)
+    found = inverse(compiled, run, reactions=tuple(names)).reactions
+    entries: list[dict[str, Any]] = []
+    columns: list[np.ndarray] = []
+    for name in names:
+        R = poses.rotations[:, poses.names.index(name)]
+        both = found[name].reshape(len(run), 2, 3)
+        for k, (kind, units) in enumerate((("reaction", "N"), ("reaction moment", "N m"))):
+            entries.append({"kind": kind, "name": name, "units": units, "body": name, "at": [0, 0, 0]})
+            columns.append(np.einsum("nij,nj->ni", R, both[:, k]))
+    return entries, np.concatenate(columns, axis=1)
