@@ -21,7 +21,7 @@ def _system() -> arm.System:
     s.moment("friction", "-0.3*rod.u1", s.ground.z, on=rod)
     s.force("push", "4*rod.q1", rod.x, at=rod.com)
     s.memory("kept", 1.0)
-    s.force("hidden", "kept", rod.y, at=rod.com)
+    s.force("constant", "kept", rod.y, at=rod.com)
     s.strut("spring", "-3*(x - 1)", between=[rod.com, s.ground.point(1, 0, 0)])
     s.start({"rod.q1": 1.0})
     return s
@@ -34,20 +34,23 @@ def test_vectors_are_those_of_the_loads_and_of_the_motion(formalism: str) -> Non
     drawn = figure_of(run, model.equations, PictureOptions(reactions=["rod"])).arrows
     names = [(a["kind"], a["name"], a["body"]) for a in drawn.entries]
     assert names == [
-        ("moment", "friction", "rod"), ("force", "push", "rod"), ("force", "spring", "rod"),
+        ("moment", "friction", "rod"), ("force", "push", "rod"), ("force", "constant", "rod"),
+        ("force", "spring", "rod"),
         ("velocity", "rod", "rod"), ("reaction", "rod", "rod"), ("reaction moment", "rod", "rod"),
     ]  # fmt: skip
-    friction, push, spring, velocity, reaction, moment = drawn.vectors.reshape(len(run), 6, 3).swapaxes(0, 1)
+    vectors = drawn.vectors.reshape(len(run), 7, 3).swapaxes(0, 1)
+    friction, push, kept, spring, velocity, reaction, moment = vectors
     q, u = run["rod.q1"], run["rod.u1"]
     zero = 0 * q
     x, y = np.stack([np.cos(q), np.sin(q), zero], 1), np.stack([-np.sin(q), np.cos(q), zero], 1)
     assert np.allclose(friction, np.stack([zero, zero, -0.3 * u], 1), atol=1e-12)
     assert np.allclose(push, 4 * q[:, None] * x, atol=1e-12)
+    assert np.allclose(kept, y, atol=1e-12)
     assert np.allclose(velocity, L * u[:, None] * x, atol=1e-12)
     apart = np.array([1.0, 0, 0]) + L * y  # from the mass centre to the spring's other end
     length = np.linalg.norm(apart, axis=1)
     assert np.allclose(spring, (3 * (length - 1) / length)[:, None] * apart, atol=1e-9)
-    # Along the rod: M L u² = reaction + 'hidden' + weight and spring.
+    # Along the rod: M L u² = reaction + the constant force + weight and spring.
     along = M * L * u**2 + M * G * np.cos(q) - 1.0 - np.sum(spring * y, axis=1)
     assert np.allclose(np.sum(reaction * y, axis=1), along, atol=1e-9)
     assert np.allclose(moment[:, 2], 0, atol=1e-9)

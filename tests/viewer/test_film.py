@@ -31,6 +31,7 @@ _DISC = 14 * np.sin(2 * np.pi / 28)
         ({"kind": "capsule", "radius": 0.5, "length": 2.0}, np.pi * (0.5 + 1 / 6), 0.03),
         ({"kind": "ellipsoid", "radii": [1, 2, 3], "axes": [0, 1, 0, 0, 0, 1, 1, 0, 0]}, 8 * np.pi, 0.03),
         ({"kind": "pin", "axis": [0, 1, 0], "size": 1.0}, _DISC * 0.25 * 2.2, 1e-12),
+        ({"kind": "polyline", "points": [[0, 0, 0], [0, 0, 1]], "radius": 0.01}, 3.2e-4, 0.2),
         ({"kind": "sleeve", "axis": [0, 0, -1], "size": 1.0}, 1.1**2 * 2.4, 1e-12),
     ],
 )

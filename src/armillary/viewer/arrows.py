@@ -1,7 +1,7 @@
 """Arrows of a motion: forces and moments of loads, velocities of mass centres, and reactions of joints.
 
 Vectors come from one compiled function for all rows of a run, along the ground's axes. Loads that depend on
-what a run does not hold (memories, states of the user's own) have no arrows.
+what a run does not hold (a state or memory that is not among its columns) have no arrows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from armillary.viewer.appearance import Appearance
 from armillary.viewer.poses import Poses, moving_bodies
 
 _LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads and no velocities
-_KNOWN = {"coordinate", "speed", "parameter", "time"}  # roles of symbols whose values a run holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,10 @@ def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Se
     entries, wanted = _described(equations, look)
     plain = equations.reduction.plain
     expressions = [[plain(as_expr(e)) for e in vector] for vector in wanted]
-    usable = [all(s.data.role in _KNOWN and _held(run, s) for s in symbols(*v)) for v in expressions]
+    usable = [
+        all(s.data.role in ("parameter", "time") or s.data.name in run for s in symbols(*v))
+        for v in expressions
+    ]
     entries = [entry for entry, good in zip(entries, usable, strict=True) if good]
     flat = [e for vector, good in zip(expressions, usable, strict=True) if good for e in vector]
     values = _values(run, equations, flat) if flat else np.zeros((len(run), 0))
@@ -81,29 +83,29 @@ def _described(
     return entries, vectors
 
 
-def _held(run: Run, s: Any) -> bool:
-    """Whether the rows of a run have the value of a symbol."""
-    return s.data.role in ("parameter", "time") or s.data.name in run
-
-
 def _values(run: Run, equations: DerivedEquations, expressions: list[Expr]) -> np.ndarray:
     """Expressions in all rows. Speeds that are no states of the formalism are inputs of the function."""
-    state = {s.data.name: i for i, s in enumerate(equations.targets.integrated)}
-    further = [s for s in symbols(*expressions) if s.data.role == "speed" and s.data.name not in state]
-    factors = {
-        s.data.name: state_factor(s) for s in (*equations.system.coordinates, *equations.system.speeds)
-    }
+    targets = equations.targets
+    known = {s.data.name for s in (*targets.integrated, *targets.memory)}
+    further = [s for s in symbols(*expressions) if s.data.role == "speed" and s.data.name not in known]
     states = np.zeros((len(run), len(equations.program.state)))
-    for name, i in state.items():
-        if name in run:
-            states[:, i] = run[name] * factors.get(name, 1.0)
-    inputs = np.zeros((len(run), len(further)))
-    for k, s in enumerate(further):
-        inputs[:, k] = run[s.data.name] * factors.get(s.data.name, 1.0)
+    states[:, : len(targets.integrated)] = _columns(run, equations, targets.integrated)
+    memory = _columns(run, equations, targets.memory) if targets.memory else None
+    inputs = _columns(run, equations, further) if further else None
     function = ModelFunctions(equations, {"arrows": expressions}, further, search=False)
     parameters = {name: run.parameters[name] for name in equations.parameters if name in run.parameters}
-    given = inputs if further else None
-    return function.rows("arrows", run.time, states, parameters, inputs=given)
+    return function.rows("arrows", run.time, states, parameters, memory, inputs)
+
+
+def _columns(run: Run, equations: DerivedEquations, wanted: Sequence[Expr]) -> np.ndarray:
+    """Values of symbols in the model's own units; zero where a run has none."""
+    system = equations.system
+    factors = {s.data.name: state_factor(s) for s in (*system.coordinates, *system.speeds)}
+    found = np.zeros((len(run), len(wanted)))
+    for k, s in enumerate(wanted):
+        if s.data.name in run:
+            found[:, k] = run[s.data.name] * factors.get(s.data.name, 1.0)
+    return found
 
 
 def _reactions(

@@ -17,6 +17,7 @@ from armillary.results.units import label_units
 from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.arrows import Arrows, arrows_of
 from armillary.viewer.encoding import packed
+from armillary.viewer.meshes import MeshStore
 from armillary.viewer.poses import PoseFunction, Poses
 
 _KEPT = 60  # outputs that a page offers, the model's own first
@@ -30,7 +31,11 @@ def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> d
     The page moves it by a motion of its own; seven numbers per body of ``bodies``, in this order, then the
     amplitudes of all modes (``web/scripts/motion.js``).
     """
-    look = Appearance(equations, parameters)
+    return content_of(Appearance(equations, parameters))
+
+
+def content_of(look: Appearance) -> dict[str, Any]:
+    """What is drawn of a system, as data of a page."""
     bodies = [
         {
             "name": body.name,
@@ -66,6 +71,7 @@ class Figure:
     columns: np.ndarray
     outputs: list[dict[str, str]]
     arrows: Arrows
+    meshes: MeshStore
 
     def packed(self) -> dict[str, Any]:
         """The figure as data of a page."""
@@ -97,9 +103,8 @@ def figure_of(
     poses = function.of_run(run)
     names = [*run.outputs, *(n for n in run.names if n not in set(run.outputs))][:_KEPT]
     outputs = [{"name": n, "units": label_units(run.units[n]), "about": run.descriptions[n]} for n in names]
-    content = bodies_of(equations, run.parameters) | {
-        "paths": paths_of(equations, run.parameters, chosen.paths)
-    }
+    look = Appearance(equations, run.parameters)
+    content = content_of(look) | {"paths": paths_of(equations, run.parameters, chosen.paths)}
     columns = np.stack([run[n][rows] for n in names], axis=1) if names else np.zeros((1, 0))
     drawn = (
         arrows_of(run, equations, poses, chosen.reactions) if arrows else Arrows([], np.zeros((len(run), 0)))
@@ -112,6 +117,7 @@ def figure_of(
         columns,
         outputs,
         Arrows(drawn.entries, drawn.vectors[rows]),
+        look.meshes,
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armillary.viewer.surfaces import Surface, cylinder, helix, joined, surface_of, turned_to
+from armillary.viewer.meshes import MeshStore
+from armillary.viewer.surfaces import Surface, between, cylinder, helix, joined, surface_of, turned_to
 
 _JOINTS, _STEEL, _SPRING = ("pin", "sleeve", "ball"), "#7d8790", "#6b7680"
 
@@ -36,7 +37,9 @@ class FilmFigure:
         *,
         opacity: float = 1.0,
         shift: Any = (0.0, 0.0, 0.0),
+        meshes: MeshStore | None = None,
     ) -> None:
+        self._meshes = meshes
         self.content, self.amplitudes, self.shift = content, amplitudes, np.asarray(shift, dtype=float)
         frames, bodies = len(channels), len(content["bodies"])
         poses = channels.reshape(frames, bodies, 7)
@@ -54,7 +57,7 @@ class FilmFigure:
         owners, colours, opacities, parts = (list[np.ndarray]() for _ in range(4))
         for b, body in enumerate([*self.content["bodies"], self.content["ground"]]):
             for part in body["parts"]:
-                made = surface_of(part)
+                made = surface_of(part, self._meshes)
                 if made is None or not len(made.faces):
                     continue
                 faces = len(made.faces)
@@ -102,9 +105,13 @@ class FilmFigure:
         """What changes its form: springs and bent bodies."""
         found = []
         for spring in self.content["springs"]:
-            a, b = (self.place(frame, end["body"], end["at"]) for end in spring["ends"])
-            coil = helix(spring["radius"], float(np.linalg.norm(b - a)))
-            found.append((coil.moved(turned_to(b - a), 0.5 * (a + b)), rgb(_SPRING)))
+            a, *_, b = (self.place(frame, end["body"], end["at"]) for end in spring["ends"])
+            if spring.get("kind", "spring") == "spring":
+                coil = helix(spring["radius"], float(np.linalg.norm(b - a)), spring.get("coils", 9))
+                link = coil.moved(turned_to(b - a), 0.5 * (a + b))
+            else:  # a damper, a rod, or a cable, which is drawn taut
+                link = between(a, b, spring["radius"])
+            found.append((link, rgb(spring.get("colour", _SPRING))))
         first = 0
         for part in self.content["bending"]:
             shapes = np.asarray(part["shapes"])  # points × modes × 3

@@ -49,6 +49,7 @@ def write_film(
             _between(figure.time, figure.amplitudes, times),
             opacity=1.0 if opacities is None else opacities[i],
             shift=np.zeros(3) if shifts is None else shifts[i],
+            meshes=figure.meshes,
         )
         for i, figure in enumerate(figures)
     ]
