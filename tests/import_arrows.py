@@ -58,11 +58,13 @@ def _imports_of(name: str, files: dict[str, Path]) -> Iterator[Import]:
             for alias in node.names:
                 inner = f"{origin}.{alias.name}"
                 yield inner if inner in files else origin
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif isinstance(node, ast.Call) and _called(node.func) in ("import_module", "__import__"):
             for text in (str(a.value) for a in node.args[:1] if isinstance(a, ast.Constant)):
                 yield home + text if text.startswith(".") else text
 
-    stack: list[tuple[ast.AST, str]] = [(ast.parse(files[name].read_text(encoding="utf-8")), "load")]
+    text = files[name].read_text(encoding="utf-8")
+    whole = "import_module" in text or "__import__" in text  # else imports are statements, not expressions
+    stack: list[tuple[ast.AST, str]] = [(ast.parse(text), "load")]
     while stack:
         node, when = stack.pop()
         for target in targets(node):
@@ -71,9 +73,15 @@ def _imports_of(name: str, files: dict[str, Path]) -> Iterator[Import]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             when = "call"
         hinted: list[ast.stmt] = []
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        if isinstance(node, ast.If) and _called(node.test) == "TYPE_CHECKING":
             hinted = node.body
-        stack += [(child, "hint" if child in hinted else when) for child in ast.iter_child_nodes(node)]
+        children = [child for child in ast.iter_child_nodes(node) if whole or not isinstance(child, ast.expr)]
+        stack += [(child, "hint" if child in hinted else when) for child in children]
+
+
+def _called(node: ast.expr) -> str:
+    """The last part of a name such as importlib.import_module; "" of anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def backward(found: list[Import]) -> list[Import]:

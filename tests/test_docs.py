@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 from armillary.model.recording.verbs import VERBS
-from armillary.results.plots.figure import STYLE
 from tests.export.fmi import host
-from tests.pages import run_page
+from tests.pages import plain_figures, run_page
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)
@@ -41,7 +40,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     text = page.read_text(encoding="utf-8")
     if "from fmpy import" in text and not host.FMPY_SIMULATES:
         monkeypatch.setattr("fmpy.simulate_fmu", host.simulate_fmu)
-    monkeypatch.setitem(STYLE, "savefig.dpi", 40)  # a sixteenth of the points
+    plain_figures(monkeypatch)
     monkeypatch.chdir(tmp_path)
     run_page(text, str(page))
 

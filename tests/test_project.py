@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -143,8 +142,8 @@ def test_no_source_file_is_too_long() -> None:
 
 def test_every_public_module_says_what_it_is() -> None:
     public = {n: p for n, p in FILES.items() if not any(part.startswith("_") for part in n.split("."))}
-    docs = {n: ast.get_docstring(ast.parse(p.read_text(encoding="utf-8"))) for n, p in public.items()}
-    assert not [name for name, doc in docs.items() if not (doc or "").strip()]
+    docstring = re.compile(r'\A(#.*\n)*r?"""\s*[^\s"]')
+    assert not [n for n, path in public.items() if not docstring.match(path.read_text(encoding="utf-8"))]
 
 
 def test_no_assertion_is_blind_to_nan() -> None:

@@ -1,4 +1,4 @@
-"""Depth and size: 40,000 nodes in a chain, long rows and texts, without overflow, in time in proportion.
+"""Depth and size: 16,000 nodes in a chain, long rows and texts, without overflow, in time in proportion.
 
 Times are bounds against quadratic algorithms, which would need minutes here, not measurements of speed.
 """
@@ -22,7 +22,7 @@ from armillary.algebra.notation.parsing import parse
 from armillary.algebra.walk import operands_first, substitute
 from armillary.errors import ExpressionError
 
-DEEP = 20_000  # sines in sums: two nodes each
+DEEP = 8_000  # sines in sums: two nodes each
 x, y = symbol("x", "coordinate"), symbol("y", "coordinate")
 
 
@@ -55,7 +55,7 @@ def test_the_recursion_limit_is_far_below(deep):
 
 
 def test_it_prints_and_reads_back(deep):
-    with within(10):
+    with within(4):
         text = str(deep)
         assert text.startswith("y + sin(y + sin(")
         assert parse(text, names) is deep
@@ -74,7 +74,7 @@ def test_it_is_evaluated(deep):
 
 def test_it_is_differentiated(deep):
     """By y, since by x the factors cos(…) < 1 multiply to nothing: s' = cos(s)·s' + 1 from s' = 0."""
-    with within(15):
+    with within(6):
         slope = derivative(deep, y)
     value, expected = 0.3, 0.0
     for _ in range(DEEP):
@@ -95,7 +95,7 @@ def test_the_chain_rule_does_not_copy_the_chain():
 
 
 def test_it_is_substituted_into(deep):
-    with within(10):
+    with within(4):
         renamed = substitute(deep, {y: symbol("w", "coordinate")})
         assert substitute(renamed, {symbol("w", "coordinate"): y}) is deep
 
@@ -121,41 +121,41 @@ def test_equal_nodes_made_and_dropped_again_do_not_pile_up():
 
 class TestLongTexts:
     def test_parentheses(self):
-        assert parse("(" * 100_000 + "x" + ")" * 100_000, names) is x
+        assert parse("(" * 30_000 + "x" + ")" * 30_000, names) is x
 
     def test_signs(self):
-        assert parse("-" * 100_001 + "x", names) is -x
+        assert parse("-" * 30_001 + "x", names) is -x
 
     def test_calls(self):
-        e = parse("sin(" * 100_000 + "x" + ")" * 100_000, names)
-        assert len(list(operands_first([e]))) == 100_001
+        e = parse("sin(" * 30_000 + "x" + ")" * 30_000, names)
+        assert len(list(operands_first([e]))) == 30_001
 
     def test_powers(self):
         assert parse("^".join(["x"] * 20_000), names).args[0] is x
 
     def test_a_sum_of_many_terms(self):
-        with within(15):
-            e = parse(" - ".join([f"x{i}*y" for i in range(30_000)]), names)
+        with within(5):
+            e = parse(" - ".join([f"x{i}*y" for i in range(10_000)]), names)
         assert str(e.args[0]) == "y"  # the common factor
-        assert len(e.args[1].args) == 30_000
+        assert len(e.args[1].args) == 10_000
 
     def test_a_product_of_many_factors(self):
-        with within(15):
-            e = parse("*".join([f"x{i}" for i in range(20_000)]) + "/x0", names)
-            assert len(e.args) == 19_999
-            assert len(substitute(e, {names("x1"): x}).args) == 19_999
+        with within(5):
+            e = parse("*".join([f"x{i}" for i in range(7_000)]) + "/x0", names)
+            assert len(e.args) == 6_999
+            assert len(substitute(e, {names("x1"): x}).args) == 6_999
 
     def test_many_pythagorean_pairs(self):
         assert float(parse("+".join([f"sin(x{i})^2 + cos(x{i})^2" for i in range(1500)]), names)) == 1500
 
-    def test_a_megabyte(self):
-        text = " + ".join(["x*sin(y) - 3.5*x/y"] * 45_000)
-        with within(25):
+    def test_a_fifth_of_a_megabyte(self):
+        text = " + ".join(["x*sin(y) - 3.5*x/y"] * 10_000)
+        with within(5.5):
             e = parse(text, names)
-        assert evaluate(e, {"x": 2.0, "y": 0.5}) == pytest.approx(45000 * (2 * np.sin(0.5) - 14), rel=1e-12)
+        assert evaluate(e, {"x": 2.0, "y": 0.5}) == pytest.approx(10_000 * (2 * np.sin(0.5) - 14), rel=1e-12)
 
     def test_an_error_at_the_end_is_found_there(self):
-        text = "(x + " * 100_000
+        text = "(x + " * 30_000
         with pytest.raises(ExpressionError) as caught:
             parse(text, names)
         assert caught.value.column == len(text)

@@ -46,6 +46,20 @@ JOINTS: tuple[Joint, ...] = (
     Joint("general", (((0, 1, 1),), ("z", IN_A_PLANE, (0, 0, -1)))),
 )
 
+# Of each kind one along a principal axis and one along an oblique one, and whatever else differs: for what is
+# done with the motions of a joint. That these are right for every axis, test_tree_formalisms.py shows.
+KINDS: tuple[Joint, ...] = (
+    Joint("fixed"),
+    *(Joint(kind, (axis,)) for kind in ("revolute", "prismatic") for axis in ("y", SLANTED)),
+    *(Joint("cylindrical", (axis,)) for axis in ((0, -1, 0), SLANTED)),
+    *(Joint("planar", settings) for settings in (("y", "parent"), (SLANTED, "parent"), ("y", "body"))),
+    *(Joint("gimbal", (sequence,)) for sequence in ("zx", "zxz")),
+    *(Joint("spherical", (rotation,)) for rotation in ("quaternion", "zyx")),
+    *(Joint("free", ("quaternion", axes)) for axes in ("parent", "body")),
+    *(Joint("free", settings) for settings in (("xzy", "parent"), ("xyx", "body"))),
+    *(j for j in JOINTS if j.kind == "general"),
+)
+
 
 @dataclass(frozen=True)
 class Case:

@@ -162,8 +162,7 @@ def flexible(held: str | None, *, free: bool) -> arm.System:
     return s
 
 
-@pytest.mark.parametrize("free", [True, False], ids=["free", "on the ground"])
-@pytest.mark.parametrize("held", [None, "n1"])
+@pytest.mark.parametrize(("held", "free"), [("n1", True), (None, False)], ids=["free", "on the ground"])
 def test_modes_are_branches_of_their_body(held: str | None, free: bool) -> None:
     s = flexible(held, free=free)
     values = state(s)

@@ -19,8 +19,8 @@ from armillary.program.formalisms.registry import FORMALISMS
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import equations
 
-SEEDS = range(120)
-EACH = 40  # trees of both kinds
+SEEDS = range(80)
+EACH = 24  # trees of both kinds
 
 
 @cache

@@ -36,7 +36,7 @@ from examples import (
     stanford_arm,
 )
 from tests.mechanics import reference
-from tests.mechanics.random_trees import JOINTS, build, joint_case, tree_case, values
+from tests.mechanics.random_trees import KINDS, build, joint_case, tree_case, values
 from tests.mechanics.solving import close
 
 # ---------------------------------------------------------------- agreement
@@ -54,8 +54,8 @@ def accelerations(system: arm.System, q: Any, u: Any, *, regrouped: bool, axes: 
 
 
 @pytest.mark.parametrize("moving_parent", [False, True], ids=["on ground", "on a moving parent"])
-@pytest.mark.parametrize("joint", JOINTS, ids=lambda j: f"{j.kind} {j.settings}")
-def test_every_joint_obeys_first_principles(joint: reference.Joint, moving_parent: bool) -> None:
+@pytest.mark.parametrize("joint", KINDS, ids=lambda j: f"{j.kind} {j.settings}")
+def test_every_kind_of_joint_obeys_first_principles(joint: reference.Joint, moving_parent: bool) -> None:
     case = joint_case(joint, seed=11, moving_parent=moving_parent)
     expected = reference.accelerations(case.tree, case.q, case.u)
     close(accelerations(build(case), case.q, case.u, regrouped=moving_parent), expected)

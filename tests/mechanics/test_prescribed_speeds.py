@@ -10,7 +10,7 @@ import pytest
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
 from tests.mechanics import reference
-from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
+from tests.mechanics.random_trees import KINDS, Case, build, joint_case, tree_case, values
 from tests.mechanics.reference import Joint
 from tests.mechanics.solving import (
     close,
@@ -22,7 +22,7 @@ from tests.mechanics.solving import (
 )
 
 TIME = 0.7
-FREE_OF_PARENT_AXES = [j for j in JOINTS if j.nu and not (j.kind == "free" and j.settings[1] == "parent")]
+FREE_OF_PARENT_AXES = [j for j in KINDS if j.nu and not (j.kind == "free" and j.settings[1] == "parent")]
 
 
 def check(case: Case, speeds: list[int], regrouping: str) -> None:

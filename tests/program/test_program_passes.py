@@ -73,7 +73,7 @@ def assert_same(before: list[Expr], after: list[Expr], constants: Constants, at:
     order=st.permutations(PASSES),
     numbers=st.lists(st.floats(0.3, 2.5), min_size=3 * len(NAMES), max_size=3 * len(NAMES)),
 )
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_passes_in_any_order_keep_the_values_of_random_expressions(
     trees: list[Any], lets: list[bool], order: list[str], numbers: list[float]
 ) -> None:

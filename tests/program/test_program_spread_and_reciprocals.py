@@ -101,7 +101,7 @@ def test_spread_keeps_signs_numbers_and_lone_numbers() -> None:
     assert_same([root], [opened])
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.lists(smooth_trees, min_size=2, max_size=4), points)
 def test_spread_keeps_the_values_of_random_sums(trees: list[Any], at: dict[str, float]) -> None:
     made = [build(tree) for tree in trees]

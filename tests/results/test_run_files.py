@@ -91,7 +91,7 @@ def runs(draw):
 
 
 @every_format
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(run=runs())
 def test_any_run_comes_back(tmp_path, suffix, run):
     path = tmp_path / f"any{suffix}"

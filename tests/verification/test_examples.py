@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from armillary.results.plots.figure import STYLE
+from tests.pages import plain_figures
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -32,7 +32,7 @@ def test_example_runs(
     if path.stem == "fmu_strut" and not (shutil.which("cc") or shutil.which("gcc")):
         pytest.skip("an FMU is built with a C compiler, and there is none")
     monkeypatch.setattr(sys, "argv", [str(path), str(tmp_path)])
-    monkeypatch.setitem(STYLE, "savefig.dpi", 40)  # a sixteenth of the points
+    plain_figures(monkeypatch)
     monkeypatch.syspath_prepend(path.parent)
     runpy.run_path(str(path), run_name="__main__")
     assert_shown(tmp_path / f"{path.stem}.png", capsys.readouterr().out)

@@ -78,8 +78,8 @@ def _kinds(plan: Plan) -> list[list[int]]:
 
 def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> bool:
     """Whether the speeds at the end are enormous beside what the start lets expect."""
-    _, start, memory = plan.starts.block(i, i + 1)
-    instance = Instance(plan.code, plan.starts.single(i)["parameters"])
+    parameters, start, memory = plan.starts.block(i, i + 1)
+    instance = Instance(plan.code, known=plan.code.constants_inside(parameters[:, 0]))
     rates = instance.derivatives(plan.settings.t0, start[:, 0], memory[:, 0])
     expected = np.abs(start[:, 0]) + np.abs(rates) * (plan.settings.t_end - plan.settings.t0)
     return any(np.max(np.abs(state[own])) > _ENORMOUS * np.max(expected[own]) for own in kinds)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURES = (".png", ".svg", ".pdf")
+LAYOUT = "constrained"  # places axes so that labels do not overlap, by drawing the figure once before
 
 # Okabe and Ito's colours, which stay apart for all common kinds of colour blindness, the pale ones darkened
 # for lines on white; the same as in page.css.
@@ -70,7 +71,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
     """An empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a figure of
     pyplot at the end of the cell, beside the one that a call returns; one that is ``shown`` at once needs it.
     """
-    shape: dict[str, Any] = {"figsize": size, "layout": "constrained"}
+    shape: dict[str, Any] = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
     if interactive and not notebook:
         return matplotlib("pyplot").figure(**shape)

@@ -154,13 +154,18 @@ class CompiledModel:
         """Precomputed constants for a parameter set, as the generated functions take them."""
         if parameters is None and self._default_constants is not None:
             return self._default_constants
-        inside = self._table.inside(self._table.values(parameters))
-        constants = np.zeros(max(len(self.equations.program.constants), 1))
-        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.address("precompute"))
-        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
+        constants = self.constants_inside(self._table.inside(self._table.values(parameters)))
         if not parameters:
             constants.setflags(write=False)
             self._default_constants = constants
+        return constants
+
+    def constants_inside(self, inside: np.ndarray) -> np.ndarray:
+        """Precomputed constants for values of all parameters in the model's own units, in their order."""
+        constants = np.zeros(max(len(self.equations.program.constants), 1))
+        inside = np.ascontiguousarray(inside)
+        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.address("precompute"))
+        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
         return constants
 
     # ------------------------------------------------------------ values

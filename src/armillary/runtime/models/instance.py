@@ -40,6 +40,7 @@ class Instance:
     model: CompiledModel
     parameters: Mapping[str, Any] | None = None
     inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
+    known: np.ndarray | None = None  # the constants of these parameters, where they have been computed
 
     @property
     def equations(self) -> DerivedEquations:
@@ -47,7 +48,7 @@ class Instance:
 
     @cached_property
     def constants(self) -> np.ndarray:
-        return self.model.constants(self.parameters)
+        return self.model.constants(self.parameters) if self.known is None else self.known
 
     def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The results of a generated function, by name."""
