@@ -55,7 +55,7 @@ def test_coefficients_are_the_doubles_of_the_tableau() -> None:
         found = []
         for node in ast.walk(stages):
             if isinstance(node, ast.BinOp) and _is_weighted_rate(node):
-                found.append(float(eval(ast.unparse(node.left))))
+                found.append(abs(float(eval(ast.unparse(node.left)))))
         wanted = [abs(w) for row in (*tableau.a[1:], tableau.b) for w in row if w not in (0, 1)]
         assert sorted(found) == sorted(wanted)
 

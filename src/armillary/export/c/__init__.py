@@ -8,6 +8,7 @@ selftest.py stores the numbers to compare.
 from __future__ import annotations
 
 import os
+from math import inf
 from pathlib import Path
 
 from armillary.export.c.assembly import assembly_code
@@ -15,8 +16,11 @@ from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import counts
+from armillary.export.solver.methods import exported_methods
 from armillary.export.text.folder import write_folder
+from armillary.export.text.layout import wrapped
 from armillary.export.text.runfile import example_run
+from armillary.export.text.settings import foreign_keys, run_keys
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
@@ -32,7 +36,7 @@ def program_files(src: Source) -> dict[str, str]:
     model = Model(src)
     return {
         **model_files(model),
-        "main.c": _filled(model, "main.c.txt"),
+        "main.c": fill(template(__package__, "main.c.txt"), model.values | _settings(model), model.has),
         "test.c": test_code(model),
         "run.toml": example_run(src),
         "Makefile": _filled(model, "Makefile.txt"),
@@ -51,6 +55,22 @@ def model_files(model: Model) -> dict[str, str]:
         **loops,
         f"{stem}_solver.h": header,
         f"{stem}_solver.c": code,
+    }
+
+
+def _settings(model: Model) -> dict[str, str]:
+    """What the main program reads of a run: the keys of [run] and their defaults."""
+    keys = run_keys()
+    defaults = {"duration": "1.0"}  # of a run without a file
+    numbers = ("INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
+    table = ", ".join(f'{{"{k.key}", &run->{k.key}}}' for k in keys)
+    adaptive = [m.name.upper() for m in exported_methods(adaptive=True) if m.adaptive]
+    return {
+        "setting_words": ", ".join(k.key for k in keys),
+        "setting_table": "\n".join(wrapped(table, 100, "", " " * 8)),
+        "setting_defaults": ", ".join(defaults.get(k.key, n) for k, n in zip(keys, numbers, strict=True)),
+        "foreign": " || ".join(f'strcmp(key, "{key}") == 0' for key in foreign_keys()),
+        "adaptive": " || ".join(f"wanted.method == {model.upper}_{name}" for name in adaptive),
     }
 
 

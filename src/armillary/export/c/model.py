@@ -10,6 +10,7 @@ from armillary.export.c.text import Signature, block, comment, counts, function,
 from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.features import features
+from armillary.export.text.settings import setting_values
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
 
@@ -61,6 +62,7 @@ class Model:
             "method_list": method_names(True, joint="and"),
             "fixed_methods": method_names(False, joint="and"),
             "gaps": str(len(loops.gaps) if (loops := self.source.assembly) else 0),
+            **setting_values("INFINITY"),
             "placed": ", ".join(map(str, start.placed)) if (start := self.source.start) else "",
             "placed_count": str(len(start.placed) if start else 0),
         }

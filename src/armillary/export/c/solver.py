@@ -18,14 +18,15 @@ _ELEMENTS = {"Wholes": "int", "Truths": "int"}  # of vectors; others are of real
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
 
 
-def solver_texts(model: Model) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c"""
-    methods = exported_methods(adaptive=True)
-    printer = CSolverPrinter(solver_for(model.has, True, _WANTED), model.stem)
+def solver_texts(model: Model, adaptive: bool = True) -> tuple[str, str]:
+    """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them."""
+    methods = exported_methods(adaptive)
+    printer = CSolverPrinter(solver_for(model.has, adaptive, _WANTED, always_dense=False), model.stem)
     events = model.description.events
     values = model.values | {
         "methods": ", ".join(f"{model.upper}_{m.name.upper()}" for m in methods),
-        "adaptive": " || ".join(f"method == {model.upper}_{m.name.upper()}" for m in methods if m.adaptive),
+        "adaptive": " || ".join(f"method == {model.upper}_{m.name.upper()}" for m in methods if m.adaptive)
+        or "0",
         "fields": "\n".join(printer.record()),
         "solver_constants": "\n".join(printer.constants()),
         "solver": printer.text().rstrip("\n"),
@@ -59,7 +60,7 @@ class CSolverPrinter(SolverPrinter):
             "N_STATES": "N", "N_MEMORY": f"{upper}_MEMORY", "N_EVENTS": f"{upper}_EVENTS", "NONE": "-1",
             "DIRECTION": "direction", "STOPS": "terminal",
         }  # fmt: skip
-        for status in ("RUNNING", "FINISHED", "EVENT", "DIVERGED", "TOO_SMALL", "ACCUMULATES"):
+        for status in ("RUNNING", "FINISHED", "EVENT", "DIVERGED", "TOO_SMALL", "ACCUMULATES", "TOO_MANY"):
             names[status] = f"{upper}_{status}"
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"

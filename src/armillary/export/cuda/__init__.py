@@ -100,7 +100,7 @@ def _stages(model: CudaModel, method: Method) -> str:
 
 def _solver(model: CudaModel) -> str:
     """The run's record and the solver's functions."""
-    header, code = solver_texts(model)
+    header, code = solver_texts(model, adaptive=False)
     record = header[header.index("/* Methods") : header.index("/* Rooms")]
     record += header[header.index("typedef struct") : header.index("/* A run from parameters")]
     code = code[code.index("#define N ") :]

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.fortran.printer import literal
+from armillary.export.fortran.solver import fortran_settings
 from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.text.features import features
 from armillary.export.text.heading import note
 from armillary.export.text.layout import listed
 from armillary.export.text.names import fields
 from armillary.export.text.runfile import example_timing
+from armillary.export.text.settings import run_keys
 from armillary.export.text.source import Source
 from armillary.export.text.template import fill, template
 
@@ -86,7 +88,8 @@ def program_text(made: Source) -> str:
         "module": made.stem,
         "title": made.description.name,
         "version": made.description.version,
-        "method_words": method_names(False, "'"),
+        "method_words": method_names(True, "'"),
+        **fortran_settings(),
         "groups": ", ".join(f"&{name}" for name in titles),
         "quoted": ", ".join(f"'{name}'" for name in titles),
         "reads": "\n".join(f"  call read_{name}()" for name in found),
@@ -132,10 +135,13 @@ def example_namelist(made: Source) -> str:
     """A run file with all defaults."""
     duration, step = example_timing(made)
     lines = [f"! A run of {made.description.name}. What is left out keeps its default.", "&run"]
-    first, *others = [f"'{m.name}'" for m in exported_methods(adaptive=False)]
-    method = f"  method = {first}  ! or {' or '.join(others)}"
+    first, *others = [f"'{m.name}'" for m in exported_methods(adaptive=True)]
+    method = f"  method = {first}  ! or {', '.join(others)}"
     lines += [f"  duration = {duration!r}", f"  step = {step!r}", method]
-    lines += ["  sample = 0.0  ! seconds between rows; 0: a row at the end of each step", "/"]
+    lines += ["  sample = 0.0  ! seconds between rows; 0: a row at the end of each step"]
+    known = {key.key: key.default for key in run_keys()}
+    tolerances = ", ".join(f"{name} = {known[name]!r}" for name in ("rtol", "atol"))
+    lines += [f"  {tolerances}  ! of methods that choose their steps, and max_step, max_steps", "/"]
     for group, entries in groups(made).items():
         lines += ["", f"&{group}", *_lines(entries), "/"]
     return "\n".join(lines) + "\n"

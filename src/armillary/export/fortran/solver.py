@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from math import isinf
 
 from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.solver.printer import SolverPrinter
 from armillary.export.solver.translator import Function, Solver, solver_for
+from armillary.export.text.settings import SAMPLES, run_keys
+from armillary.runtime.integrators import usual_method
 
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
@@ -18,16 +21,29 @@ _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
     """What the template puts in: the methods, the components of a run, the constants and the procedures."""
-    methods = exported_methods(adaptive=False)
-    printer = FortranSolverPrinter(solver_for(has, False, ("start_run", "find_row")))
+    methods = exported_methods(adaptive=True)
+    printer = FortranSolverPrinter(solver_for(has, True, ("start_run", "find_row")))
     return {
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
-        "method_list": method_names(False),
+        "method_list": method_names(True),
+        **fortran_settings(),
         "method_cases": "\n".join(f"    case ('{m.name}')\n      number = {m.name}" for m in methods),
         "fields": "\n".join(printer.components()),
         "solver_constants": "\n".join(printer.constants()),
         "solver": "\n".join(f"  {line}".rstrip() for line in printer.text().splitlines()),
     }
+
+
+def fortran_settings() -> dict[str, str]:
+    """Defaults of a run's settings, and methods by what they need."""
+    methods = exported_methods(adaptive=True)
+    known = {key.key: key.default for key in run_keys() if key.default is not None}
+    texts = {key: "huge(1.0_dp)" if isinf(x) else f"{x!r}_dp" for key, x in known.items()}
+    texts["max_steps"] = f"{int(known['max_steps'])}_int64"
+    found = {f"default_{key}": text for key, text in texts.items()}
+    found["adaptive_words"] = ", ".join(f"'{m.name}'" for m in methods if m.adaptive)
+    usual = {"usual_with_step": usual_method(True), "usual_without_step": usual_method(False)}
+    return {**found, **usual, "samples": str(SAMPLES)}
 
 
 class FortranSolverPrinter(SolverPrinter):
@@ -46,21 +62,23 @@ class FortranSolverPrinter(SolverPrinter):
     closings = {"if": "end if", "while": "end do", "loop": "end do", "for": "end do"}  # noqa: RUF012
     functions = {  # noqa: RUF012
         "is_finite": "all(ieee_is_finite({}))", "floor": "aint", "float": "real({}, dp)",
-        "isnan": "ieee_is_nan", "differs": ".not. ({0} <= {1} .and. {0} >= {1})",
+        "isnan": "ieee_is_nan", "power": "({})**({})", "differs": ".not. ({0} <= {1} .and. {0} >= {1})",
     }  # fmt: skip
     compared = ("differs",)
 
     def __init__(self, solver: Solver) -> None:
         spelled = {
             "DIRECTION": "event_direction", "STOPS": "event_stops", "INFINITY": "infinity()", "NONE": "0",
+            "NAN": "not_a_number()",
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip
         sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")
-        words = ("RUNNING", "FINISHED", "DIVERGED", "ACCUMULATES", "READY", "SETTLED", "ARRIVED")
+        words = ["RUNNING", "FINISHED", "DIVERGED", "TOO_SMALL", "ACCUMULATES", "TOO_MANY"]
+        words += ["READY", "SETTLED", "ARRIVED"]
         spelled |= {name: name.lower() for name in (*sizes, *words, *solver.constants)} | {
             "EPSILON": "epsilon_1"
         }
-        for method in exported_methods(adaptive=False):
+        for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = method.name
         super().__init__(solver, spelled)
 
@@ -132,7 +150,8 @@ class FortranSolverPrinter(SolverPrinter):
         intent = "inout" if function.changes_run else "in"
         lines = [f"type(run_t), intent({intent}) :: r"] if function.takes_run else []
         for name, kind in function.arguments.items():
-            lines.append(f"{_TYPES[kind]}, intent(in) :: {name}")
+            size = "(n_states)" if kind == "States" else ""
+            lines.append(f"{_TYPES.get(kind, 'real(dp)')}, intent(in) :: {name}{size}")
         if function.result:
             lines.append(f"{_TYPES[function.result]}{', intent(out)' if is_subroutine else ''} :: value")
         by_type: dict[str, list[str]] = {}

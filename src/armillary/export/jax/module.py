@@ -31,6 +31,9 @@ class JaxModule(Module):
         *("jax", "jnp", "lax", "partial"),
     )
     vector = ("vector(", ")")
+    adaptive = False
+    settings = ("start", "duration", "step", "method", "sample")  # its steps are all of one length
+    needed = ("duration", "step")
     decorator = "@jax.tree_util.register_dataclass"
     needs = "Python 3.11 and JAX 0.4.36 or later"
 

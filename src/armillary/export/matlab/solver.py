@@ -9,23 +9,27 @@ from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.solver.printer import SolverPrinter
 from armillary.export.solver.translator import Function, Solver, solver_for
 from armillary.export.text.layout import wrapped
+from armillary.export.text.settings import setting_values
 
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
-_STATUSES = ("running", "finished", "event", "diverged", "accumulates")
+_STATUSES = ("running", "finished", "event", "diverged", "too_small", "accumulates", "too_many")
+_GIVEN = ("state", "memory", "method", "t0", "t_end", "every_step", "max_steps", "max_step", "rtol", "atol")
 # Names of values that the functions compare with: components of r.is.
 _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reached")
 
 
 def solver_values(has: Collection[str], package: str) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
-    methods = exported_methods(adaptive=False)
-    printer = MatlabSolverPrinter(solver_for(has, False, ("start_run", "find_row")), package)
+    methods = exported_methods(adaptive=True)
+    printer = MatlabSolverPrinter(solver_for(has, True, ("start_run", "find_row")), package)
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
     return {
         "method_names": ", ".join(f"'{m.name}'" for m in methods),
-        "method_words": method_names(False, "'"),
-        "method_list": method_names(False),
+        "method_words": method_names(True, "'"),
+        "method_list": method_names(True),
+        "adaptive": ", ".join(f"'{m.name}'" for m in methods if m.adaptive),
+        **setting_values("Inf"),
         "method_commas": ", ".join(m.name for m in methods),
         "values": _struct({name: str(number) for name, number in values.items()}),
         "rules": _struct({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
@@ -54,19 +58,19 @@ class MatlabSolverPrinter(SolverPrinter):
     closings = dict.fromkeys(("if", "while", "loop", "for"), "end")
     functions = {  # noqa: RUF012
         "is_finite": "all(isfinite({}))", "first_nonfinite": "find(~isfinite({}), 1)", "float": "({})",
-        "differs": "{} ~= {}",
+        "power": "({})^({})", "differs": "{} ~= {}",
     }  # fmt: skip
     compared = ("differs",)
 
     def __init__(self, solver: Solver, package: str) -> None:
         spelled = {
             "N_STATES": "numel(r.state)", "N_MEMORY": "numel(r.memory)", "N_EVENTS": "numel(r.direction)",
-            "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NONE": "0",
+            "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NAN": "NaN", "NONE": "0",
             "END": "r.is.end_reached",
         }  # fmt: skip
         spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled
         spelled |= {name: f"r.rules.{name.lower()}" for name in solver.constants}
-        for method in exported_methods(adaptive=False):
+        for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
         super().__init__(solver, spelled)
         self.package = package
@@ -78,7 +82,7 @@ class MatlabSolverPrinter(SolverPrinter):
         """The fields of a run, as they are made."""
         lines = []
         for f in self.solver.fields:
-            if f.name in ("state", "memory", "method", "sample", "step", "t0", "t_end", "every_step"):
+            if f.name in (*_GIVEN, "sample", "step"):
                 continue
             size = _SIZES.get(f.type, "numel(about.event_direction)") if f.type not in _ZEROS else ""
             value = _ZEROS.get(f.type) or f"{'false' if f.type == 'Truths' else 'zeros'}({size}, 1)"

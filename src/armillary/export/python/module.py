@@ -16,10 +16,12 @@ from armillary.export.text.helpers import helpers, needed
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.names import fields
 from armillary.export.text.printer import Printer
+from armillary.export.text.settings import run_keys
 from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start import Start
 from armillary.export.text.template import fill, template
 from armillary.program.program import Section
+from armillary.settings import RUN_TABLE
 
 WIDTH = 110
 ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"
@@ -32,12 +34,13 @@ class Module:
     reserved: tuple[str, ...] = (
         "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
         "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed", "started",
-        "simulate", "rk4", "midpoint", "finite", "main", "lookup", "horner", "number", "replaced",
+        "simulate", "rk4", "midpoint", "rates", "finite", "main", "lookup", "horner", "number", "replaced",
         "parameters_of", "changed_by", "sign_of", "csv", "sys", "OnStart",
         "tomllib", "dataclass",
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
     decorator = ""  # of the class of parameters
+    adaptive = True  # methods with steps of their own choice too
     needs = "Python 3.11 and later without other packages"
 
     def __init__(self, made: Source, name: str) -> None:
@@ -65,10 +68,19 @@ class Module:
         imports = self.filled(
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )
-        program = fill(template(Module.package, "program.txt"), {}, self.has)
+        program = fill(template(Module.package, "program.txt"), self.run_settings(), self.has)
         parts = [self.data(), called, tables, functions, self.solver(), program]
         texts = [f"{self.head()}\n\n{imports}", *(part for part in parts if part.strip("\n"))]
         return "\n\n\n".join(text.strip("\n") for text in texts) + "\n"
+
+    settings: tuple[str, ...] = ("method", *(key.key for key in run_keys()))
+    needed: tuple[str, ...] = ("duration",)
+
+    def run_settings(self) -> dict[str, str]:
+        """Keys of [run] in run files: those of this program, of others, and those that a run needs."""
+        elsewhere = [key for key in RUN_TABLE if key not in self.settings]
+        groups = {"settings": self.settings, "elsewhere": elsewhere, "needed": self.needed}
+        return {name: ", ".join(f'"{key}"' for key in keys) for name, keys in groups.items()}
 
     def head(self) -> str:
         name = self.name

@@ -9,8 +9,10 @@ from armillary.export.solver.methods import exported_methods
 from armillary.export.solver.printer import SolverPrinter
 from armillary.export.solver.translator import Function, Solver, solver_for
 from armillary.export.text.layout import wrapped
+from armillary.export.text.settings import setting_values
 
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
+_ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 _ELEMENTS = {"Wholes": "int", "Truths": "bool"}
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
@@ -18,12 +20,14 @@ _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTP
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
-    methods = exported_methods(adaptive=False)
-    printer = PythonSolverPrinter(solver_for(has, False, ("start_run", "find_row")))
+    methods = exported_methods(adaptive=True)
+    printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row")))
     names = [m.name.upper() for m in methods]
     return {
         "methods": f"{', '.join(names)} = range({len(names)})",
         "method_names": ", ".join(f'"{m.name}": {m.name.upper()}' for m in methods),
+        "adaptive": ", ".join(f'"{m.name}"' for m in methods if m.adaptive),
+        **setting_values("math.inf"),
         "fields": "\n".join(printer.fields()),
         "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
         "solver": printer.text().rstrip("\n"),
@@ -40,16 +44,16 @@ class PythonSolverPrinter(SolverPrinter):
     }  # fmt: skip
     functions = {  # noqa: RUF012
         "is_finite": "finite", "floor": "math.floor", "sqrt": "math.sqrt", "isnan": "{0} != {0}",
-        "differs": "{} != {}",
+        "differs": "{} != {}", "power": "({}) ** ({})",
     }  # fmt: skip
     compared = ("isnan", "differs")
 
     def __init__(self, solver: Solver) -> None:
         names = {
             "N_STATES": "len(STATES)", "N_MEMORY": "len(MEMORY)", "N_EVENTS": "len(EVENTS)",
-            "INFINITY": "math.inf", "NONE": "-1",
+            "INFINITY": "math.inf", "NAN": "math.nan", "NONE": "-1",
         }  # fmt: skip
-        for method in exported_methods(adaptive=False):
+        for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
 
@@ -111,6 +115,8 @@ class PythonSolverPrinter(SolverPrinter):
         return [f"{target} = [", *lines, f"    for {names} in {over}", "]"]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if name == "derivatives":
+            return self.lines(f"{targets[0]} = rates(run, {', '.join(arguments)})")
         *given, memory = arguments if name == "outputs" else [*arguments, "run.memory"]
         return self.lines(f"{', '.join(targets)} = {name}({', '.join(given)}, run.constants, {memory})")
 
@@ -119,7 +125,7 @@ class PythonSolverPrinter(SolverPrinter):
 
     def function(self, function: Function) -> list[str]:
         arguments = ["run: Run"] if function.takes_run else []
-        arguments += [f"{name}: {_TYPES[kind]}" for name, kind in function.arguments.items()]
+        arguments += [f"{name}: {_ARGUMENTS[kind]}" for name, kind in function.arguments.items()]
         result = _TYPES[function.result] if function.result else "None"
         head = f"def {function.name}({', '.join(arguments)}) -> {result}:"
         return [head, f'    """{function.about}"""', *self.body(function)]

@@ -39,7 +39,7 @@ def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = 
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
-        "method_list": method_names(False),
+        "method_list": method_names(module.adaptive),
     }
     test = fill(template(Module.package, "test.txt"), values, module.has)
     readme = module.filled("readme.txt", values)
@@ -49,7 +49,7 @@ def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = 
             f"{name}.py": module.text(),
             f"test_{name}.py": test,
             "reference.txt": reference_text(module.made.reference),
-            "run.toml": example_run(module.made),
+            "run.toml": example_run(module.made, module.adaptive),
             "README.md": "\n".join([readme.rstrip("\n"), *readme_tables(d)]) + "\n",
         },
         force=force,

@@ -48,7 +48,7 @@ EPSILON = 2.0**-52
 NONE = -1  # in place of the number of an event or state
 
 # How a run stands, the phase of its loop, and what a turn of the loop found.
-RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES = range(6)
+RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY = range(7)
 READY, SETTLED, ARRIVED = range(3)
 STEP, ROW, END = range(3)
 
@@ -116,6 +116,14 @@ def fire(k: whole, t: real, state: States) -> tuple[Memory, States]:
 
 
 def adaptive(run: Run) -> truth:
+    raise NotImplementedError
+
+
+def end_enters_error(run: Run) -> truth:
+    raise NotImplementedError
+
+
+def has_two_errors(run: Run) -> truth:
     raise NotImplementedError
 
 

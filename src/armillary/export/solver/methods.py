@@ -34,6 +34,7 @@ def fields(methods: Sequence[Method]) -> dict[str, str]:
     """Vectors of the run that the methods need beside those of record.py: stages and dense output."""
     tableaux = [tableau(m) for m in methods]
     found = [f"k{i}" for i in range(1, max(t.stages for t in tableaux))]
+    found += [f"k{t.stages + 1 + i}" for t in tableaux for i in range(len(t.extra_c))]
     found += [f"nest{3 + i}" for i in range(max(len(t.dense) for t in tableaux))]
     return dict.fromkeys(found, "States")
 
@@ -46,30 +47,52 @@ def source(methods: Sequence[Method]) -> str:
     calls = {name: [f"{name}_stages(run, t, h)"] for name in chosen}
     parts.append(_function("stages(run: Run, t: real, h: real)", about, _cases(chosen, calls)))
     own = [m for m in methods if m.adaptive]
-    terms = max(len(tableau(m).dense) for m in methods)
     if own:
-        errors = {m.name: [f"run.ratio = h * ({_sum(tableau(m), tableau(m).errors[0])})"] for m in own}
         own_names = [m.name for m in own]
+        errors = {m.name: _errors(tableau(m)) for m in own}
         about = "The error estimate of a step."
         parts.append(_function("error_ratios(run: Run, h: real)", about, _cases(own_names, errors)))
         parts.append(_function("set_control(run: Run)", "Constants of the step-size control.", _control(own)))
-        zero = [f"run.nest{3 + i} = 0.0" for i in range(terms)]
-        dense = {m.name: _dense_terms(tableau(m)) for m in own} | {"other": zero}
-        about = "The further coefficients of the dense output."
-        parts.append(_function("dense_terms(run: Run)", about, _cases([*own_names, "other"], dense)))
-        is_own = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in own)
-        parts.append(
-            f'def adaptive(run: Run) -> truth:\n    """Whether the method chooses its steps."""\n'
-            f"    return {is_own}\n"
-        )
+        parts.append(_asked("adaptive", "Whether the method chooses its steps.", own))
+        ending = [m for m in own if tableau(m).end_enters_error]
+        about = "Whether the error estimate needs the derivative at the end of a step."
+        parts.append(_asked("end_enters_error", about, ending))
+        about = "Whether the method has two error estimates (HNW I, II.10)."
+        parts.append(_asked("has_two_errors", about, [m for m in own if len(tableau(m).errors) > 1]))
+    return "\n\n".join([*parts, *_dense(methods)])
+
+
+def _dense(methods: Sequence[Method]) -> list[str]:
+    """The dense output beyond the cubic Hermite polynomial, which every method has."""
+    further = [m for m in methods if tableau(m).dense]
+    terms = {m.name: _dense_terms(tableau(m)) for m in further}
+    about = "The further coefficients of the dense output, and the stages that they need."
+    parts = (
+        [_function("dense_terms(run: Run)", about, _cases(list(terms), terms, last=False))] if terms else []
+    )
+    values = {m.name: [f"run.point = {_nested(len(tableau(m).dense))}"] for m in further}
+    values["other"] = [f"run.point = {_nested(0)}"]
+    about = "The state at a part theta of the step just taken, from its coefficients."
+    return [*parts, _function("dense_state(run: Run, theta: real)", about, _cases(list(values), values))]
+
+
+def _nested(terms: int) -> str:
+    """The polynomial of runtime/loop/tableau.py with so many terms beyond the cubic ones."""
     nested = f"run.nest{2 + terms}"
     for i in reversed(range(2 + terms)):
         nested = f"run.nest{i} + {'(1.0 - theta)' if i % 2 == 0 else 'theta'} * ({nested})"
-    about = "The state at a part theta of the step just taken, from its coefficients."
-    parts.append(
-        _function("dense_state(run: Run, theta: real)", about, [f"run.point = run.base + theta * ({nested})"])
-    )
-    return "\n\n".join(parts)
+    return f"run.base + theta * ({nested})"
+
+
+def _asked(name: str, about: str, methods: Sequence[Method]) -> str:
+    """A function that says whether the method of a run is one of these."""
+    found = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in methods) or "False"
+    return f'def {name}(run: Run) -> truth:\n    """{about}"""\n    return {found}\n'
+
+
+def _errors(t: Tableau) -> list[str]:
+    names = ("ratio", "ratio_low")
+    return [f"run.{name} = h * ({_sum(t, row)})" for name, row in zip(names, t.errors, strict=False)]
 
 
 def _function(head: str, about: str, lines: Sequence[str]) -> str:
@@ -77,14 +100,16 @@ def _function(head: str, about: str, lines: Sequence[str]) -> str:
     return "\n".join([f"def {head} -> None:", *(f"    {line}" for line in body)]) + "\n"
 
 
-def _cases(methods: Sequence[str], lines: dict[str, list[str]]) -> list[str]:
-    """The lines of the method chosen; those of the last where there is no other."""
+def _cases(methods: Sequence[str], lines: dict[str, list[str]], last: bool = True) -> list[str]:
+    """The lines of the method chosen; those of the last where there is no other, or none."""
     found: list[str] = []
-    for method in methods[:-1]:
+    for method in methods[:-1] if last else methods:
         found.append(f"{'el' if found else ''}if run.method == METHOD_{method.upper()}:")
         found += [f"    {line}" for line in lines[method]]
-    last = lines[methods[-1]]
-    return [*found, "else:", *(f"    {line}" for line in last)] if found else last
+    if not last:
+        return found
+    rest = lines[methods[-1]]
+    return [*found, "else:", *(f"    {line}" for line in rest)] if found else rest
 
 
 def _stages(method: Method) -> str:
@@ -100,7 +125,11 @@ def _stages(method: Method) -> str:
 
 
 def _dense_terms(t: Tableau) -> list[str]:
-    return [f"run.nest{3 + i} = run.h_taken * ({_sum(t, row)})" for i, row in enumerate(t.dense)]
+    lines = []
+    for i, (c, row) in enumerate(zip(t.extra_c, t.extra_a, strict=True), t.stages + 1):
+        lines.append(f"run.point = run.base + run.h_taken * ({_sum(t, row)})")
+        lines.append(f"run.k{i} = derivatives(run.t_old + {fraction(c)} * run.h_taken, run.point)")
+    return lines + [f"run.nest{3 + i} = run.h_taken * ({_sum(t, row)})" for i, row in enumerate(t.dense)]
 
 
 def _control(methods: Sequence[Method]) -> list[str]:
@@ -117,7 +146,7 @@ def _sum(t: Tableau, row: Row) -> str:
     text = ""
     for j, weight in enumerate(row):
         if weight:
-            vector = f"run.k{j}" if j < t.stages else "run.k_end"
+            vector = "run.k_end" if j == t.stages else f"run.k{j}"
             term = vector if abs(weight) == 1 else f"{fraction(abs(weight))} * {vector}"
             if text:
                 term = f" {'-' if weight < 0 else '+'} {term}"
@@ -129,7 +158,7 @@ def _sum(t: Tableau, row: Row) -> str:
 
 def fraction(value: float) -> str:
     """A coefficient as the simplest fraction that rounds to it."""
-    for largest in (1, 10**4, 10**8, 10**12):
+    for largest in (1, 10**4, 10**7):
         found = Fraction(value).limit_denominator(largest)
         if found.numerator / found.denominator == value:
             above, below = float(found.numerator), float(found.denominator)

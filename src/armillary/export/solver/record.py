@@ -23,6 +23,7 @@ class Run:
     status: whole
     failed: whole  # the event or state to blame
     steps: count
+    max_steps: count  # after so many, rejected ones too, the run ends
     rows: count  # rows given so far
     row_time: real  # the row found last
     row: Outputs
@@ -53,6 +54,7 @@ class Run:
         atol: real
         error_old: real
         ratio: States
+        ratio_low: States  # of methods with two error estimates
         rejected: count
         choose_step: truth
         after_rejection: truth

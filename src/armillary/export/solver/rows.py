@@ -30,6 +30,7 @@ def start_run(run: Run) -> None:
     run.prepared = False
     if ADAPTIVE:
         set_control(run)
+        run.rejected = 0
         run.h = min(run.step, run.max_step)
         run.error_old = 1e-4
         run.choose_step = not (run.step > 0.0)

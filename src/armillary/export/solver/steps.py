@@ -19,7 +19,7 @@ def accept_step(run: Run, t_new: real, h: real) -> None:
     run.state = normalise(t_new, run.state)
     if run.dense:
         run.finish = run.state
-        if not adaptive(run):
+        if not end_enters_error(run):
             run.k_end = derivatives(t_new, run.state)
     run.t_old = run.t
     run.t = t_new
@@ -58,11 +58,22 @@ def error_norm(run: Run, h: real) -> real:
     """Root mean square of the error over what is tolerated; not a number for a trial that is not finite."""
     error_ratios(run, h)
     total: real = 0.0
+    low: real = 0.0
+    pair: truth = has_two_errors(run)
     for i in range(N_STATES):
-        size: real = max(abs(run.state[i]), abs(run.trial[i]))
-        run.ratio[i] = run.ratio[i] / (run.atol + run.rtol * size)
+        scale: real = run.atol + run.rtol * max(abs(run.state[i]), abs(run.trial[i]))
+        run.ratio[i] = run.ratio[i] / scale
         total = total + run.ratio[i] * run.ratio[i]
-    norm: real = sqrt(total / float(N_STATES))
+        if pair:
+            run.ratio_low[i] = run.ratio_low[i] / scale
+            low = low + run.ratio_low[i] * run.ratio_low[i]
+    mean: real = total / float(N_STATES)
+    if pair:
+        both: real = total + 0.01 * low
+        if not differs(both, 0.0):
+            both = 1.0
+        mean = total * total / (both * float(N_STATES))
+    norm: real = sqrt(mean)
     if not is_finite(run.trial):
         norm = NAN
     return norm
@@ -98,7 +109,8 @@ def adaptive_step(run: Run) -> None:
         h = run.t_end - run.t
         t_new = run.t_end
     stages(run, run.t, h)
-    run.k_end = derivatives(t_new, run.trial)
+    if end_enters_error(run):
+        run.k_end = derivatives(t_new, run.trial)
     error: real = NAN
     error = error_norm(run, h)
     grown: real = power(error, run.exponent)
@@ -183,6 +195,12 @@ def settle(run: Run) -> None:
 
 def advance(run: Run) -> None:
     """The next step; under error control, one trial of it."""
+    tried: count = run.steps
+    if ADAPTIVE:
+        tried = tried + run.rejected
+    if tried >= run.max_steps:
+        run.status = TOO_MANY
+        return
     if adaptive(run):
         adaptive_step(run)
     else:

@@ -23,6 +23,7 @@ MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire")
 # Features of the solver, and the words of text/features.py for those that a system decides.
 FEATURES = ("EVENTS", "UPDATE", "NORMALISE", "ADAPTIVE", "ALWAYS_DENSE")
 _OF_SYSTEMS = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE"}
+OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths")
 _FILES = ("dense.py", "events.py", "steps.py", "rows.py")
 # Constants, as numbers of the same names in other places.
@@ -64,13 +65,15 @@ class Solver:
     comments: Mapping[ast.stmt, str]
 
 
-def solver_for(has: Collection[str], adaptive: bool, wanted: Sequence[str]) -> Solver:
-    """The solver of a system that ``has`` these things, with the exported methods.
-
-    Programs without adaptive methods keep every step's dense output.
+def solver_for(
+    has: Collection[str], adaptive: bool, wanted: Sequence[str], *, always_dense: bool = True
+) -> Solver:
+    """The solver of a system that ``has`` these things, with the exported methods; it keeps every step's
+    dense output, or decides in each run whether it is needed.
     """
     features = {word for feature, word in _OF_SYSTEMS.items() if feature in has}
-    features.add("ADAPTIVE" if adaptive else "ALWAYS_DENSE")
+    features |= {"ADAPTIVE"} if adaptive else set()
+    features |= {"ALWAYS_DENSE"} if always_dense else set()
     return read_solver(features, exported_methods(adaptive), wanted)
 
 
@@ -112,7 +115,7 @@ class _Fold(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        fixed = isinstance(node.func, ast.Name) and node.func.id == "adaptive"
+        fixed = isinstance(node.func, ast.Name) and node.func.id in OF_METHODS
         return ast.Constant(False) if fixed and "ADAPTIVE" not in self.features else node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from armillary.export.solver.methods import exported_methods
 from armillary.export.text.heading import note
+from armillary.export.text.settings import run_keys
 from armillary.export.text.source import Source
 from armillary.toml_text import toml_key, toml_value
 
@@ -28,16 +29,22 @@ def example_timing(source: Source) -> tuple[float, float]:
     return _STEPS * step, step
 
 
-def example_run(source: Source) -> str:
-    """The run file of an example, with all defaults."""
+def example_run(source: Source, adaptive: bool = True) -> str:
+    """The run file of an example, with all defaults; ``adaptive``: of a program with methods of that kind."""
     d = source.description
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
     lines = [f"# A run of {d.name}. What is left out keeps its default.", ""]
-    first, *others = [f'"{m.name}"' for m in exported_methods(adaptive=False)]
-    method = f"method = {first}  # or {' or '.join(others)}"
+    first, *others = [f'"{m.name}"' for m in exported_methods(adaptive)]
+    method = f"method = {first}  # or {', '.join(others[:-1])}{', or ' if others[1:] else ''}{others[-1]}"
     lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", method]
     lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
+    if adaptive:
+        known = {key.key: key.default for key in run_keys()}
+        names = ("rtol", "atol", "max_step", "max_steps")
+        lines.append(
+            f"# {', '.join(f'{name} = {known[name]:g}' for name in names)}   of methods that choose steps"
+        )
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
     placed = source.start.placed if source.start is not None else {}
     own = [s for i, s in enumerate(d.starts) if i not in placed]

@@ -14,14 +14,23 @@ from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import dop853, dopri5, midpoint, projected, rk4, staggered
 from armillary.runtime.integrators.records import Functions, Integration, Method, Status, Stepping
 
-__all__ = ["METHODS", "Functions", "Integration", "Method", "Status", "Stepping", "check_kind"]
+__all__ = [
+    "METHODS",
+    "Functions",
+    "Integration",
+    "Method",
+    "Status",
+    "Stepping",
+    "check_kind",
+    "usual_method",
+]
 
 _METHODS = (
     Method("rk4", 4, False, "classical Runge–Kutta, fixed step", rk4.TABLEAU, exported=True),
     Method("midpoint", 2, False, "explicit midpoint, two evaluations per fixed step", midpoint.TABLEAU,
            exported=True),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
-    Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU),
+    Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU, exported=True),
     Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU, redundant=True),
     Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU, redundant=True),
     Method("scipy:RK45", 5, True, "SciPy's Dormand–Prince 5(4); Python at every step", solver="RK45"),
@@ -33,6 +42,11 @@ _METHODS = (
     Method("scipy:BDF", 5, True, "implicit multistep, stiff systems; Python at every step", solver="BDF"),
 )  # fmt: skip
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
+
+
+def usual_method(step: bool, redundant: bool = False) -> str:
+    """The name of the method where none is given: ``step`` is whether a step is."""
+    return "staggered" if redundant else "rk4" if step else "dop853"
 
 
 def check_kind(method: Method, redundant: bool) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, reals
 from armillary.errors import ArmillaryError, nearest
-from armillary.runtime.integrators import METHODS, Method, check_kind
+from armillary.runtime.integrators import METHODS, Method, check_kind, usual_method
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.settings import RunSettings
 
@@ -53,7 +53,7 @@ class IntegrationSettings(RunSettings):
 
 def completed(settings: RunSettings, *, redundant: bool = False) -> IntegrationSettings:
     """Settings with a method, which must be one for these coordinates, and with plain numbers."""
-    usual = "staggered" if redundant else "rk4" if settings.step is not None else "dop853"
+    usual = usual_method(settings.step is not None, redundant)
     given = {f.name: getattr(settings, f.name) for f in fields(settings)}
     given |= {name: float(given[name]) for name in ("t0", "t_end", "rtol", "max_step")}
     given["method"] = usual if settings.method is None else settings.method

@@ -1,0 +1,200 @@
+"""Methods that choose their steps, in every language that has them: the steps and the rows of the process.
+
+The tableaux, the error norm, the control of steps and the dense output are written once. Rounding enters the
+error estimates, and with them the lengths of steps, so that rows differ by a part of what the tolerances
+allow, not by rounding alone: 1e-3 of them is asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+
+METHODS = ("dopri5", "dop853")
+RTOL, ATOL, DURATION, SAMPLE = 1e-7, 1e-9, 2.0, 0.05
+ROOM = 1e-3 * (RTOL * 20.0 + ATOL)  # of values below 20
+
+
+@cache
+def equations() -> arm.Equations:
+    """A spinning body on a spring, with Euler parameters, and an event that turns a force."""
+    s = arm.System("toy")
+    s.parameter("k", 30.0, units="N/m")
+    hub = s.body("hub", joint=arm.Spherical(), mass=1, inertia=(1.0, 2.0, 3.0))
+    slider = s.body("slider", hub, arm.Prismatic("x"), mass=0.5, inertia=0)
+    push = s.memory("push", initial=2.0, units="N")
+    s.force("spring", "-k*(slider.q1 - 0.5) + push", slider.x, at=slider.com, reaction=hub.origin)
+    s.event("far", "slider.q1 - 0.7", set={push: -push})
+    s.start({"hub.u1": 0.4, "hub.u2": 3.0, "hub.u3": 0.1, "slider.q1": 0.6})
+    return s.derive()
+
+
+@cache
+def model() -> arm.CompiledModel:
+    return equations().compile()
+
+
+@cache
+def process(method: str) -> arm.Run:
+    return model().simulate(DURATION, method=method, rtol=RTOL, atol=ATOL, sample=SAMPLE)
+
+
+def table(text: str) -> np.ndarray:
+    return np.array([[float(x) for x in row] for row in list(csv.reader(text.splitlines()))[1:]])
+
+
+def ran(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_file(method: str) -> str:
+    settings = {"duration": DURATION, "sample": SAMPLE, "rtol": RTOL, "atol": ATOL}
+    return "\n".join(["[run]", f'method = "{method}"', *(f"{k} = {v}" for k, v in settings.items()), ""])
+
+
+def in_c(folder: Path, method: str) -> np.ndarray:
+    if not (folder / "program").exists():
+        flags = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Werror"]
+        ran(["cc", *flags, "main.c", "toy.c", "toy_solver.c", "-o", "program", "-lm"], folder)
+    (folder / "now.toml").write_text(run_file(method))
+    return table(ran(["./program", "now.toml"], folder))
+
+
+def in_python(folder: Path, method: str) -> np.ndarray:
+    (folder / "now.toml").write_text(run_file(method))
+    ran([sys.executable, "-I", "-S", "toy.py", "now.toml"], folder)
+    return table((folder / "now.csv").read_text())
+
+
+def in_fortran(folder: Path, method: str) -> np.ndarray:
+    if not (folder / "toy").exists():
+        ran(["make", "-s", "FFLAGS=-std=f2008 -O0 -Wall -Wextra -pedantic -Werror", "toy"], folder)
+    settings = f"duration = {DURATION}, sample = {SAMPLE}, rtol = {RTOL}, atol = {ATOL}"
+    (folder / "now.nml").write_text(f"&run {settings}, method = '{method}' /\n")
+    ran(["./toy", "now.nml", "now.csv"], folder)
+    return table((folder / "now.csv").read_text())
+
+
+def in_matlab(folder: Path, method: str) -> np.ndarray:
+    options = f"'method', '{method}', 'rtol', {RTOL}, 'atol', {ATOL}, 'sample', {SAMPLE}"
+    lines = [f"r = toy.simulate({DURATION}, [], {options});", "for i = 1:numel(r.time)"]
+    lines += ["printf('%.17g', r.time(i)); printf(',%.17g', r.values(i, :)); printf('\\n');", "end"]
+    octave = str(shutil.which("octave-cli"))
+    return table("names\n" + ran([octave, "--norc", "--quiet", "--eval", "\n".join(lines)], folder))
+
+
+LANGUAGES: dict[str, tuple[Callable[[Path, str], np.ndarray], str]] = {
+    "c": (in_c, "cc"), "python": (in_python, ""), "fortran": (in_fortran, "gfortran"),
+    "matlab": (in_matlab, "octave-cli"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    base = tmp_path_factory.mktemp("adaptive")
+
+    @cache
+    def made(language: str) -> Path:
+        needs = LANGUAGES[language][1]
+        if needs and shutil.which(needs) is None:
+            pytest.skip(f"{needs} is not installed")
+        return equations().export(language, base / language)
+
+    return made
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_adaptive_runs_are_those_of_the_process(language: str, exported: Callable[[str], Path]) -> None:
+    for method in METHODS if language != "matlab" else METHODS[1:]:  # a start of Octave takes a second
+        found, run = LANGUAGES[language][0](exported(language), method), process(method)
+        np.testing.assert_allclose(found[:, 0], run.time, rtol=0, atol=1e-15, err_msg=method)
+        np.testing.assert_allclose(found[:, 1:], run.values, rtol=0, atol=ROOM, err_msg=method)
+        assert len(run.events) > 2
+
+
+@cache
+def module(folder: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("adaptive_toy", folder / "toy.py")
+    assert spec and spec.loader
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+def run_of(m: Any, method: str, **options: Any) -> Any:
+    """A run of the exported solver, with what it counts."""
+    run = m.Run(m.precompute(m.Parameters()), m.initial_state(), m.initial_memory(), m.METHODS[method])
+    run.t0, run.t_end, run.sample = 0.0, DURATION, SAMPLE
+    run.rtol, run.atol, run.max_step, run.max_steps = RTOL, ATOL, np.inf, 10**9
+    vars(run).update(options)
+    m.start_run(run)
+    while m.find_row(run):
+        pass
+    return run
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_exported_steps_are_accepted_and_rejected_as_in_the_process(
+    method: str, exported: Callable[[str], Path]
+) -> None:
+    run, info = run_of(module(exported("python")), method), process(method).info
+    assert (run.steps, run.rejected) == (info["steps"], info["rejected"])
+    assert info["rejected"] > 0
+
+
+def test_a_run_takes_the_method_of_the_process_where_none_is_given(exported: Callable[[str], Path]) -> None:
+    """dop853 without a step, with a thousand rows; rk4 with one, with a row for each."""
+    m = module(exported("python"))
+    free = m.simulate(0.5)
+    np.testing.assert_allclose(free.rows[-1], model().simulate(0.5).values[-1], rtol=0, atol=1e-11)
+    assert len(free.time) == len(model().simulate(0.5).time) == 1001
+    fixed = m.simulate(0.5, 0.01)
+    np.testing.assert_allclose(fixed.rows, model().simulate(0.5, step=0.01).values, rtol=0, atol=1e-11)
+
+
+def test_settings_have_the_defaults_of_the_record(exported: Callable[[str], Path]) -> None:
+    import inspect
+
+    from armillary.settings import RunSettings
+
+    record = RunSettings(1.0)
+    parameters = inspect.signature(module(exported("python")).simulate).parameters
+    for name in ("rtol", "atol", "max_step", "max_steps", "step", "method", "sample"):
+        assert parameters[name].default == getattr(record, name), name
+    text = (exported("c") / "toy_solver.c").read_text()
+    assert f"run->rtol = {record.rtol!r};" in text and f"run->atol = {record.atol!r};" in text
+
+
+def test_the_longest_step_and_their_number_are_kept(exported: Callable[[str], Path]) -> None:
+    m = module(exported("python"))
+    assert run_of(m, "dopri5", max_step=0.01).steps >= DURATION / 0.01
+    ended = m.simulate(DURATION, max_steps=7)
+    assert ended.status == "too many steps" and ended.t < DURATION
+    with pytest.raises(arm.SimulationError, match="steps"):
+        model().simulate(DURATION, max_steps=7)
+    with pytest.raises(ValueError, match="method 'rk4' takes steps of one size"):
+        m.simulate(DURATION, method="rk4")
+
+
+def test_exported_c_says_that_there_were_too_many_steps(exported: Callable[[str], Path]) -> None:
+    folder = exported("c")
+    in_c(folder, "dopri5")
+    (folder / "few.toml").write_text(run_file("dopri5") + "max_steps = 5\n")
+    done = subprocess.run(["./program", "few.toml"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1 and "too many steps" in done.stderr
