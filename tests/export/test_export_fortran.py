@@ -145,7 +145,10 @@ def test_the_self_test_passes_and_notices_a_wrong_number(built: Callable[[str], 
     [
         ("&run step = 0.1 /\n", "&run needs duration"),
         ("[run]\nduration = 1.0\nstep = 0.1\n", "this is a TOML file; this program reads namelists"),
-        ("&run step = 0.1, duration = 1.0, method = 'euler' /\n", "method must be 'rk4' or 'midpoint'"),
+        (
+            "&run step = 0.1, duration = 1.0, method = 'euler' /\n",
+            "method must be 'rk4', 'midpoint', 'dopri5' or",
+        ),
         (
             "&run step = 0.1, duration = 1.0 /\n&parameters LL = 3 /\n",
             "&parameters: Cannot match namelist object name ll",
