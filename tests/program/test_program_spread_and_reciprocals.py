@@ -175,7 +175,7 @@ def test_powers_and_roots_of_random_values_stay_exact(
     assume(np.isfinite(size(roots, at)) and size(roots, at) < 1e8)
     assert_same(roots, reciprocals(Graph(roots)).roots, at)
     constants = Constants()
-    improved, _ = improve(roots, constants)
+    improved = improve(roots, constants)[0].roots
     values = evaluate_all(constants.definitions.values(), at)
     assert_same(roots, improved, {**at, **dict(zip(constants.definitions, values, strict=True))})
     assert count(improved).weight <= count(roots).weight

@@ -39,11 +39,13 @@ class Section:
         return f"Section({self.name!r}: {len(self.results)} results, {self.operations})"
 
 
-def section(name: str, labels: Sequence[str], results: Sequence[Expr], *, constant: bool = False) -> Section:
+def section(
+    name: str, labels: Sequence[str], results: Graph | Sequence[Expr], *, constant: bool = False
+) -> Section:
     """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
-    results = narrow(Graph(results)).roots
-    nodes = schedule(results, enter_constants=constant)
-    return Section(name, tuple(labels), tuple(results), nodes, sum_operations(nodes))
+    graph = narrow(results if isinstance(results, Graph) else Graph(results))
+    nodes = schedule(graph.order, enter_constants=constant)
+    return Section(name, tuple(labels), tuple(graph.roots), nodes, sum_operations(nodes))
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,11 +11,10 @@ the first way takes 1.5 times the time of the second.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.walk import operands_first
 
 UNITS = 2  # operations that the model machine starts per cycle
 WIDE = 3.5  # operations per cycle of the longest chain, from which on registers decide
@@ -26,80 +25,124 @@ _DIVIDE = 14
 _FUNCTION = 20
 
 
-def schedule(roots: Iterable[Expr], *, enter_constants: bool = False) -> tuple[Expr, ...]:
-    """Nodes to compute for the roots, in order; symbols, numbers and (unless entered) constants left out."""
-    nodes = [n for n in operands_first(roots) if not _given(n, enter_constants)]
-    users, waiting = _users(nodes)
-    arrival = arrivals(nodes)
-    behind = _chains_behind(nodes, users, arrival)
-    if len(nodes) > WIDE * max(behind.values(), default=1):
+def schedule(order: Iterable[Expr], *, enter_constants: bool = False) -> tuple[Expr, ...]:
+    """Of nodes with their operands before them those to compute, in order; symbols, numbers and (unless
+    entered) constants left out.
+    """
+    nodes = [n for n in order if not _given(n, enter_constants)]
+    flow = _Flow(nodes)
+    behind = flow.chains_behind()
+    if len(nodes) > WIDE * max(behind, default=1):
         return tuple(nodes)
-    return _longest_chain_first(nodes, users, waiting, behind)
+    return tuple([nodes[i] for i in flow.longest_chain_first(behind)])
 
 
-def critical_path(roots: Iterable[Expr]) -> int:
-    """Cycles of the longest chain of dependent operations."""
-    return max(arrivals([n for n in operands_first(roots) if not _given(n, False)]).values(), default=0)
+def critical_path(order: Iterable[Expr]) -> int:
+    """Cycles of the longest chain of dependent operations among nodes with their operands before them."""
+    return max(_Flow([n for n in order if not _given(n, False)]).arrival, default=0)
 
 
-def _longest_chain_first(
-    nodes: list[Expr], users: dict[Expr, list[Expr]], waiting: dict[Expr, int], behind: dict[Expr, int]
-) -> tuple[Expr, ...]:
-    place = {node: i for i, node in enumerate(nodes)}
-    ready = [(-behind[n], place[n], n) for n in nodes if not waiting[n]]
-    heapq.heapify(ready)
-    later: list[tuple[int, int, Expr]] = []
-    finished: dict[Expr, int] = {}
-    order: list[Expr] = []
-    cycle = 0
-    while ready or later:
-        while later and later[0][0] <= cycle:
-            node = heapq.heappop(later)[2]
-            heapq.heappush(ready, (-behind[node], place[node], node))
-        if not ready:
-            cycle = later[0][0]
-            continue
-        started = 0
-        while ready and started < UNITS:
-            node = heapq.heappop(ready)[2]
-            order.append(node)
-            started += node.kind != "let"
-            finished[node] = cycle + _own_latency(node)
-            for user in users[node]:
-                waiting[user] -= 1
-                if not waiting[user]:
-                    start = max([finished[a] for a in user.args if a in finished])
-                    if start <= cycle:
-                        heapq.heappush(ready, (-behind[user], place[user], user))
-                    else:
-                        heapq.heappush(later, (start, place[user], user))
-        cycle += 1
-    return tuple(order)
-
-
-def arrivals(nodes: Iterable[Expr]) -> dict[Expr, int]:
+def arrivals(nodes: Sequence[Expr]) -> dict[Expr, int]:
     """Cycle at which each node is known, when every operation starts as soon as its operands are there.
 
     Sums and products take their operands in the order in which these arrive, so that the last one waits for
     one operation only.
     """
-    known: dict[Expr, int] = {}
-    for node in nodes:
-        if node.kind == "sum" or node.kind == "product":
-            known[node] = _chain_end(node, sorted([known.get(a, 0) for a in node.args]))
-        else:
-            known[node] = max([known.get(a, 0) for a in node.args], default=0) + _own_latency(node)
-    return known
+    return dict(zip(nodes, _Flow(nodes).arrival, strict=True))
 
 
-def _chain_end(node: Expr, times: list[int]) -> int:
-    """When a sum or product is known whose operands arrive at these times."""
+class _Flow:
+    """Nodes by their places in a list: the operands that each one waits for, and when it is known."""
+
+    def __init__(self, nodes: Sequence[Expr]) -> None:
+        self.nodes = nodes
+        find = {node: i for i, node in enumerate(nodes)}.get
+        self.operands = [[i for i in map(find, node.args) if i is not None] for node in nodes]
+        self.arrival = self._arrivals()
+
+    def _arrivals(self) -> list[int]:
+        known: list[int] = []
+        for node, operands in zip(self.nodes, self.operands, strict=True):
+            times = [known[i] for i in operands]
+            if node.kind == "sum" or node.kind == "product":
+                times.sort()
+                known.append(_chain_end(node, times, len(node.args) - len(times)))
+            else:
+                known.append(max(times, default=0) + _own_latency(node))
+        return known
+
+    def chains_behind(self) -> list[int]:
+        """Cycles of the longest chain that starts with each node."""
+        arrival = self.arrival
+        own = [_own_latency(node) for node in self.nodes]
+        behind = own.copy()
+        for user in range(len(own) - 1, -1, -1):
+            after, ranked = behind[user], self.operands[user]
+            if len(ranked) > 2 and self.nodes[user].kind != "call":  # operands of a sum or product differ
+                ranked = sorted(ranked, key=arrival.__getitem__)
+                wait = _ADD * (len(ranked) - 2)  # for further operations of the chain
+                for k, i in enumerate(ranked):
+                    chain = own[i] + after + (wait if k < 2 else wait - _ADD * (k - 1))
+                    if chain > behind[i]:
+                        behind[i] = chain
+            else:
+                for i in ranked:
+                    if own[i] + after > behind[i]:
+                        behind[i] = own[i] + after
+        return behind
+
+    def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
+        """Places of the nodes in the order in which the model machine starts them."""
+        nodes, operands = self.nodes, self.operands
+        size = len(nodes)
+        users: list[list[int]] = [[] for _ in nodes]
+        waiting: list[int] = []
+        for i, before in enumerate(operands):
+            different = set(before) if nodes[i].kind == "call" else before
+            waiting.append(len(different))
+            for a in different:
+                users[a].append(i)
+        # In both heaps a number holds a priority, and the place as its remainder.
+        ready = [i - behind[i] * size for i in range(size) if not waiting[i]]
+        heapq.heapify(ready)
+        later: list[int] = []
+        finished = [0] * size
+        order: list[int] = []
+        cycle = 0
+        while ready or later:
+            while later and later[0] < (cycle + 1) * size:
+                i = heapq.heappop(later) % size
+                heapq.heappush(ready, i - behind[i] * size)
+            if not ready:
+                cycle = later[0] // size
+                continue
+            started = 0
+            while ready and started < UNITS:
+                i = heapq.heappop(ready) % size
+                order.append(i)
+                started += nodes[i].kind != "let"
+                finished[i] = cycle + _own_latency(nodes[i])
+                for user in users[i]:
+                    waiting[user] -= 1
+                    if not waiting[user]:
+                        start = max([finished[a] for a in operands[user]])
+                        if start <= cycle:
+                            heapq.heappush(ready, user - behind[user] * size)
+                        else:
+                            heapq.heappush(later, user + start * size)
+            cycle += 1
+        return order
+
+
+def _chain_end(node: Expr, times: list[int], given: int) -> int:
+    """When a sum or product is known whose operands arrive at these times; ``given`` ones are before."""
     step = _ADD if node.kind == "sum" else _MULTIPLY
-    now = times[0]
-    for t in times[1:]:
-        now = (now if now > t else t) + step
+    now = step * (given - 1)
+    for t in times:
+        now = (now if now > t else t) + step if given else t
+        given = 1
     if node.kind == "sum":
-        return now if len(times) > 1 else now + step
+        return now if len(node.args) > 1 else now + step
     coefficient, exponents = node.data
     return now + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
 
@@ -116,45 +159,15 @@ def _own_latency(node: Expr) -> int:
     """Cycles from a node's last operand to its value; sines and cosines of plain angles are computed before
     all else.
     """
-    if node.kind == "let":
-        return 0
     if node.kind == "sum":
         return _ADD
-    if node.kind == "call":
-        return 0 if node.data in ("sin", "cos") and node.args[0].kind == "symbol" else _FUNCTION
-    return _chain_end(node, [0] * min(2, len(node.args)))
-
-
-def _chains_behind(
-    nodes: list[Expr], users: dict[Expr, list[Expr]], arrival: dict[Expr, int]
-) -> dict[Expr, int]:
-    """Cycles of the longest chain that starts with each node."""
-    own = {node: _own_latency(node) for node in nodes}
-    behind = dict(own)
-    for user in reversed(nodes):
-        after = behind[user]
-        ranked = [a for a in user.args if a in users]  # operands of a sum or product differ
-        last = 1  # from here on the operands wait for no further operation of the chain
-        if len(ranked) > 2 and (user.kind == "sum" or user.kind == "product"):
-            ranked.sort(key=arrival.__getitem__)
-            last = len(ranked) - 1
-        for i, a in enumerate(ranked):
-            chain = own[a] + after + (_ADD * (last - max(i, 1)) if i < last else 0)
-            if chain > behind[a]:
-                behind[a] = chain
-    return behind
-
-
-def _users(nodes: list[Expr]) -> tuple[dict[Expr, list[Expr]], dict[Expr, int]]:
-    """Who uses each node, and how many operands each node waits for."""
-    users: dict[Expr, list[Expr]] = {node: [] for node in nodes}
-    waiting: dict[Expr, int] = {}
-    for node in nodes:
-        operands = [a for a in set(node.args) if a in users]
-        waiting[node] = len(operands)
-        for a in operands:
-            users[a].append(node)
-    return users, waiting
+    if node.kind == "product":
+        coefficient, exponents = node.data
+        alone = len(exponents) == 1
+        return (0 if alone else _MULTIPLY) + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
+    if node.kind == "let":
+        return 0
+    return 0 if node.data in ("sin", "cos") and node.args[0].kind == "symbol" else _FUNCTION
 
 
 def _given(node: Expr, enter_constants: bool) -> bool:

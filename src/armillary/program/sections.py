@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.walk import Undimensioned, symbols
+from armillary.algebra.walk import Undimensioned
 from armillary.model.description import Description
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
@@ -25,15 +25,15 @@ def program_of(
 
         checker = PassChecker(wanted, parameters, constants)
 
-    def improved(name: str, roots: Sequence[Expr], *, search: bool) -> tuple[list[Expr], list[Gain]]:
+    def improved(name: str, roots: Sequence[Expr], *, search: bool) -> tuple[Graph, list[Gain]]:
         after = checker.section(name, roots) if checker is not None else None
         return improve(roots, constants, search=search, check=after)
 
-    def hoisted(name: str, roots: Sequence[Expr]) -> list[Expr]:
+    def hoisted(name: str, roots: Sequence[Expr]) -> Graph:
         graph = hoist(Graph(roots), constants)
         if checker is not None:
             checker.section(name, roots)("hoist", graph)
-        return graph.roots
+        return graph
 
     rates, gains = improved("derivatives", wanted.rates, search=wanted.search)
     outputs = hoisted("outputs", [c.expression for c in wanted.columns])
@@ -48,24 +48,13 @@ def program_of(
     sizes = hoisted("sizes", wanted.sizes)
     row_sizes = hoisted("row sizes", wanted.row_sizes)
     stepping = [improved(s.name, s.results, search=s.search)[0] for s in wanted.stepping]
-    everything = [
-        *rates,
-        *outputs,
-        *events,
-        *updates,
-        *(e for f in fires for e in f),
-        *corrections,
-        *geometry,
-        *sizes,
-        *row_sizes,
-        *(e for results in stepping for e in results),
-    ]
+    everything = [rates, outputs, events, updates, *fires, corrections, geometry, sizes, row_sizes, *stepping]
     used = _constants_used(everything)
     defined = [constants.definitions.get(c, c) for c in used]
     rest = [
         section("outputs", [c.name for c in wanted.columns], outputs),
         section("events", [e.name for e in wanted.watched], events),
-        section("update", memory_labels if updates else [], updates),
+        section("update", memory_labels if updates.roots else [], updates),
     ]
     program = Program(
         name=system.name,
@@ -90,11 +79,11 @@ def program_of(
         ),
         correct=section("correct", [state_labels[i] for i in wanted.corrected], corrections),
         corrected=wanted.corrected,
-        geometry=section("geometry", [f"number {i + 1}" for i in range(len(geometry))], geometry),
+        geometry=section("geometry", [f"number {i + 1}" for i in range(len(geometry.roots))], geometry),
         quaternions=wanted.quaternions,
-        correction_sizes=tuple(sizes[: len(wanted.corrected)]),
-        speed_sizes=tuple(sizes[len(wanted.corrected) :]),
-        row_sizes=tuple(row_sizes),
+        correction_sizes=tuple(sizes.roots[: len(wanted.corrected)]),
+        speed_sizes=tuple(sizes.roots[len(wanted.corrected) :]),
+        row_sizes=tuple(row_sizes.roots),
         inputs=wanted.inputs,
         stepping=tuple(
             section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
@@ -107,6 +96,10 @@ def program_of(
     return program, gains
 
 
-def _constants_used(roots: list[Expr]) -> list[Expr]:
+def _constants_used(graphs: Iterable[Graph]) -> list[Expr]:
     """Parameters and named constants that sections read, in the order of first meeting."""
-    return [s for s in symbols(*roots) if s.data.role == "parameter"]
+    return list(
+        dict.fromkeys(
+            n for graph in graphs for n in graph.order if n.kind == "symbol" and n.data.role == "parameter"
+        )
+    )

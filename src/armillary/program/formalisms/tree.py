@@ -183,7 +183,7 @@ def _considered(candidate: _Candidate) -> Considered:
     """
     graph = hoist(Graph(candidate.targets.rates), Constants())
     operations = graph.operations
-    cycles = operations.weight / 2.5 + _CHAIN * critical_path(graph.roots)
+    cycles = operations.weight / 2.5 + _CHAIN * critical_path(graph.order)
     name = candidate.formalism
     if candidate.chosen is not None:
         name += f", {candidate.chosen.words}"

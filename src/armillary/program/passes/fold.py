@@ -20,13 +20,15 @@ def fold(graph: Graph, constants: Constants) -> Graph:
         if _plain(node):
             return None
         terms: list[tuple[float, Expr]] = [(1, number(node.data[0]))]
+        changed = False
         for c, old, term in zip(node.data[1], node.args, args, strict=True):
             if c not in (1, -1) and counted[old] == 1 and term.kind == "product" and term.args[0].constant:
                 scaled = scale(term, abs(c))
                 named = hoisted_product(scaled, list(scaled.args), constants)
                 c, term = (1 if c > 0 else -1), scaled if named is None else named
+                changed = True
             terms.append((c, term))
-        return total(terms)
+        return total(terms) if changed else None
 
     return graph.remade(make)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.renaming import is_negative, renamed
@@ -23,9 +24,7 @@ class Graph:
     def uses(self) -> Counter[Expr]:
         """How many places use each node: operands of distinct nodes, and roots."""
         found: Counter[Expr] = Counter(self.roots)
-        for node in self.order:
-            for a in node.args:
-                found[a] += 1
+        found.update(chain.from_iterable([node.args for node in self.order]))
         return found
 
     @cached_property
@@ -66,7 +65,8 @@ class Graph:
             if not alike:
                 apart.add(node)
             new[node] = made
-        return Graph([new[r] for r in self.roots])
+        roots = [new[r] for r in self.roots]
+        return self if roots == self.roots else Graph(roots)
 
 
 def same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:

@@ -43,8 +43,8 @@ def improve(
     *,
     search: bool = True,
     check: Callable[[str, Graph], None] | None = None,
-) -> tuple[list[Expr], list[Gain]]:
-    """The roots after all passes, and the gain of each.
+) -> tuple[Graph, list[Gain]]:
+    """The roots after all passes, as a graph, and the gain of each.
 
     ``inline`` and ``hoist`` are always kept, as the later ones build on them; other passes are undone where
     they save nothing. Without ``search``, factors and pairs are not searched for. The last ``hoist`` names
@@ -91,4 +91,4 @@ def improve(
         if stays or changed.operations.weight < graph.operations.weight:
             gains.append(Gain(name, graph.operations, changed.operations))
             graph = changed
-    return graph.roots, gains
+    return graph, gains

@@ -16,7 +16,10 @@ def share(graph: Graph, rounds: int = 6) -> Graph:
         chosen = _common_pairs(graph, pairs)
         if not chosen:
             break
-        graph = graph.remade(lambda node, args, chosen=chosen: _with_pairs(node, args, chosen))  # type: ignore[misc]
+        changed = graph.remade(lambda node, args, chosen=chosen: _with_pairs(node, args, chosen))  # type: ignore[misc]
+        if changed is graph:
+            break
+        graph = changed
     return graph
 
 
