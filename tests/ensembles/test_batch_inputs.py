@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.ensembles.request import plan
 from armillary.errors import ArmillaryError
+from armillary.runtime.inputs.blocks import Block
+from armillary.settings import RunSettings
 
 RUNS, T_END = 11, 1.0
 TIMES = np.linspace(-0.1, 1.2, 40)
@@ -85,3 +90,19 @@ def test_a_wrong_number_of_rows_is_refused(plain: arm.CompiledModel) -> None:
     signal = arm.Signal(TIMES, DATA)
     with pytest.raises(ArmillaryError, match="input 'road' has 11; there must be one per run"):
         plain.simulate_batch(1.0, step=0.01, parameters={"k": [1.0, 2.0]}, inputs={"road": signal})
+
+
+def test_threads_share_one_set_of_data(plain: arm.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memories of runs hold addresses of it: a second set would leave those of the first without data."""
+    make = Block.of
+
+    def slowly(pieces: Any) -> Block:
+        time.sleep(0.02)
+        return make(pieces)
+
+    monkeypatch.setattr(Block, "of", slowly)
+    asked = plan(plain, RunSettings(1.0, step=0.01), inputs={"road": arm.Signal(TIMES, DATA)}, runs=RUNS)
+    with ThreadPoolExecutor(4) as threads:
+        memories = list(threads.map(lambda _: asked.starts.block(0, RUNS)[2], range(4)))
+    for memory in memories:
+        np.testing.assert_array_equal(memory, memories[0])

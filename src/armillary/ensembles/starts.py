@@ -7,6 +7,7 @@ single run's own code, and only once where nothing that differs between runs ent
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -72,6 +73,7 @@ class Starts:
         self._given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
         self.columns = self._columns()  # inside the model's units
         self.given_inputs = inputs  # over time, those with data
+        self._making = threading.Lock()
         self.runs = run_count(self._lengths(), runs)
         self.unable = np.zeros(self.runs, dtype=bool)  # which these are
         self._check()
@@ -239,14 +241,19 @@ class Starts:
         state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
         return parameters, state, memory if self.inputs is None else self.inputs.addressed(memory, i0)
 
-    @cached_property
+    @property
     def inputs(self) -> DrivenInputs | None:
         """Inputs over time; those without data are held where the start of each run has them."""
-        return (
-            None
-            if self.given_inputs is None
-            else self.given_inputs.complete(self._given_memory(0, self.runs))
-        )
+        with self._making:  # one set of data for all threads, whose memories hold its addresses
+            return self._complete_inputs
+
+    @cached_property
+    def _complete_inputs(self) -> DrivenInputs | None:
+        if self.given_inputs is None:
+            return None
+        found = self.given_inputs.complete(self._given_memory(0, self.runs))
+        _ = found.blocks
+        return found
 
     @cached_property
     def _inside(self) -> np.ndarray:
