@@ -35,6 +35,7 @@ COMMANDS = {
     "modes": ("analyses.modes", "Modes of a model: frequencies, dampings, what takes part in each."),
     "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
     "sweep": ("analyses.sweep", "Positions of a mechanism along a path, without its dynamics."),
+    "solve": ("analyses.solve", "Positions at which outputs have given values: inverse kinematics."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),
     "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
     "verify": ("verify", "Run the published cases: expected next to found."),

@@ -49,7 +49,8 @@ TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
 RUN_KEYS = tuple(RUN_TABLE)
 OUTPUT_KEYS = ("file", "select")
 _KNOWN: dict[str, tuple[str, ...]] = {"run": RUN_KEYS, "output": OUTPUT_KEYS}  # tables of fixed keys
-ANALYSES = ("trim", "linearize", "bode", "modes", "sweep", "inverse")  # tables with options of commands
+# Tables with options of commands.
+ANALYSES = ("trim", "linearize", "bode", "modes", "sweep", "solve", "inverse")
 _TOP = ("model", "title", *TABLES, *ANALYSES)
 COMMAND_LINE = "command line"
 

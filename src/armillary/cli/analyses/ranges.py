@@ -1,8 +1,10 @@
-"""Ranges of values on the command line: NAME=FROM:TO:COUNT, or NAME=1,2,3, with units behind them."""
+"""Values by name on the command line: NAME=VALUE, NAME=LOW:HIGH, and ranges, NAME=FROM:TO:COUNT or NAME=1,2,3
+with units behind them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,3 +42,32 @@ def values_of(name: str, text: str, own: str) -> np.ndarray:
 
     values, units = values_with_units(name, text)
     return values * (conversion(name, units, own) if units else 1.0)
+
+
+def driven_values(name: str, text: str) -> Any:
+    """The values of what is driven, as `Model.sweep` takes them, with their units where these are given."""
+    values, units = values_with_units(name, text)
+    return (values, units) if units else values
+
+
+def assigned(texts: tuple[str, ...], option: str) -> dict[str, Any]:
+    """Values by name from NAME=VALUE."""
+    from armillary.errors import ArmillaryError, shown
+    from armillary.run_files.run_file import parse_setting
+
+    for text in texts:
+        if "=" not in text:
+            raise ArmillaryError(f"--{option} {shown(text)}: write --{option} NAME=VALUE")
+    return dict(parse_setting(text) for text in texts)
+
+
+def pair(text: Any, option: str) -> tuple[Any, Any]:
+    """LOW:HIGH; a bound may be left out."""
+    from armillary.errors import ArmillaryError
+    from armillary.run_files.run_file import parse_setting
+
+    low, colon, high = str(text).partition(":")
+    if not colon:
+        raise ArmillaryError(f"--{option}: '{text}' must be two values with a colon between them, as 1:10")
+    first, second = (parse_setting(f"x={part}")[1] if part.strip() else None for part in (low, high))
+    return first, second

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from armillary.cli import options, show
-from armillary.cli.analyses.ranges import name_and_text, values_with_units
+from armillary.cli.analyses.ranges import driven_values, name_and_text
 
 
 @options.command(
@@ -57,7 +57,7 @@ def sweep(
     simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
     model, given = simulation.model, simulation.given()
     found = model.sweep(
-        {name: _values(name, text) for name, text in map(name_and_text, driven)},
+        {name: driven_values(name, text) for name, text in map(name_and_text, driven)},
         [name for listed in outputs for name in listed.split(",")] or None,
         speeds=_numbers(speeds), accelerations=_numbers(accelerations), derivatives=derivatives,
         static=static, grid=grid, held=held or None, start=given.get("initial"),
@@ -79,12 +79,6 @@ def sweep(
     }
     show.emit(json_wanted, data, "\n".join([repr(found), *(f"wrote {path}" for path in written)]))
     return 0
-
-
-def _values(name: str, text: str) -> Any:
-    """The values of what is driven, with their units where these are given."""
-    values, units = values_with_units(name, text)
-    return (values, units) if units else values
 
 
 def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armillary.cli import options, show
+from armillary.cli.analyses.ranges import assigned, pair
 
 if TYPE_CHECKING:
     from armillary.analysis.operating.branches.branch import Branch
@@ -77,20 +78,20 @@ def trim(
         raise ArmillaryError("--plot draws the branch of --trace NAME=FROM:TO; give that too")
     simulation = options.simulation(source, loading, {}, assignments)
     given = simulation.given()
-    start = given.get("initial", {}) | _table(values["start"], "start")
+    start = given.get("initial", {}) | assigned(values["start"], "start")
     asked: dict[str, Any] = {
-        "fixed": _table(values["fixed"], "fixed"),
+        "fixed": assigned(values["fixed"], "fixed"),
         "free": list(free) or None,
         "inputs": list(inputs),
-        "outputs": _table(values["target"], "target"),
+        "outputs": assigned(values["target"], "target"),
         "parameters": given.get("parameters"),
         "memory": given.get("memory"),
-        "bounds": {name: _pair(pair, "bound") for name, pair in _table(bound, "bound").items()},
+        "bounds": {name: pair(ends, "bound") for name, ends in assigned(bound, "bound").items()},
         "starts": start if starts is None else starts,
         "settle": settle,
     }
     rates = {
-        name: None if value == "any" else value for name, value in _table(values["rate"], "rate").items()
+        name: None if value == "any" else value for name, value in assigned(values["rate"], "rate").items()
     }
     if rest and rates:
         raise ArmillaryError("at rest all rates are zero; leave out --rest or --rate")
@@ -98,36 +99,13 @@ def trim(
     op = model.equilibrium(**asked) if rest else model.trim(**asked, rates=rates)
     branch = None
     if trace is not None:
-        (name, ends), *_ = _table((trace,), "trace").items()
-        branch = model.trace(op, name, *_pair(ends, "trace"))
+        (name, ends), *_ = assigned((trace,), "trace").items()
+        branch = model.trace(op, name, *pair(ends, "trace"))
     written = _written(simulation, op, branch, output, plot)
     shown = str(op) if branch is None else f"{op}\n\n{branch}"
     text = "\n".join([shown, *(f"wrote {path}" for path in written)])
     show.emit(json_wanted, _data(op, branch, written), text)
     return 0
-
-
-def _table(texts: tuple[str, ...], option: str) -> dict[str, Any]:
-    """Values by name from NAME=VALUE."""
-    from armillary.errors import ArmillaryError, shown
-    from armillary.run_files.run_file import parse_setting
-
-    for text in texts:
-        if "=" not in text:
-            raise ArmillaryError(f"--{option} {shown(text)}: write --{option} NAME=VALUE")
-    return dict(parse_setting(text) for text in texts)
-
-
-def _pair(text: Any, option: str) -> tuple[Any, Any]:
-    """LOW:HIGH; a bound may be left out."""
-    from armillary.errors import ArmillaryError
-    from armillary.run_files.run_file import parse_setting
-
-    low, colon, high = str(text).partition(":")
-    if not colon:
-        raise ArmillaryError(f"--{option}: '{text}' must be two values with a colon between them, as 1:10")
-    first, second = (parse_setting(f"x={part}")[1] if part.strip() else None for part in (low, high))
-    return first, second
 
 
 def _written(

@@ -1,0 +1,77 @@
+"""`armillary solve`: positions of a mechanism at which outputs have given values (inverse kinematics)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from armillary.cli import options, show
+from armillary.cli.analyses.ranges import assigned, driven_values, name_and_text, pair
+
+
+@options.command(
+    """
+    armillary solve double_wishbone travel="20 mm" --outputs camber,toe
+    armillary solve arm.toml x=0.3 y=0.2 --limit elbow.q1=0: --starts 50 -o positions.csv
+    armillary solve arm.toml x=0.3:0.5:21 y=0.2 --hold wrist.q1 -o path.csv --plot path.svg
+    """
+)
+@options.model_argument
+@click.argument("wanted", nargs=-1, required=True, metavar="OUTPUT=VALUE …")
+@click.option(
+    "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
+    help="Limits of a coordinate or output; either may be left out; repeatable.",
+)  # fmt: skip
+@click.option("--hold", "held", multiple=True, metavar="NAME", help="Coordinate that stays; repeatable.")
+@click.option("--starts", type=int, help="So many starts, to find several solutions; 20 by default.")
+@click.option(
+    "--outputs", multiple=True, help="Further outputs to show, with commas between them; repeatable."
+)
+@click.option("--time", type=float, default=0.0, help="Time at which prescribed motion is taken.")
+@options.settings_option
+@options.formalism_option
+@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
+@options.plot_option("the outputs along a path")
+def solve(
+    source: str,
+    wanted: tuple[str, ...],
+    loading: dict[str, Any],
+    limits: tuple[str, ...],
+    held: tuple[str, ...],
+    starts: int | None,
+    outputs: tuple[str, ...],
+    time: float,
+    assignments: tuple[str, ...],
+    formalism: str | None,
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+) -> int:
+    """Positions at which outputs of positions, or coordinates, have given values: inverse kinematics.
+
+    A value for each gives all solutions that are found, the one nearest to the start first. FROM:TO:COUNT, or
+    a list with commas, is a path, with a solution for each row. Units may follow a value: travel="20 mm".
+    """
+    simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
+    model, given = simulation.model, simulation.given()
+    more = {} if starts is None else {"starts": starts}
+    found = model.solve(
+        {name: driven_values(name, text) for name, text in map(name_and_text, wanted)},
+        limits={name: pair(text, "limit") for name, text in assigned(limits, "limit").items()},
+        held=held or None, start=given.get("initial"), parameters=given.get("parameters"), time=time,
+        shown=[name for listed in outputs for name in listed.split(",")] or None, **more,
+    )  # fmt: skip
+    written = options.write_results(found, output, plot)
+    data = {
+        "command": "solve",
+        "system": found.system,
+        "rows": len(found),
+        "reached": int(found.found.sum()),
+        "names": list(found.names),
+        "units": dict(found.units),
+        "solutions": {name: found[name].tolist() for name in found.names},
+        "files": written,
+    }
+    show.emit(json_wanted, data, "\n".join([repr(found), *(f"wrote {path}" for path in written)]))
+    return 0
