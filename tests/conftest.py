@@ -57,7 +57,7 @@ CASES = (
     *("flexible_slider_crank", "jpl_mbdyfn", "hub_and_panels", "bowling_ball", "impact", "momentum_tree"),
 )
 LANES = (
-    *("fixed_steps", "all_functions", "adaptive_steps_on_lanes", "without_fused", "batch_size", "vectors_of"),
+    *("fixed_steps", "all_functions", "adaptive_", "without_fused", "batch_size", "vectors_of"),
     *("metrics_of", "an_event_ends"),
 )
 OPTIMISED = tuple(
