@@ -24,6 +24,7 @@ LANGUAGES = {
     "jax": "armillary.export.jax",
     "fortran": "armillary.export.fortran",
     "matlab": "armillary.export.matlab",
+    "wasm": "armillary.export.wasm",
     "fmu": "armillary.export.fmi.export",
 }
 

@@ -159,7 +159,16 @@ def _machine(level: int) -> Any:
 def _object_code(
     texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[Any], None] | None = None
 ) -> bytes:
-    """Machine code of modules linked into one; what LLVM made on the way is freed.
+    """Machine code of modules linked into one, for this machine."""
+    if not _fuses():
+        texts = [text.replace(" contract ", " ") for text in texts]
+    return translated(texts, *_builder(level, passes, _flags()), adjust)
+
+
+def translated(
+    texts: Sequence[str], machine: Any, builder: Any, adjust: Callable[[Any], None] | None = None
+) -> bytes:
+    """Code of modules linked into one, for a target machine; what LLVM made on the way is freed.
 
     The modules live in a context of their own: the process-wide one keeps every number that they mention.
     llvmlite 0.50 forgets to free a pass manager (its class inherits an empty ``_dispose`` before the right
@@ -170,14 +179,11 @@ def _object_code(
 
     llvm = prepared()
     context = llvm.create_context()
-    if not _fuses():
-        texts = [text.replace(" contract ", " ") for text in texts]
     module, *others = (llvm.parse_assembly(text, context) for text in texts)
     for other in others:
         module.link_in(other)
     if adjust is not None:
         adjust(module)
-    machine, builder = _builder(level, passes, _flags())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     manager = builder.getModulePassManager()  # runs once: some passes give away what they hold
     manager.run(module, builder)

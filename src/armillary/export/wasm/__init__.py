@@ -1,0 +1,101 @@
+"""WebAssembly: a system's program as a module for browsers, Node.js and other hosts, with a class in JavaScript.
+
+module.py makes the module and its description; model.js is the class, which pages of live models use too, and
+assembly.js closes loops.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from armillary.algebra.arguments import several
+from armillary.export.text.folder import write_folder
+from armillary.export.text.heading import head, readme_tables
+from armillary.export.text.reference import ABSOLUTE, RELATIVE
+from armillary.export.text.runfile import example_timing
+from armillary.export.text.source import Source, source
+from armillary.export.text.template import fill, template
+from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
+from armillary.program.equations import DerivedEquations
+
+__all__ = ["class_text", "export"]
+
+
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    methods: Sequence[str] = METHODS_OF_MODULES,
+    force: bool = False,
+) -> Path:
+    """A folder with the system as a WebAssembly module, a class for it with types, a test and a README."""
+    made = source(equations)
+    module = WasmModule(made, several(methods, "methods="))
+    stem = made.stem
+    about = module.description()
+    title = head(made.description, f"{stem}.js", "the model in its WebAssembly module")
+    values = {
+        "name": stem,
+        "title": made.description.name,
+        "version": made.description.version,
+        "about": json.dumps(about, indent=1, allow_nan=False),
+        "class": class_text(),
+        "head": "\n".join(f"// {line}".rstrip() for line in title),
+        "size": f"{len(module.linked.code) / 1000:.1f}",
+        "duration": f"{example_timing(made)[0]:g}",
+        "step": f"{about['step']:g}",
+        "methods": ", ".join(f"`{name}`" for name in module.methods),
+        "relative": repr(RELATIVE),
+        "absolute": repr(ABSOLUTE),
+        **{f"{kind}_names": _union(about[kind]) for kind in ("parameters", "states", "memory", "outputs")},
+        "bodies_names": _union(about["bodies"]),
+        "methods_names": _union([{"name": name} for name in module.methods]),
+    }
+    readme = fill(template(__package__, "README.md.txt"), values)
+    return write_folder(
+        path,
+        {
+            f"{stem}.wasm": module.linked.code,
+            f"{stem}.js": fill(template(__package__, "module.js.txt"), values),
+            f"{stem}.d.ts": fill(template(__package__, "module.d.ts.txt"), values),
+            "package.json": json.dumps(
+                {"name": stem.replace("_", "-"), "type": "module", "main": f"{stem}.js"}, indent=1
+            )
+            + "\n",
+            "test.js": fill(template(__package__, "test.js.txt"), values),
+            "reference.json": json.dumps(_reference(made), allow_nan=False) + "\n",
+            "README.md": "\n".join([readme.rstrip("\n"), *readme_tables(made.description)]) + "\n",
+        },
+        force=force,
+    )
+
+
+def class_text() -> str:
+    """The class of models in JavaScript, with what it needs."""
+    return template(__package__, "model.js") + "\n" + template(__package__, "assembly.js")
+
+
+def _union(items: Sequence[dict[str, Any]]) -> str:
+    return " | ".join(json.dumps(item["name"]) for item in items) or "never"
+
+
+def _reference(made: Source) -> dict[str, Any]:
+    """Numbers of the process: derivatives and outputs at some places, and the end of a run."""
+    found, run = made.reference, made.reference.trajectory
+    return {
+        "points": [
+            {
+                "t": p.t,
+                "state": p.state,
+                "memory": p.memory,
+                "derivatives": p.derivatives,
+                "outputs": p.outputs,
+            }
+            for p in found.points
+        ],
+        "run": None if run is None else {"duration": run.duration, "step": run.step, "outputs": run.outputs},
+    }

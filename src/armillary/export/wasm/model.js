@@ -1,0 +1,216 @@
+// A model in a WebAssembly module: parameters, inputs, steps through time, outputs and poses.
+//
+// All arrays lie at fixed addresses of the module's memory, which the description names (`about.places`); the
+// loop keeps its numbers in two of them, `control` and `workspace`, so a run can be left after any step and taken
+// up again. A row is [outputs, state, pose of each body in its parent].
+
+const FULL = 7, PAUSED = 6; // why a loop came back: room for rows is used up, its budget of steps is
+const ENDS = { 1: "finished", 2: "event", 3: "diverged", 4: "step too small", 5: "events accumulate" };
+const POSE = 12; // numbers of a pose: displacement, then the rotation row by row
+
+class ArmillaryModel {
+  // The model of a description and the bytes of its module (or a Response, or a promise of either).
+  static async load(about, code) {
+    const given = await code, bytes = given.arrayBuffer ? await given.arrayBuffer() : given;
+    const { sin, cos, tan } = Math, fmod = (a, b) => a % b;
+    const { instance } = await WebAssembly.instantiate(bytes, { Math: { sin, cos, tan, fmod } });
+    return new ArmillaryModel(about, instance.exports);
+  }
+
+  constructor(about, exported) {
+    this.about = about; this.exported = exported;
+    const buffer = exported.memory.buffer;
+    this.reals = new Float64Array(buffer); this.wholes = new BigInt64Array(buffer);
+    this.names = (kind) => about[kind].map((x) => x.name);
+    this.parameters = Object.fromEntries(about.parameters.map((p) => [p.name, p.value]));
+    this.precompute();
+    this.reset();
+  }
+
+  // An array of the module by its name, a view that the module writes to.
+  array(name, length, offset = 0) {
+    const start = this.about.places[name] / 8 + offset;
+    return this.reals.subarray(start, start + length);
+  }
+  get(field) { const i = this.place(field); return this.about.reals.includes(field) ? this.reals[i] : Number(this.wholes[i]); }
+  set(field, value) {
+    if (this.about.reals.includes(field)) this.reals[this.place(field)] = value;
+    else this.wholes[this.place(field)] = BigInt(value);
+  }
+  place(field) { return this.about.places.control / 8 + this.about.fields[field]; }
+  find(kind, name) {
+    const i = this.about[kind].findIndex((x) => x.name === name);
+    if (i < 0) throw new Error(`'${this.about.name}' has no '${name}' among its ${kind}: ${this.names(kind).join(", ")}`);
+    return i;
+  }
+
+  precompute() {
+    const { places, parameters, constants } = this.about;
+    this.array("parameters", parameters.length).set(parameters.map((p) => this.parameters[p.name] * p.factor));
+    this.exported.precompute(places.parameters, places.constants);
+    this.exported.pose_precompute(places.parameters, places.constants + 8 * constants);
+  }
+
+  // Values of parameters by name, in their units; a run goes on with them from where it is.
+  setParameters(values) {
+    for (const name in values) { this.find("parameters", name); this.parameters[name] = Number(values[name]); }
+    this.precompute();
+    if (this.method) { this.set("restart", 1); this.normalise(); }
+  }
+
+  // Values of inputs (or of other memory) by name, in their units.
+  setInputs(values) {
+    for (const name in values) {
+      const i = this.find("memory", name);
+      this.workspace("memory")[i] = values[name] * this.about.memory[i].factor;
+      this.set("restart", 1);
+    }
+  }
+
+  // The state as the loop holds it now, in the model's own units.
+  get state() { return this.workspace("state"); }
+  workspace(name) {
+    const { memory, states, events } = this.about, n = { memory: memory.length, state: states.length, atol: states.length };
+    return this.array("workspace", name in n ? n[name] : events.length, this.method.offsets[name]);
+  }
+  normalise() {
+    const { places } = this.about, at = places.workspace, { state, memory } = this.method.offsets;
+    if (this.exported.normalise) this.exported.normalise(this.t, at + 8 * state, places.constants, at + 8 * memory);
+  }
+
+  // The start of a run: initial values, inputs and other memory by name; loops are closed.
+  reset({ t0 = 0, initial = {}, inputs = {}, method, step, rtol = 1e-9, atol = 1e-11, maxStep = Infinity } = {}) {
+    const { about } = this, { places, events } = about, known = Object.keys(about.methods);
+    method = method || known.find((m) => about.methods[m].adaptive === (step === undefined)) || known[0];
+    if (!about.methods[method]) throw new Error(`there is no method '${method}'; there are ${known.join(", ")}`);
+    this.method = about.methods[method];
+    if (!this.method.adaptive && step === undefined) step = about.step;
+    if (step !== undefined && !(step > 0)) throw new Error(`step is ${step}; it must be a positive number of seconds`);
+    this.drive = this.exported[`drive_${method}`];
+    this.array("control", Object.keys(about.fields).length).fill(0);
+    this.array("workspace", this.method.length).fill(0);
+    this.workspace("memory").set(about.memory.map((m) => (m.period === null ? m.initial : t0 + m.period)));
+    this.workspace("direction").set(events.map((e) => e.direction));
+    this.workspace("terminal").set(events.map((e) => e.terminal));
+    this.workspace("last").fill(-Infinity);
+    this.workspace("gap").fill(Infinity);
+    if (this.method.adaptive) this.workspace("atol").fill(atol);
+    const fields = {
+      t: t0, t0, t_end: 1e300, step: step || 0, h: Math.min(step || 0, maxStep), max_step: maxStep, rtol, t_old: t0, error_old: 1e-4,
+      shortest: Infinity, phase: about.arrived, failed: -1, failed_event: -1, at_grid: 1, restart: 1, choose_step: step ? 0 : 1,
+      constants: places.constants, times: places.times, rows: places.rows, log: places.log, stops: places.stops, log_capacity: about.log,
+    };
+    for (const name in fields) this.set(name, fields[name]);
+    this.array("stops", 1)[0] = Infinity;
+    this.events = []; this.status = "running"; this.t = t0;
+    this.setInputs(inputs);
+    this.state.set(this.startState(t0, initial));
+    this.row = this.rowAt(t0, this.state, this.workspace("memory"));
+    return this;
+  }
+
+  // The state of initial values by name, in their units, with unit Euler parameters and closed loops.
+  startState(t, initial) {
+    const { about } = this, state = about.states.map((s) => s.initial);
+    for (const name in initial) { const i = this.find("states", name); state[i] = initial[name] * about.states[i].factor; }
+    unitParameters(about.quaternions, state);
+    if (!about.assembly) return state;
+    const count = about.assembly.coordinates.length, given = about.assembly.coordinates.map((name) => name in initial);
+    const changed = about.parameters.some((p) => this.parameters[p.name] !== p.value);
+    if (changed || given.some((g) => g)) about.assembly.first.forEach((x, i) => { if (!given[i]) state[i] = x; });
+    const geometry = (q) => {
+      const whole = new Float64Array(state.length);
+      whole.set(q);
+      return this.evaluated("geometry", about.assembly.gaps.length + about.assembly.jacobian.length + about.assembly.rates.length, t, whole, this.workspace("memory"));
+    };
+    return [...new LoopAssembly(about.assembly, geometry, given).closed(state.slice(0, count)), ...state.slice(count)];
+  }
+
+  evaluated(name, length, t, state, memory) {
+    const { places } = this.about;
+    this.array("state", state.length).set(state);
+    this.array("memory_in", memory.length).set(memory);
+    this.exported[name](t, places.state, places.constants, places.memory_in, places.out);
+    return this.array("out", length).slice();
+  }
+  derivatives(t, state) { return this.evaluated("derivatives", state.length, t, state, this.workspace("memory")); }
+  rowAt(t, state, memory) { return this.evaluated("outputs", this.about.row, t, state, memory); }
+
+  // The motion up to a time, whose row is kept; false where it ended before, for the reason in `status`.
+  advance(t) {
+    if (this.status !== "running" || t < this.t) return this.status === "running";
+    this.t = this.steps([t], (time, row) => { this.row = row; }) ? t : this.get("t");
+    return this.status === "running";
+  }
+
+  // Rows at some times; `take` gets each of them. Whether the run is still going on.
+  steps(times, take, budget = 1e9) {
+    const { about } = this, room = about.rows;
+    for (let done = 0; done < times.length;) {
+      const count = Math.min(room, times.length - done);
+      this.array("times", count).set(times.slice(done, done + count));
+      this.set("filled", 0); this.set("capacity", count); this.set("budget", budget);
+      const why = Number(this.drive(about.places.control, about.places.workspace)), filled = this.get("filled");
+      for (let i = 0; i < filled; i++) take(times[done + i], this.array("rows", about.row, i * about.row).slice());
+      done += filled;
+      this.note();
+      if (why !== FULL && why !== PAUSED) { this.ended(why); return false; }
+      if (why === PAUSED) return true;
+    }
+    return true;
+  }
+
+  note() {
+    const count = this.get("logged"), log = this.array("log", 2 * count);
+    for (let i = 0; i < count; i++) {
+      const event = this.about.events[log[2 * i + 1]];
+      if (!event.hidden) this.events.push({ time: log[2 * i], name: event.name });
+    }
+    this.set("logged", 0);
+  }
+
+  ended(why) {
+    this.status = ENDS[why] || "ended";
+    const t = (this.t = this.get("t"));
+    this.row = this.rowAt(t, this.state, this.workspace("memory"));
+  }
+
+  // A whole run from the values of `reset`: { time, values by output, events, status }.
+  simulate(tEnd, { sample, ...start } = {}) {
+    this.reset(start);
+    const { t0 = 0, step } = start, every = sample || step || (tEnd - t0) / 1000, time = [], rows = [];
+    const count = Math.floor((tEnd - t0) / every + 1e-9), times = Array.from({ length: count + 1 }, (_, k) => t0 + k * every);
+    this.set("t_end", tEnd);
+    this.steps(times, (t, row) => { time.push(t); rows.push(row); });
+    const values = Object.fromEntries(this.about.outputs.map((o, j) => [o.name, Float64Array.from(rows, (row) => row[j])]));
+    return { time: Float64Array.from(time), values, events: this.events, status: this.status === "running" ? "finished" : this.status };
+  }
+
+  // An output by name in the row last computed.
+  output(name) { return this.row[this.find("outputs", name)]; }
+
+  // Poses of all bodies in the ground: [{ name, position, rotation }], v_ground = R v_body, R row by row.
+  poses(row = this.row) {
+    const { bodies, outputs, states } = this.about, first = outputs.length + states.length, found = [];
+    bodies.forEach(({ name, parent }, b) => {
+      const d = row.subarray(first + POSE * b, first + POSE * b + 3), R = row.subarray(first + POSE * b + 3, first + POSE * (b + 1));
+      if (parent < 0) { found.push({ name, position: Array.from(d), rotation: Array.from(R) }); return; }
+      const { position: p, rotation: P } = found[parent];
+      const position = [0, 1, 2].map((i) => p[i] + P[3 * i] * d[0] + P[3 * i + 1] * d[1] + P[3 * i + 2] * d[2]);
+      const rotation = Array.from({ length: 9 }, (_, k) => {
+        const i = 3 * Math.floor(k / 3), j = k % 3;
+        return P[i] * R[j] + P[i + 1] * R[3 + j] + P[i + 2] * R[6 + j];
+      });
+      found.push({ name, position, rotation });
+    });
+    return found;
+  }
+}
+
+function unitParameters(starts, q) {
+  for (const start of starts) {
+    const size = Math.hypot(q[start], q[start + 1], q[start + 2], q[start + 3]);
+    for (let i = start; i < start + 4; i++) q[i] /= size;
+  }
+  return q;
+}

@@ -1,0 +1,236 @@
+"""One system as a WebAssembly module: its program, its integration loops, its poses, and a description.
+
+All comes from the LLVM text that the process compiles for itself, so a module computes what the process does.
+Besides the memory it exports
+
+    precompute(parameters, constants)                      parameters in the model's own units
+    pose_precompute(parameters, constants)                 those of the poses, behind the others
+    derivatives(t, state, constants, memory, out)
+    outputs(t, state, constants, memory, out)              a row: outputs, state, poses of bodies in their parents
+    events, update(t, state, constants, memory, out)       where there are events, or memory to renew
+    normalise(t, state, constants, memory)                 where there are Euler parameters or loops
+    geometry(t, state, constants, memory, out)             where there are loops: what closes them
+    drive_<method>(control, workspace) -> why it returned  ``runtime/loop/loop.py``
+
+Everything lies at fixed addresses, which the description holds; nothing is allocated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from armillary.errors import ArmillaryError, nearest
+from armillary.export.text.runfile import example_timing
+from armillary.export.text.source import Source
+from armillary.llvm.builder import power_text
+from armillary.llvm.jit import holds_addresses
+from armillary.llvm.sections import llvm_text
+from armillary.llvm.web_assembly import Linked, web_assembly
+from armillary.program.functions import with_functions
+from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
+from armillary.runtime.integrators import METHODS, Functions
+from armillary.runtime.loop.event_thresholds import LANDING
+from armillary.runtime.loop.layout import FIELDS, Control, LoopShape, Phase
+from armillary.runtime.loop.loop import emit_loop
+from armillary.runtime.models.compiling import compile_equations
+
+ROWS = 256  # rows that a call of a loop can fill
+METHODS_OF_MODULES = ("rk4", "dopri5")
+_REAL = 8
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Addresses of the arrays of a module, in bytes, and where the last one ends."""
+
+    places: dict[str, int]
+    end: int
+
+
+class WasmModule:
+    """A system's module and its description."""
+
+    def __init__(self, source: Source, methods: Sequence[str] = METHODS_OF_MODULES) -> None:
+        self.source, self.equations, self.program = source, source.equations, source.program
+        self.methods = tuple(methods)
+        for name in self.methods:
+            known = [m.name for m in METHODS.values() if m.tableau is not None and not m.redundant]
+            if name not in known:
+                raise ArmillaryError(
+                    f"a module has no method '{name}'{nearest(str(name), known)}; there are {', '.join(known)}"
+                )
+        self.bodies = moving_bodies(self.equations)
+        self._poses = with_functions(
+            self.equations, {"poses": pose_expressions(self.equations)}, search=False
+        )
+        assert self._poses.program.parameters == self.program.parameters
+        self.columns = len(source.description.outputs)
+        self.row = self.columns + len(self.program.state) + LENGTH * len(self.bodies)
+
+    # ------------------------------------------------------------ code
+
+    @cached_property
+    def linked(self) -> Linked:
+        """The module."""
+        program = self.program
+        loops = self.source.assembly
+        geometry = program.geometry if loops is None else loops.section
+        text = llvm_text(replace(program, geometry=geometry)).replace("@outputs(", "@columns(")
+        if holds_addresses(text):
+            raise ArmillaryError(
+                f"'{self.equations.system.name}' calls a function by its address in this process, which a "
+                "module for browsers cannot; write the function in Python, with s.function, or as a table"
+            )
+        poses = llvm_text(self._poses.program)
+        for name in ("precompute", "derivatives", "outputs"):
+            poses = poses.replace(f"@{name}(", f"@pose_{name}(")
+        texts = [text, poses, self._row_text(), power_text(1)[1]]
+        for name, shape in self.shapes.items():
+            loop = str(emit_loop(shape, linked=True).module)
+            texts.append(loop.replace("@armillary_drive(", f"@drive_{name}("))
+        exports = ["precompute", "pose_precompute", "derivatives", "outputs"]
+        exports += [
+            name
+            for name in ("events", "update", "normalise", "geometry")
+            if re.search(rf"^define void @{name}\(", text, re.M)
+        ]
+        exports += [f"drive_{name}" for name in self.methods]
+        apart = ("derivatives", "columns", "poses", "events", "update", "fire", "normalise", "outputs")
+        return web_assembly(texts, exports, room=self._room, apart=apart)
+
+    def _row_text(self) -> str:
+        """LLVM text of the function that gives a row."""
+        states, n = len(self.program.state), len(self.program.constants)
+        return f"""
+declare void @columns(double, ptr, ptr, ptr, ptr)
+declare void @poses(double, ptr, ptr, ptr, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
+  call void @columns(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out)
+  %own = getelementptr inbounds double, ptr %out, i64 {self.columns}
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %own, ptr align 8 %state, i64 {_REAL * states}, i1 false)
+  %poses = getelementptr inbounds double, ptr %own, i64 {states}
+  %known = getelementptr inbounds double, ptr %constants, i64 {n}
+  call void @poses(double %t, ptr %state, ptr %known, ptr %memory, ptr %poses)
+  ret void
+}}
+"""
+
+    @cached_property
+    def functions(self) -> Functions:
+        """Sizes of the generated functions, and what their events do."""
+        return compile_equations(self.equations).run_functions()
+
+    @cached_property
+    def shapes(self) -> dict[str, LoopShape]:
+        """The loop of each method."""
+        program, f = self.program, self.functions
+        found = {}
+        for name in self.methods:
+            tableau = METHODS[name].tableau
+            assert tableau is not None
+            found[name] = LoopShape(
+                tableau,
+                states=len(program.state),
+                memory=len(program.memory),
+                outputs=self.row,
+                events=f.n_events,
+                update=bool(program.update.results and program.memory),
+                fire=bool(program.fire),
+                normalise=bool(program.quaternions or program.corrected),
+                dense=True,
+            )
+        return found
+
+    # ------------------------------------------------------------ places
+
+    @property
+    def _lengths(self) -> dict[str, int]:
+        """Numbers in each array that a host reads or writes."""
+        program = self.program
+        geometry = self.source.assembly.section.results if self.source.assembly else ()
+        return {
+            "control": len(FIELDS),
+            "workspace": max(shape.layout()[1] for shape in self.shapes.values()),
+            "parameters": len(program.parameters),
+            "constants": len(program.constants) + len(self._poses.program.constants),
+            "state": len(program.state),
+            "memory_in": len(program.memory),
+            "out": max(self.row, len(program.state), len(geometry)),
+            "times": ROWS + 1,
+            "rows": (ROWS + 1) * self.row,
+            "log": 2 * self._log,
+            "stops": 1,
+        }
+
+    @property
+    def _log(self) -> int:
+        """Events that a call of a loop can note."""
+        return 64 + 2 * self.functions.n_events
+
+    @property
+    def _room(self) -> int:
+        return _REAL * (sum(self._lengths.values()) + 2)
+
+    def layout(self) -> Layout:
+        """Addresses of all arrays."""
+        places, at = {}, self.linked.data_end
+        for name, length in self._lengths.items():
+            places[name], at = at, at + _REAL * max(length, 1)
+        return Layout(places, at)
+
+    # ------------------------------------------------------------ description
+
+    def description(self) -> dict[str, Any]:
+        """What a host has to be given beside the code, as JSON data."""
+        d, program, f = self.source.description, self.program, self.functions
+        index = {body.name: i for i, body in enumerate(self.bodies)}
+        layout = self.layout()
+        loops = self.source.assembly
+        values = self.source.values
+        terminal = [LANDING if k in f.event_landing else float(end) for k, end in enumerate(f.event_terminal)]
+        return {
+            "name": d.name,
+            "version": d.version,
+            "formalism": d.formalism,
+            "parameters": [
+                {"name": p.name, "value": v, "units": p.units, "about": p.about, "factor": p.factor}
+                for p, v in zip(d.parameters, values, strict=True)
+            ],
+            "states": [asdict(s) for s in d.states],
+            "memory": [asdict(m) for m in d.memory],
+            "outputs": [asdict(o) for o in d.outputs],
+            "events": [
+                {**asdict(e), "terminal": end, "direction": way}
+                for e, end, way in zip(d.events, terminal, f.event_directions, strict=True)
+            ],
+            "bodies": [
+                {"name": b.name, "parent": index.get(b.parent.name, -1) if b.parent else -1}
+                for b in self.bodies
+            ],
+            "quaternions": list(program.quaternions),
+            "constants": len(program.constants),
+            "row": self.row,
+            "step": example_timing(self.source)[1],
+            "rows": ROWS,
+            "log": self._log,
+            "places": layout.places,
+            "fields": {name: i for name, i in FIELDS.items()},
+            "reals": [name for name, kind in Control._fields_ if kind.__name__ == "c_double"],
+            "arrived": int(Phase.ARRIVED),
+            "methods": {name: self._method(shape) for name, shape in self.shapes.items()},
+            "assembly": None if loops is None else {k: v for k, v in asdict(loops).items() if k != "section"},
+        }
+
+    def _method(self, shape: LoopShape) -> dict[str, Any]:
+        offsets, length = shape.layout()
+        kept = ("state", "memory", "atol", "direction", "terminal", "last", "gap")
+        return {
+            "adaptive": shape.adaptive,
+            "length": length,
+            "offsets": {name: offsets[name] for name in kept if name in offsets},
+        }

@@ -1,0 +1,57 @@
+"""Programs and loops as WebAssembly, compiled in this process: LLVM's object code, linked here.
+
+Read ``web_assembly`` below first; ``linker.py`` makes a module of an object, ``library.py`` holds what C's
+library gives elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from armillary.llvm.jit import prepared, translated
+from armillary.llvm.web_assembly.library import HOSTS, for_modules, library_text
+from armillary.llvm.web_assembly.linker import Linked, linked
+
+__all__ = ["Linked", "web_assembly"]
+
+_TRIPLE = "wasm32-unknown-unknown"
+
+
+def web_assembly(
+    texts: Sequence[str],
+    exports: Sequence[str],
+    *,
+    room: int = 0,
+    apart: Sequence[str] = (),
+    vectors: bool = False,
+) -> Linked:
+    """Modules of LLVM text as one WebAssembly module that exports some of their functions.
+
+    ``room`` is the memory in bytes that the host needs behind the module's own; functions named in ``apart``
+    are never copied into others, which keeps the module small. ``vectors``: loops are made of vector
+    instructions where they can be.
+    """
+
+    def adjust(module: Any) -> None:
+        for function in module.functions:
+            if function.name in apart:
+                function.add_function_attribute("noinline")
+            if not function.is_declaration and function.name not in exports:
+                function.linkage = "internal"
+
+    code = translated([*map(for_modules, texts), library_text()], *_builder(vectors), adjust)
+    return linked(code, exports, HOSTS, room)
+
+
+@cache
+def _builder(vectors: bool) -> tuple[Any, Any]:
+    """A target machine with vectors of 128 bits, and LLVM's pass builder for it."""
+    llvm = prepared()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(opt=3, features="+simd128")
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization, options.slp_vectorization = vectors, False
+    return machine, llvm.create_pass_builder(machine, options)

@@ -1,0 +1,186 @@
+"""WebAssembly modules: the numbers of this process, in wasmtime and, where it is there, in Node.js."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.errors import ArmillaryError
+from armillary.export.text.source import source
+from armillary.export.wasm.module import WasmModule
+from armillary.viewer.poses import PoseFunction
+from examples import car, pendulum
+from tests.export.conformance import CASES, equations, expected
+from tests.export.wasm_host import EVENT, FINISHED, Host
+
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js to run the class with")
+
+
+@cache
+def module(name: str) -> WasmModule:
+    return WasmModule(source(equations(name)))
+
+
+def host(name: str) -> Host:
+    made = module(name)
+    return Host(made.linked.code, json.loads(json.dumps(made.description())))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_module_gives_the_numbers_of_the_process(name: str) -> None:
+    wanted, case, found = expected(name), CASES[name], host(name)
+    found.set_parameters(wanted.parameters)
+    wanted.constants.check(found.array("constants", len(wanted.constants.values)), "constants")
+    for point in wanted.points:
+        for section in ("derivatives", "outputs", "events", "update"):
+            numbers = getattr(point, section)
+            if numbers.values.size:
+                given = section, numbers.values.size, point.t, point.state, point.memory
+                numbers.check(found.function(*given), section)
+    memory = found.start_memory(0.0, case.memory)
+    found.start(wanted.start, memory, method="rk4", t_end=case.duration, step=case.step)
+    rows, why = found.run(wanted.run.time)
+    assert why == (FINISHED if wanted.run.time[-1] == case.duration else EVENT)
+    count = min(len(rows), len(wanted.run.time))  # the row of an event that ends a run is the host's to add
+    assert count >= len(wanted.run.time) - 1
+    outputs = len(found.about["outputs"])
+    type(wanted.run.rows)(wanted.run.rows.values[:count], wanted.run.rows.room[:count]).check(
+        rows[:count, :outputs], "rows"
+    )
+    events = found.events()
+    assert [e for e, _ in events] == [e for e, _ in wanted.run.events]
+    for (_, t), (_, there) in zip(events, wanted.run.events, strict=True):
+        assert abs(t - there) <= wanted.run.event_room
+
+
+@pytest.mark.parametrize(
+    ("system", "method", "step"), [(car, "rk4", 1e-2), (car, "dop853", 0.0), (pendulum, "dopri5", 0.0)]
+)
+def test_ten_seconds_agree_to_twelve_digits(system, method: str, step: float) -> None:
+    eom = system.system().derive()
+    made = WasmModule(source(eom), [method])
+    found = Host(made.linked.code, made.description())
+    given = {p["name"]: p["value"] for p in found.about["parameters"]}
+    initial = {"bob.q1": 2.0} if system is pendulum else {}
+    model = eom.compile()
+    run = model.simulate(
+        10.0, method=method, step=step or None, sample=0.05, parameters=given, initial=initial
+    )
+    state = model.state(initial, given)
+    found.start(state, [m["initial"] for m in found.about["memory"]], method=method, t_end=10.0, step=step)
+    rows, _ = found.run(run.time)
+    sizes = np.maximum(np.max(np.abs(run.values), axis=0), 1.0)
+    assert np.max(np.abs(rows[:, : len(run.names)] - run.values) / sizes) < 1e-12
+
+
+def test_runs_are_taken_up_again_bit_for_bit() -> None:
+    found, times = host("bouncing"), np.linspace(0, 1.5, 301)
+    start = [0.3, 0.0, 0.0], [0.0]
+    found.start(*start, method="dopri5", t_end=1e300)
+    whole, _ = found.run(times)
+    found.start(*start, method="dopri5", t_end=1e300)
+    pieces = [found.run_until(t) for t in times]
+    np.testing.assert_array_equal(whole[:301], pieces)
+
+
+def test_poses_are_those_of_the_viewer() -> None:
+    found, eom = host("four bar"), equations("four bar")
+    state = expected("four bar").start
+    row = found.function("outputs", found.about["row"], 0.0, state)
+    poses = PoseFunction(eom).at(0.0, state[None], {})
+    assert [b["name"] for b in found.about["bodies"]] == list(poses.names)
+    numbers = row[len(found.about["outputs"]) + len(state) :].reshape(-1, 12)
+    for i, body in enumerate(found.about["bodies"]):
+        d, R = numbers[i, :3], numbers[i, 3:].reshape(3, 3)
+        if (p := body["parent"]) >= 0:
+            d, R = poses.positions[0, p] + poses.rotations[0, p] @ d, poses.rotations[0, p] @ R
+        np.testing.assert_allclose(d, poses.positions[0, i], atol=1e-14)
+        np.testing.assert_allclose(R, poses.rotations[0, i], atol=1e-14)
+
+
+def test_the_car_takes_less_than_forty_kilobytes() -> None:
+    assert len(module("car").linked.code) < 40_000
+
+
+# ------------------------------------------------------------------------------------ the class in JavaScript
+
+
+def _node(folder: Path, program: str) -> dict:
+    (folder / "ask.mjs").write_text(program, encoding="utf-8")
+    assert NODE
+    done = subprocess.run([NODE, "ask.mjs"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@needs_node
+def test_an_exported_folder_passes_its_own_test_and_runs_as_the_process_does(tmp_path: Path) -> None:
+    folder = equations("door").export("wasm", tmp_path / "door")
+    assert NODE
+    done = subprocess.run([NODE, "test.js"], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "all numbers agree\n"), done.stderr
+    case = CASES["door"]
+    start = {"initial": case.initial, "inputs": case.memory, "step": case.step, "method": "rk4"}
+    found = _node(folder, f"""
+import {{ load }} from "./door.js";
+const model = await load();
+model.setParameters({json.dumps(case.parameters)});
+const run = model.simulate({case.duration}, {json.dumps(start)});
+let told = "";
+try {{ model.setParameters({{ stiffness: 1 }}); }} catch (error) {{ told = error.message; }}
+console.log(JSON.stringify({{ time: [...run.time], opening: [...run.values.opening], events: run.events, status: run.status, told }}));
+""")  # fmt: skip
+    run = equations("door").compile().simulate(
+        case.duration, step=case.step, method="rk4", initial=case.initial, parameters=case.parameters,
+        memory=case.memory, progress=False,
+    )  # fmt: skip
+    np.testing.assert_allclose(found["time"], run.time, atol=1e-15)
+    np.testing.assert_allclose(found["opening"], run["opening"], atol=1e-12 * np.max(np.abs(run["opening"])))
+    assert [e["name"] for e in found["events"]] == [e.name for e in run.events]
+    assert found["status"] == "finished" and "has no 'stiffness' among its parameters: k, c" in found["told"]
+
+
+@needs_node
+def test_loops_are_closed_in_the_class_as_in_the_process(tmp_path: Path) -> None:
+    folder = equations("four bar").export("wasm", tmp_path / "bar", methods=["rk4"])
+    found = _node(folder, """
+import { load } from "./four_bar_linkage.js";
+const model = await load(), places = [];
+for (const angle of [0.1, 0.4, -0.5]) places.push([...model.reset({ initial: { "A.q1": angle } }).state]);
+const poses = model.poses();
+let told = "";
+try { model.reset({ initial: Object.fromEntries(model.names("states").map((n, i) => [n, 1 + i])) }); } catch (e) { told = e.message; }
+console.log(JSON.stringify({ places, poses, told }));
+""")  # fmt: skip
+    model = equations("four bar").compile()
+    for angle, place in zip([0.1, 0.4, -0.5], found["places"], strict=True):
+        np.testing.assert_allclose(place, model.state({"A.q1": angle}), atol=1e-9)
+    poses = PoseFunction(equations("four bar")).at(0.0, np.array(found["places"][-1])[None], {})
+    np.testing.assert_allclose([p["position"] for p in found["poses"]], poses.positions[0], atol=1e-14)
+    np.testing.assert_allclose(
+        [p["rotation"] for p in found["poses"]], poses.rotations[0].reshape(-1, 9), atol=1e-14
+    )
+
+
+# ------------------------------------------------------------------------------------ bad input
+
+
+def test_what_a_module_cannot_hold_is_refused_with_a_reason(tmp_path: Path) -> None:
+    eom = pendulum.system().derive()
+    with pytest.raises(ArmillaryError, match="a module has no method 'rk5'.*did you mean 'rk4'"):
+        eom.export("wasm", tmp_path / "a", methods=["rk5"])
+    with pytest.raises(ArmillaryError, match="no option 'method'"):
+        eom.export("wasm", tmp_path / "a", method="rk4")
+    s = arm.System("latch")
+    b = s.body("b", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.event("caught", b.q1, lock=["b.u1"])
+    with pytest.raises(ArmillaryError, match="event 'caught' locks or unlocks joints"):
+        s.derive().export("wasm", tmp_path / "a")
