@@ -136,7 +136,8 @@ model.setParameters({json.dumps(case.parameters)});
 const run = model.simulate({case.duration}, {json.dumps(start)});
 let told = "";
 try {{ model.setParameters({{ stiffness: 1 }}); }} catch (error) {{ told = error.message; }}
-console.log(JSON.stringify({{ time: [...run.time], opening: [...run.values.opening], events: run.events, status: run.status, told }}));
+const {{ time, values, events, status }} = run, opening = [...values.opening];
+console.log(JSON.stringify({{ time: [...time], opening, events, status, told }}));
 """)  # fmt: skip
     run = equations("door").compile().simulate(
         case.duration, step=case.step, method="rk4", initial=case.initial, parameters=case.parameters,
@@ -156,9 +157,7 @@ import { load } from "./four_bar_linkage.js";
 const model = await load(), places = [];
 for (const angle of [0.1, 0.4, -0.5]) places.push([...model.reset({ initial: { "A.q1": angle } }).state]);
 const poses = model.poses();
-let told = "";
-try { model.reset({ initial: Object.fromEntries(model.names("states").map((n, i) => [n, 1 + i])) }); } catch (e) { told = e.message; }
-console.log(JSON.stringify({ places, poses, told }));
+console.log(JSON.stringify({ places, poses }));
 """)  # fmt: skip
     model = equations("four bar").compile()
     for angle, place in zip([0.1, 0.4, -0.5], found["places"], strict=True):
@@ -175,7 +174,7 @@ console.log(JSON.stringify({ places, poses, told }));
 
 def test_what_a_module_cannot_hold_is_refused_with_a_reason(tmp_path: Path) -> None:
     eom = pendulum.system().derive()
-    with pytest.raises(ArmillaryError, match="a module has no method 'rk5'.*did you mean 'rk4'"):
+    with pytest.raises(ArmillaryError, match=r"no method 'rk5'.*did you mean 'rk4'"):
         eom.export("wasm", tmp_path / "a", methods=["rk5"])
     with pytest.raises(ArmillaryError, match="no option 'method'"):
         eom.export("wasm", tmp_path / "a", method="rk4")

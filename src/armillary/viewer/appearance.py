@@ -16,10 +16,10 @@ from armillary.model.description import Description
 from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Slide, Tumble, Turn
 from armillary.program.equations import DerivedEquations
+from armillary.program.poses import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
 from armillary.viewer.given_shapes import SURROUNDINGS, link_of, part_of
 from armillary.viewer.meshes import MeshStore
-from armillary.viewer.poses import moving_bodies
 
 # Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")

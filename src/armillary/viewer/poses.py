@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.body import Body
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
+from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
 from armillary.results import Run
 from armillary.runtime.models.functions import ModelFunctions
 
@@ -34,19 +32,13 @@ class Poses:
     rotations: np.ndarray  # rows × bodies × 3 × 3
 
 
-def moving_bodies(equations: DerivedEquations) -> list[Body]:
-    """All bodies but the ground, parents before children."""
-    return [body for body in equations.system.bodies.values() if body.parent is not None]
-
-
 class PoseFunction:
     """The compiled poses of a system's bodies in their parents."""
 
     def __init__(self, equations: DerivedEquations) -> None:
         self.equations = equations
         self.bodies = moving_bodies(equations)
-        plain = equations.reduction.plain
-        wanted = [plain(as_expr(e)) for body in self.bodies for e in _in_parent(body)]
+        wanted = pose_expressions(equations)
         self.needed = {s.data.name for s in symbols(*wanted)}
         self._function = ModelFunctions(equations, {"poses": wanted}, search=False)
 
@@ -61,7 +53,7 @@ class PoseFunction:
         """Poses at states, a row each."""
         found = self._function.rows("poses", time, states, parameters)
         n, index = len(found), {body.name: i for i, body in enumerate(self.bodies)}
-        relative = found.reshape(n, len(self.bodies), 12)
+        relative = found.reshape(n, len(self.bodies), LENGTH)
         positions, rotations = np.zeros((n, len(index), 3)), np.zeros((n, len(index), 3, 3))
         for i, body in enumerate(self.bodies):
             d, R = relative[:, i, :3], relative[:, i, 3:].reshape(n, 3, 3)
@@ -96,11 +88,3 @@ class PoseFunction:
                 )
             states[:, i] = run[name] * (state_factor(symbols[name]) if name in symbols else 1.0)
         return states
-
-
-def _in_parent(body: Body) -> list[Any]:
-    """Displacement and rotation of a body in its parent, twelve expressions."""
-    assert body.parent is not None
-    parent = body.parent.frame
-    place: list[Expr] = list(body.displacement.components(parent))
-    return [*place, *(x for row in direction_cosines(parent, body.frame) for x in row)]

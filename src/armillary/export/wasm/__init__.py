@@ -1,4 +1,4 @@
-"""WebAssembly: a system's program as a module for browsers, Node.js and other hosts, with a class in JavaScript.
+"""WebAssembly: a system's program as a module for browsers and Node.js, with a class in JavaScript.
 
 module.py makes the module and its description; model.js is the class, which pages of live models use too, and
 assembly.js closes loops.

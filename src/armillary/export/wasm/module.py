@@ -6,7 +6,7 @@ Besides the memory it exports
     precompute(parameters, constants)                      parameters in the model's own units
     pose_precompute(parameters, constants)                 those of the poses, behind the others
     derivatives(t, state, constants, memory, out)
-    outputs(t, state, constants, memory, out)              a row: outputs, state, poses of bodies in their parents
+    outputs(t, state, constants, memory, out)              a row: outputs, state, poses in the parents
     events, update(t, state, constants, memory, out)       where there are events, or memory to renew
     normalise(t, state, constants, memory)                 where there are Euler parameters or loops
     geometry(t, state, constants, memory, out)             where there are loops: what closes them
@@ -34,7 +34,7 @@ from armillary.program.functions import with_functions
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
 from armillary.runtime.integrators import METHODS, Functions
 from armillary.runtime.loop.event_thresholds import LANDING
-from armillary.runtime.loop.layout import FIELDS, Control, LoopShape, Phase
+from armillary.runtime.loop.layout import FIELDS, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
 from armillary.runtime.models.compiling import compile_equations
 
@@ -61,7 +61,8 @@ class WasmModule:
             known = [m.name for m in METHODS.values() if m.tableau is not None and not m.redundant]
             if name not in known:
                 raise ArmillaryError(
-                    f"a module has no method '{name}'{nearest(str(name), known)}; there are {', '.join(known)}"
+                    f"a module has no method '{name}'{nearest(str(name), known)}; "
+                    f"there are {', '.join(known)}"
                 )
         self.bodies = moving_bodies(self.equations)
         self._poses = with_functions(
@@ -219,8 +220,8 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
             "rows": ROWS,
             "log": self._log,
             "places": layout.places,
-            "fields": {name: i for name, i in FIELDS.items()},
-            "reals": [name for name, kind in Control._fields_ if kind.__name__ == "c_double"],
+            "fields": dict(FIELDS),
+            "reals": list(REALS),
             "arrived": int(Phase.ARRIVED),
             "methods": {name: self._method(shape) for name, shape in self.shapes.items()},
             "assembly": None if loops is None else {k: v for k, v in asdict(loops).items() if k != "section"},

@@ -1,8 +1,8 @@
 """The functions of C's library that generated code calls, for modules that have no such library.
 
 Elementary functions are those of ``vector_math``, on single numbers. Sines, cosines and tangents of angles
-beyond 8·10⁵ and remainders come from the host (JavaScript's ``Math``). WebAssembly has no product and sum with
-one rounding; here
+beyond 8·10⁵ and remainders come from the host (JavaScript's ``Math``). WebAssembly has no product and sum
+with one rounding; here
 
     a·b + c = (p + c) + e,   p + e = a·b without error (Dekker 1971)
 
