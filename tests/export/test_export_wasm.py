@@ -45,8 +45,8 @@ def test_a_module_gives_the_numbers_of_the_process(name: str) -> None:
             if numbers.values.size:
                 given = section, numbers.values.size, point.t, point.state, point.memory
                 numbers.check(found.function(*given), section)
-    memory = found.start_memory(0.0, case.memory)
-    found.start(wanted.start, memory, method="rk4", t_end=case.duration, step=case.step)
+    state, memory = found.begin(list(wanted.start.values()), found.start_memory(0.0, case.memory))
+    found.start(state, memory, method="rk4", t_end=case.duration, step=case.step)
     rows, why = found.run(wanted.run.time)
     assert why == (FINISHED if wanted.run.time[-1] == case.duration else EVENT)
     count = min(len(rows), len(wanted.run.time))  # the row of an event that ends a run is the host's to add
@@ -93,7 +93,7 @@ def test_runs_are_taken_up_again_bit_for_bit() -> None:
 
 def test_poses_are_those_of_the_viewer() -> None:
     found, eom = host("four bar"), equations("four bar")
-    state = expected("four bar").start
+    state = np.array(list(expected("four bar").start.values()))
     row = found.function("outputs", found.about["row"], 0.0, state)
     poses = PoseFunction(eom).at(0.0, state[None], {})
     assert [b["name"] for b in found.about["bodies"]] == list(poses.names)

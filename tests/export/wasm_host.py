@@ -74,6 +74,17 @@ class Host:
             for m in self.about["memory"]
         ]  # fmt: skip
 
+    def begin(self, given: Any, memory: Any) -> tuple[np.ndarray, np.ndarray]:
+        """State and memory of a start from the values that it is given."""
+        if "start" not in self.exported:
+            return np.array(given), np.array(memory)
+        places = self.about["places"]
+        self.array("state", len(given))[:] = given
+        self.array("memory_in", len(memory))[:] = memory
+        self.call("start", 0.0, *(places[n] for n in ("state", "parameters", "memory_in", "out")))
+        found = self.array("out", len(memory) + len(given)).copy()
+        return found[len(memory) :], found[: len(memory)]
+
     def events(self) -> list[tuple[str, float]]:
         """Events noted since the start, without hidden ones."""
         count = int(self.get("logged"))

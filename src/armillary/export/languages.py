@@ -36,6 +36,7 @@ _OWN_CODE = {
     "cuda": "give each run its values in the table of runs",
     "fortran": "in Fortran change the arguments of begin_run, or the values of the run file",
     "matlab": "in MATLAB change the options 'initial' and 'memory' of simulate",
+    "wasm": "in JavaScript change the values given to reset or simulate",
     "fmu": "let the importer set start values before it ends the initialization",
 }
 

@@ -9,7 +9,7 @@ than the length of a function.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
@@ -68,6 +68,16 @@ def lanes_module(program: Program, lanes: int) -> Module:
     if program.quaternions:
         _unit_length(module, program, "normalise", places)
     return module
+
+
+def start_text(section: Section, places: Mapping[Expr, Place], time: Expr) -> str:
+    """The function start(t, state, parameters, memory, out) of a section, as a module of its own."""
+    module = Module()
+    arrays = [f"ptr {_ATTRIBUTES} readonly %{name}" for name in ("state", "parameters", "memory")]
+    arguments = ", ".join([f"{module.real} %t", *arrays, f"ptr {_ATTRIBUTES} %out"])
+    outs = [("out", i) for i in range(len(section.results))]
+    _function(module, "start", section, arguments, {**places, time: "%t"}, outs)
+    return module.text()
 
 
 def _places(program: Program) -> dict[Expr, Any]:

@@ -51,7 +51,7 @@ def export(
         "methods": ", ".join(f"`{name}`" for name in module.methods),
         "relative": repr(RELATIVE),
         "absolute": repr(ABSOLUTE),
-        **{f"{kind}_names": _union(about[kind]) for kind in ("parameters", "states", "memory", "outputs")},
+        **{f"{kind}_names": _union(about[kind]) for kind in ("parameters", "starts", "memory", "outputs")},
         "bodies_names": _union(about["bodies"]),
         "methods_names": _union([{"name": name} for name in module.methods]),
     }

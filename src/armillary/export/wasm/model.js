@@ -104,15 +104,26 @@ class ArmillaryModel {
     this.array("stops", 1)[0] = Infinity;
     this.events = []; this.status = "running"; this.t = t0;
     this.setInputs(inputs);
-    this.state.set(this.startState(t0, initial));
+    this.begin(t0, initial);
     this.row = this.rowAt(t0, this.state, this.workspace("memory"));
     return this;
   }
 
-  // The state of initial values by name, in their units, with unit Euler parameters and closed loops.
-  startState(t, initial) {
-    const { about } = this, state = about.states.map((s) => s.initial);
-    for (const name in initial) { const i = this.find("states", name); state[i] = initial[name] * about.states[i].factor; }
+  // State and memory of a start: from the closed place, momenta and what else follows from it.
+  begin(t, initial) {
+    const { about, exported } = this, { places } = about, memory = this.workspace("memory"), given = this.startPlace(t, initial);
+    if (!exported.start) { this.state.set(given); return; }
+    this.array("state", given.length).set(given);
+    this.array("memory_in", memory.length).set(memory);
+    exported.start(t, places.state, places.parameters, places.memory_in, places.out);
+    memory.set(this.array("out", memory.length));
+    this.state.set(this.array("out", given.length, memory.length));
+  }
+
+  // Initial values by name, in their units, over those described, with unit Euler parameters and closed loops.
+  startPlace(t, initial) {
+    const { about } = this, state = about.starts.map((s) => s.initial);
+    for (const name in initial) { const i = this.find("starts", name); state[i] = initial[name] * about.starts[i].factor; }
     unitParameters(about.quaternions, state);
     if (!about.assembly) return state;
     const count = about.assembly.coordinates.length, given = about.assembly.coordinates.map((name) => name in initial);

@@ -10,6 +10,7 @@ Besides the memory it exports
     events, update(t, state, constants, memory, out)       where there are events, or memory to renew
     normalise(t, state, constants, memory)                 where there are Euler parameters or loops
     geometry(t, state, constants, memory, out)             where there are loops: what closes them
+    start(t, given, parameters, memory, out)               where a start is computed: memory, then state
     drive_<method>(control, workspace) -> why it returned  ``runtime/loop/loop.py``
 
 Everything lies at fixed addresses, which the description holds; nothing is allocated.
@@ -28,7 +29,7 @@ from armillary.export.text.runfile import example_timing
 from armillary.export.text.source import Source
 from armillary.llvm.builder import power_text
 from armillary.llvm.jit import holds_addresses
-from armillary.llvm.sections import llvm_text
+from armillary.llvm.sections import llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
 from armillary.program.functions import with_functions
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
@@ -90,6 +91,8 @@ class WasmModule:
         for name in ("precompute", "derivatives", "outputs"):
             poses = poses.replace(f"@{name}(", f"@pose_{name}(")
         texts = [text, poses, self._row_text(), power_text(1)[1]]
+        if (start := self.source.start) is not None:
+            texts.append(start_text(start.section, start.places, program.time))
         for name, shape in self.shapes.items():
             loop = str(emit_loop(shape, linked=True).module)
             texts.append(loop.replace("@armillary_drive(", f"@drive_{name}("))
@@ -99,6 +102,7 @@ class WasmModule:
             for name in ("events", "update", "normalise", "geometry")
             if re.search(rf"^define void @{name}\(", text, re.M)
         ]
+        exports += ["start"] if start is not None else []
         exports += [f"drive_{name}" for name in self.methods]
         apart = ("derivatives", "columns", "poses", "events", "update", "fire", "normalise", "outputs")
         return web_assembly(texts, exports, room=self._room, apart=apart)
@@ -161,7 +165,7 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
             "constants": len(program.constants) + len(self._poses.program.constants),
             "state": len(program.state),
             "memory_in": len(program.memory),
-            "out": max(self.row, len(program.state), len(geometry)),
+            "out": max(self.row, len(program.memory) + len(program.state), len(geometry)),
             "times": ROWS + 1,
             "rows": (ROWS + 1) * self.row,
             "log": 2 * self._log,
@@ -203,6 +207,7 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
                 for p, v in zip(d.parameters, values, strict=True)
             ],
             "states": [asdict(s) for s in d.states],
+            "starts": [asdict(s) for s in d.starts],
             "memory": [asdict(m) for m in d.memory],
             "outputs": [asdict(o) for o in d.outputs],
             "events": [
