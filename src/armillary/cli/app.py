@@ -29,6 +29,7 @@ COMMANDS = {
     "derive": ("derive", "Derive equations of motion: report, or equations as text, LaTeX or HTML."),
     "plot": ("plot", "Draw outputs of one or more saved runs."),
     "view": ("view", "Show how a system moves: one HTML page with bodies, plots and a time line."),
+    "live": ("live", "Write a page in which a model runs, with sliders: one HTML file, no network."),
     "diff": ("diff", "Compare two saved runs."),
     "linearize": ("analyses.linearize", "A, B, C and D of a model at an operating point, and its poles."),
     "bode": ("analyses.bode", "Frequency response of a model at an operating point, as a table or picture."),

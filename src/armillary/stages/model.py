@@ -48,6 +48,35 @@ class Model(ModelPieces, compiled.CompiledModel):
 
     equations: Equations
 
+    def live(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        sliders: Any = None,
+        inputs: Any = None,
+        plots: Sequence[str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, float] | Sequence[float] | None = None,
+        memory: Mapping[str, float] | None = None,
+        method: str | None = None,
+        step: float | None = None,
+        grab: bool | None = None,
+        title: str = "",
+    ) -> Path:
+        """A page in which the model itself runs, compiled to WebAssembly: one HTML file, no network.
+
+        ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` those that keys and
+        a gamepad move too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
+        ``plots`` are outputs that it shows at first. ``method`` and ``step`` are those of ``simulate``.
+        With ``grab`` (left out: where the system allows it) bodies are pulled with the pointer.
+        """
+        from armillary.viewer.live.page import write_live
+
+        return write_live(
+            self, path, sliders=sliders, inputs=inputs, plots=plots, parameters=parameters, initial=initial,
+            memory=memory, method=method, step=step, grab=grab, title=title,
+        )  # fmt: skip
+
     def with_sensitivities(
         self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> SensitiveModel:

@@ -102,7 +102,7 @@ class ArmillaryModel {
     };
     for (const name in fields) this.set(name, fields[name]);
     this.array("stops", 1)[0] = Infinity;
-    this.events = []; this.status = "running"; this.t = t0;
+    this.events = []; this.lastEvent = null; this.status = "running"; this.t = t0;
     this.setInputs(inputs);
     this.begin(t0, initial);
     this.row = this.rowAt(t0, this.state, this.workspace("memory"));
@@ -174,7 +174,7 @@ class ArmillaryModel {
   note() {
     const count = this.get("logged"), log = this.array("log", 2 * count);
     for (let i = 0; i < count; i++) {
-      const event = this.about.events[log[2 * i + 1]];
+      const event = (this.lastEvent = this.about.events[log[2 * i + 1]]);
       if (!event.hidden) this.events.push({ time: log[2 * i], name: event.name });
     }
     this.set("logged", 0);
@@ -184,6 +184,12 @@ class ArmillaryModel {
     this.status = ENDS[why] || "ended";
     const t = (this.t = this.get("t"));
     this.row = this.rowAt(t, this.state, this.workspace("memory"));
+  }
+
+  // The row computed anew where it is, after parameters or inputs changed.
+  refresh() {
+    const { outputs, states } = this.about, state = this.row.slice(outputs.length, outputs.length + states.length);
+    this.row = this.rowAt(this.t, state, this.workspace("memory"));
   }
 
   // A whole run from the values of `reset`: { time, values by output, events, status }.

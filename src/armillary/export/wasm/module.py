@@ -197,17 +197,25 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
         layout = self.layout()
         loops = self.source.assembly
         values = self.source.values
+        bound = {*program.corrected, *(q + i for q in program.quaternions for i in range(4))}
         terminal = [LANDING if k in f.event_landing else float(end) for k, end in enumerate(f.event_terminal)]
         return {
             "name": d.name,
             "version": d.version,
             "formalism": d.formalism,
             "parameters": [
-                {"name": p.name, "value": v, "units": p.units, "about": p.about, "factor": p.factor}
+                {
+                    "name": p.name,
+                    "value": v,
+                    "units": p.units,
+                    "about": p.about,
+                    "factor": p.factor,
+                    "needed": p.needed,
+                }
                 for p, v in zip(d.parameters, values, strict=True)
             ],
             "states": [asdict(s) for s in d.states],
-            "starts": [asdict(s) for s in d.starts],
+            "starts": [{**asdict(s), "free": i not in bound} for i, s in enumerate(d.starts)],
             "memory": [asdict(m) for m in d.memory],
             "outputs": [asdict(o) for o in d.outputs],
             "events": [

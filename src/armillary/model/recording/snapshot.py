@@ -27,13 +27,20 @@ _COPIED = (Body, Point, Flexible)  # held by others and changed in place
 
 def snapshot(system: Description) -> Description:
     """The description as it is now, which refuses changes; a snapshot itself where it is one already."""
-    if system.recorder.frozen:
-        return system
+    return system if system.recorder.frozen else _copy(system, frozen=True)
+
+
+def changeable(system: Description) -> Description:
+    """A copy of a description that verbs can change; equations that were derived from it keep their own."""
+    return _copy(system, frozen=False)
+
+
+def _copy(system: Description, *, frozen: bool) -> Description:
     taken: Any = object.__new__(type(system))
     copier = _Copier(system, taken)
     for name, value in vars(system).items():
         if isinstance(value, Recorder):
-            taken.recorder = Recorder(copier.fresh(value.records), frozen=True)
+            taken.recorder = Recorder(copier.fresh(value.records), frozen=frozen)
         else:
             setattr(taken, name, copier.fresh(value))
     taken.declared_only = True  # a text that is read with it makes no parameter

@@ -1,0 +1,125 @@
+"""Sliders of a live page: what a user asked for, or what suits a model, with limits in stated units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.arguments import real
+from armillary.errors import ArmillaryError, nearest
+from armillary.results.units import label_units
+
+PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
+_MOST_PARAMETERS, _MOST_COORDINATES, _MOST_INPUTS = 4, 2, 4  # that a page shows unasked
+_TURNS = {"rad": math.pi, "deg": 180.0, "rev": 0.5}
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A value that the page can change between two limits, in its units."""
+
+    name: str
+    kind: str  # the list of the description that holds it
+    low: float
+    high: float
+    value: float
+    units: str
+    about: str
+
+
+Wanted = list[tuple[str, Any]] | None  # names with their limits, None for those of the page's choice
+
+
+def sliders_of(
+    about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] = frozenset()
+) -> list[Slider]:
+    """Sliders of parameters and initial values, or of inputs too where they are named."""
+    known = _known(about, (PARAMETERS, STARTS, INPUTS), hidden)
+    if wanted is not None:
+        return [_slider(item, known, "sliders=") for item in wanted]
+    needed = [p["name"] for p in about["parameters"] if p["needed"]][:_MOST_PARAMETERS]
+    coordinates = [s["name"] for s in about["starts"] if s["kind"] == "coordinate" and s["free"]]
+    chosen = (*needed, *coordinates[:_MOST_COORDINATES])
+    return [_slider((name, None), known, "") for name in chosen]
+
+
+def inputs_of(about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] = frozenset()) -> list[Slider]:
+    """Inputs that sliders, keys and a gamepad move; left out, the first inputs of the model."""
+    known = _known(about, (INPUTS,), hidden)
+    if wanted is not None:
+        return [_slider(item, known, "inputs=") for item in wanted]
+    return [_slider((name, None), known, "") for name in list(known)[:_MOST_INPUTS]]
+
+
+def _known(
+    about: Mapping[str, Any], kinds: Iterable[str], hidden: frozenset[str]
+) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """What can be moved, by name: where it stands in the description, and what stands there."""
+    return {
+        item["name"]: (kind, item)
+        for kind in kinds
+        for item in about[kind]
+        if item["name"] not in hidden and (kind != INPUTS or item["input"])
+    }
+
+
+def wanted_sliders(wanted: Any, option: str) -> Wanted:
+    """What a user asked for: names, (name, lowest, highest), or a table of limits by name."""
+    if wanted is None:
+        return None
+    if isinstance(wanted, Mapping):
+        return [(str(name), limits) for name, limits in wanted.items()]
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence):
+        raise ArmillaryError(
+            f"{option}{wanted!r} is not a list; give names, or (name, lowest, highest), as in "
+            f'{option}["k", ("L", 0.2, 1.5)]'
+        )
+    found: list[tuple[str, Any]] = []
+    for item in wanted:
+        if isinstance(item, str):
+            found.append((item, None))
+        elif isinstance(item, Sequence) and len(item) == 3 and isinstance(item[0], str):
+            found.append((item[0], item[1:]))
+        else:
+            raise ArmillaryError(f"{option} holds {item!r}; give a name, or (name, lowest, highest)")
+    return found
+
+
+def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str) -> Slider:
+    name, limits = item
+    if name not in known:
+        kinds = "input" if option == "inputs=" else "parameter, coordinate, speed, state or input"
+        there = ", ".join(list(known)[:12]) or "none"
+        raise ArmillaryError(
+            f"{option}: the model has no {kinds} '{name}'{nearest(name, known)}; there are {there}"
+        )
+    kind, entry = known[name]
+    value = entry["value"] if kind == PARAMETERS else entry["initial"] / entry["factor"]
+    low, high = _suitable(value, entry["units"]) if limits is None else _limits(name, limits, value, option)
+    return Slider(name, kind, low, high, value, label_units(entry["units"]), entry["about"])
+
+
+def _limits(name: str, limits: Any, value: float, option: str) -> tuple[float, float]:
+    where = f"{option}: '{name}'"
+    if isinstance(limits, str) or not isinstance(limits, Sequence) or len(limits) != 2:
+        raise ArmillaryError(f"{where} has limits {limits!r}; give two numbers, the lower one first")
+    low, high = (real(x, f"{where}: a limit") for x in limits)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ArmillaryError(f"{where} has limits {low:g} and {high:g}; both must be finite")
+    if low >= high:
+        raise ArmillaryError(f"{where} has limits {low:g} and {high:g}; give the lower one first")
+    if not low <= value <= high:
+        raise ArmillaryError(f"{where} is {value:g}, outside of its limits {low:g} and {high:g}; widen them")
+    return low, high
+
+
+def _suitable(value: float, units: str) -> tuple[float, float]:
+    """From zero to twice the value; half a turn to either side for angles, one unit for other zeros."""
+    turn = _TURNS.get(units)
+    if turn is not None and abs(value) <= turn:
+        return -turn, turn
+    if value == 0.0:
+        return -1.0, 1.0
+    return min(0.0, 2.0 * value), max(0.0, 2.0 * value)

@@ -1,0 +1,203 @@
+"""Live pages: what they hold, what they refuse, and the model that runs in a browser."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.cli.app import app
+from armillary.runtime.models.compiling import compile_equations
+from armillary.viewer.live.grab import hand_names, with_hand
+from armillary.viewer.live.page import live_page
+from tests.browser import BROWSER, needs_browser
+
+HOSTILE = "</script><img src=x onerror=window.struck=1>"
+
+
+def _system(name: str = "swing") -> arm.System:
+    s = arm.System(name)
+    s.parameter("L", 0.5, units="m", about=HOSTILE)
+    s.parameter("g", 9.81, units="m/s2")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, "-L", 0), mass=2.0, inertia=0)
+    s.gravity("g", -s.ground.y)
+    s.moment("motor", s.input("torque", units="N*m", about="of the motor"), s.ground.z, on=bob)
+    s.event("across", bob.q1, direction=-1)
+    s.output("height", arm.dot(arm.position(bob.com), s.ground.y), units="m")
+    s.start({"bob.q1": 1.0})
+    return s
+
+
+@pytest.fixture(scope="module")
+def model() -> arm.stages.Model:
+    return _system().derive().compile()
+
+
+@pytest.fixture(scope="module")
+def page(model) -> str:
+    return live_page(
+        model, sliders=[("L", 0.2, 1.0), "bob.q1", "g"], inputs=[("torque", -5, 5)], initial={"bob.q1": 0.8}
+    )
+
+
+def _data(text: str) -> dict:
+    return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.S)[1])
+
+
+def test_a_page_holds_the_module_sliders_with_limits_and_nothing_from_outside(page: str) -> None:
+    live = _data(page)["live"]
+    moved = {s["name"]: (s["low"], s["high"], s["value"], s["units"]) for s in live["sliders"]}
+    assert moved == {
+        "L": (0.2, 1.0, 0.5, "m"), "bob.q1": (-math.pi, math.pi, 0.8, "rad"), "g": (0, 19.62, 9.81, "m/s2"),
+    }  # fmt: skip
+    assert [(s["name"], s["low"], s["high"]) for s in live["inputs"]] == [("torque", -5.0, 5.0)]
+    assert list(live["variants"]) == ["L"]  # the drawn rod grows with its length
+    assert "script-src 'unsafe-inline' 'wasm-unsafe-eval'" in page and HOSTILE not in page
+    outside = re.sub(r'<script id="three".*?</script>', "", page, flags=re.S)
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", outside)
+
+
+def test_without_a_word_the_page_chooses_its_sliders(model, tmp_path: Path) -> None:
+    path = model.live(tmp_path / "swing.html", grab=False)
+    live = _data(path.read_text(encoding="utf-8"))["live"]
+    assert [s["name"] for s in live["sliders"]] == ["L", "g", "bob.q1"]
+    assert [s["name"] for s in live["inputs"]] == ["torque"]
+    assert live["hand"] is None and live["method"] == "dopri5"
+
+
+def test_the_hand_pulls_as_a_force_on_a_point_does(model) -> None:
+    """ü = −g/L sin q + F·t / (m L) for a force F on the bob, t its tangent."""
+    pulled = compile_equations(with_hand(model.equations))
+    q, F = 0.7, np.array([3.0, -2.0, 1.0])  # in the body's axes, whose x is the tangent
+    at = np.array([0.0, -0.5, 0.0])
+    memory = np.zeros(len(pulled.equations.system.memories))
+    names = list(pulled.equations.system.memories)
+    for name, value in zip(hand_names(0), [*F, *np.cross(at, F)], strict=True):
+        memory[names.index(name)] = value
+    (found,) = pulled.derivatives(0.0, [q, 0.0], memory=memory)[1:]
+    assert found == pytest.approx(-9.81 / 0.5 * math.sin(q) + F[0] / (2.0 * 0.5), rel=1e-13)
+    assert model.derivatives(0.0, [q, 0.3]) == pytest.approx(
+        pulled.derivatives(0.0, [q, 0.3]), rel=1e-13
+    )  # and at rest it changes nothing
+    assert list(model.equations.system.memories) == ["torque"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"sliders": ["M"]},
+            "no parameter, coordinate, speed, state or input 'M'; there are L, g, bob.q1, bob.u1, torque",
+        ),
+        ({"sliders": [("L", 2.0, 1.0)]}, "'L' has limits 2 and 1; give the lower one first"),
+        ({"sliders": [("L", 1.0, 2.0)]}, "'L' is 0.5, outside of its limits 1 and 2"),
+        ({"sliders": {"L": (0.1, math.inf)}}, "both must be finite"),
+        ({"sliders": "L"}, "sliders='L' is not a list"),
+        ({"sliders": [("L", 1.0)]}, "give a name, or"),
+        ({"inputs": ["L"]}, "the model has no input 'L'"),
+        ({"plots": ["heigt"]}, "no output 'heigt'; did you mean 'height'"),
+        ({"step": -1.0}, "step=-1 must be a positive number"),
+        ({"method": "euler"}, "a module has no method 'euler'"),
+        ({"parameters": {"M": 1.0}}, "no parameter 'M'"),
+    ],
+)
+def test_what_a_page_cannot_show_is_refused(model, options: dict, words: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=re.escape(words)):
+        live_page(model, grab=False, **options)
+
+
+def test_a_model_that_calls_outside_is_refused(tmp_path: Path) -> None:
+    kind = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+    s = arm.System("outside")
+    b = s.body("b", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.function("wave", arm.ForeignFunction("wave", kind(math.sin), 1))
+    s.moment("tau", "-wave(b.q1)", s.ground.z, on=b)
+    outside = s.derive().compile()
+    with pytest.raises(arm.ArmillaryError, match="calls a function by its address in this process"):
+        outside.live(tmp_path / "page.html")
+    with pytest.raises(arm.ArmillaryError, match=r"one \.html page, not as 'page.png'"):
+        outside.live(tmp_path / "page.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_a_page(tmp_path: Path, capsys) -> None:
+    _system().save(tmp_path / "swing.toml")
+    place = tmp_path / "swing.html"
+    words = ["live", str(tmp_path / "swing.toml"), "--slider", "L=0.1:2", "--no-grab", "--step", "2 ms",
+             "--set", "initial.bob.q1=0.4", "-o", str(place)]  # fmt: skip
+    assert app.main(words, standalone_mode=False) == 0
+    live = _data(place.read_text(encoding="utf-8"))["live"]
+    assert (live["method"], live["step"]) == ("rk4", 0.002)
+    assert [(s["name"], s["low"], s["high"]) for s in live["sliders"]] == [("L", 0.1, 2.0)]
+    assert live["about"]["starts"][0]["initial"] == 0.4
+
+
+ACT = """
+<script>
+(async () => {
+  while (!document.documentElement.dataset.ready) await new Promise((go) => setTimeout(go, 20));
+  const a = window.armillary, seen = { ready: document.documentElement.dataset.ready };
+  const frames = (n) => { for (let i = 0; i < n; i++) a.live.advance(1 / 60); };
+  a.play(false); a.reset(); frames(60);
+  seen.angle = a.value("bob.q1"); seen.pose = a.pose("bob"); seen.events = a.model.events;
+  seen.drawn = a.scene.figures[0].groups[0].quaternion.toArray();
+  a.set("L", 0.8); a.set("bob.q1", -0.5); frames(30);
+  seen.longer = a.value("bob.q1");
+  seen.com = a.scene.figures[0].bodies[0].com;
+  a.controls.pressed.add("ArrowRight"); a.controls.hold(0.2, (c) => a.model.setInputs({ [c.name]: c.value }));
+  seen.torque = a.controls.find("torque").value; a.controls.pressed.clear();
+  a.set("torque", 0); a.reset(); a.scene.draw();
+  const { x, y } = a.scene.project(a.scene.figures[0].place(0, a.scene.figures[0].bodies[0].com));
+  a.scene.canvas.setPointerCapture = () => {};
+  const where = { clientX: x, clientY: y, button: 0, buttons: 1, bubbles: true };
+  const point = (type) => new PointerEvent(type, where);
+  a.scene.canvas.dispatchEvent(point("pointerdown"));
+  seen.held = a.live.hand.held.body; a.play(false);
+  a.live.hand.held.at = [0, -0.8, 0]; a.live.hand.held.goal.set(0.8, 0, 0); frames(240);
+  seen.pulled = a.value("bob.q1");
+  a.scene.canvas.dispatchEvent(point("pointerup"));
+  seen.free = a.live.hand.held === null && a.scene.controls.enabled;
+  seen.plots = document.querySelectorAll("#plots .plot").length; seen.rows = a.plots.rows.length;
+  seen.struck = window.struck === 1;
+  document.body.replaceChildren(JSON.stringify(seen));
+})().catch((error) => document.body.replaceChildren(JSON.stringify({ error: error.stack })));
+</script>
+"""
+
+
+@needs_browser
+def test_the_model_runs_in_a_browser(model, page: str, tmp_path: Path) -> None:
+    """Numbers are those of the process; sliders, keys and the pointer change them."""
+    path = tmp_path / "live.html"
+    path.write_text(page.replace("</body>", ACT + "</body>"), encoding="utf-8")
+    command = [
+        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
+        "--enable-unsafe-swiftshader", "--window-size=900,600", "--virtual-time-budget=8000", "--dump-dom",
+        f"--user-data-dir={tmp_path}/profile",
+    ]  # fmt: skip
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
+    seen = json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])
+    assert seen.get("ready") == "yes", seen
+    assert not seen["struck"]
+    settings = {"method": "dopri5", "rtol": 1e-6, "atol": 1e-8, "max_step": 1 / 60}
+    run = model.simulate(2.0, sample=1 / 60, initial={"bob.q1": 0.8}, **settings)
+    assert seen["angle"] == pytest.approx(run["bob.q1"][60], abs=1e-12)
+    c, s = math.cos(seen["angle"]), math.sin(seen["angle"])
+    assert seen["pose"]["rotation"] == pytest.approx([c, -s, 0, s, c, 0, 0, 0, 1], abs=1e-15)
+    assert [e["name"] for e in seen["events"]] == ["across"]
+    assert seen["events"][0]["time"] == pytest.approx(run.events[0].time, abs=1e-12)
+    other = model.simulate(1.0, sample=0.5, initial={"bob.q1": -0.5}, parameters={"L": 0.8}, **settings)
+    assert seen["longer"] == pytest.approx(other["bob.q1"][1], abs=1e-12)
+    assert seen["com"] == pytest.approx([0, -0.8, 0], abs=1e-9)
+    assert seen["torque"] == pytest.approx(5 * 0.2 / 0.7, rel=1e-9)
+    assert seen["held"] == 0 and seen["free"]
+    # Where the spring of 14 rad/s holds the weight of the bob: k L cos q = m g sin q.
+    assert seen["pulled"] == pytest.approx(math.atan(14**2 * 0.8 / 9.81), abs=1e-6)
+    assert seen["plots"] == 1 and seen["rows"] == 241
