@@ -70,6 +70,10 @@ def _sweep(option: str) -> Callable[[Things, Any], Any]:
     return lambda a, v: a.model.sweep({"b.q1": [0.1, 0.2]}, **{option: v})
 
 
+def _live(option: str) -> Callable[[Things, Any], Any]:
+    return lambda a, v: a.model.live("no folder/page.html", **{"grab": False, option: v})
+
+
 def _solve(option: str) -> Callable[[Things, Any], Any]:
     return lambda a, v: a.model.solve({"x": 0.5}, **{option: v})
 
@@ -155,6 +159,8 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "speeds in HTML": lambda a, v: a.equations.html(speeds=v),
     "file of a handout": lambda a, v: a.equations.handout(v),
     "load_sweep": lambda a, v: arm.load_sweep(v),
+    "live": lambda a, v: a.model.live(v, grab=False),
+    **{f"live {x}": _live(x) for x in ("sliders", "inputs", "step", "title")},
     "sweep": lambda a, v: a.model.sweep(v),
     "sweep values": lambda a, v: a.model.sweep({"b.q1": v}),
     **{f"sweep {option}": _sweep(option) for option in _SWEEP},

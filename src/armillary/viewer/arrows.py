@@ -20,11 +20,12 @@ from armillary.model.body import Body
 from armillary.model.quantities.public import velocity
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
+from armillary.program.poses import moving_bodies
 from armillary.results import Run
 from armillary.runtime.models.compiling import compile_equations
 from armillary.runtime.models.functions import ModelFunctions
 from armillary.viewer.appearance import Appearance
-from armillary.viewer.poses import Poses, moving_bodies
+from armillary.viewer.poses import Poses
 
 _LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads and no velocities
 

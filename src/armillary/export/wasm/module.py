@@ -128,7 +128,7 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
     @cached_property
     def functions(self) -> Functions:
         """Sizes of the generated functions, and what their events do."""
-        return compile_equations(self.equations).run_functions()
+        return compile_equations(self.equations).run_functions
 
     @cached_property
     def shapes(self) -> dict[str, LoopShape]:

@@ -14,7 +14,7 @@ class Hand {
     this.line = new THREE.Line(ends, new THREE.LineBasicMaterial({ color: 0xe0532f, transparent: true, opacity: 0.9, depthTest: false }));
     this.dot = new THREE.Mesh(new THREE.SphereGeometry(0.03 * data.size, 18, 12), new THREE.MeshBasicMaterial({ color: 0xe0532f, depthTest: false, transparent: true }));
     this.line.visible = this.dot.visible = false; this.line.renderOrder = this.dot.renderOrder = 9;
-    scene.world.add(this.line, this.dot);
+    scene.stage.add(this.line, this.dot);
     const canvas = scene.canvas;
     canvas.addEventListener("pointerdown", (e) => {
       const hit = e.button ? null : scene.pick(e.clientX, e.clientY);
@@ -39,8 +39,8 @@ class Hand {
   point(x, y) {
     const ray = new THREE.Raycaster(), normal = this.scene.camera.getWorldDirection(new THREE.Vector3());
     ray.setFromCamera(new THREE.Vector2((x / innerWidth) * 2 - 1, 1 - (y / innerHeight) * 2), this.scene.camera);
-    const along = normal.dot(ray.ray.direction), depth = normal.dot(this.held.goal.clone().sub(ray.ray.origin));
-    this.held.goal = ray.ray.origin.clone().addScaledVector(ray.ray.direction, depth / along);
+    const { stage } = this.scene, along = normal.dot(ray.ray.direction), depth = normal.dot(stage.localToWorld(this.held.goal.clone()).sub(ray.ray.origin));
+    this.held.goal = stage.worldToLocal(ray.ray.origin.clone().addScaledVector(ray.ray.direction, depth / along));
   }
   release() {
     if (!this.held) return;

@@ -131,7 +131,7 @@ async function main() {
     } catch (error) { say(error.message); }
     update();
   };
-  const side = element("div", { id: "side" }), plotBox = byId("plots");
+  const side = element("div", { id: "right" }), plotBox = byId("plots");
   const controls = new Controls(spec, (control) => { set(control); remember(); });
   if (controls.all.length) side.append(controls.box);
   side.append(plotBox);
@@ -140,7 +140,7 @@ async function main() {
   live.preview(6, 120);
   let figure = new Figure(data.figures[0], live.motion);
   const scene = new Scene([figure]), labels = new Labels(scene);
-  if (scene.follow < 0 && scene.radius > 8 * data.size) { scene.follow = 0; scene.radius = 4 * data.size; scene.look("oblique"); }
+  if (scene.follow < 0 && scene.radius > 8 * data.size) { scene.follow = 0; scene.radius = 4 * data.size; }
   const tools = new Tools(scene, labels);
   const plots = (live.plots = new LivePlots(spec.outputs, data.shown));
   live.reset();
@@ -151,7 +151,7 @@ async function main() {
     figure.root.traverse((o) => { if (o.geometry && !shared.has(o.geometry)) o.geometry.dispose(); });
     figure.root.removeFromParent();
     figure = scene.figures[0] = new Figure(reshaped(data.figures[0], spec.variants, controls.all), live.motion);
-    scene.world.add(figure.root);
+    scene.stage.add(figure.root);
     scene.showFrames(frames);
     live.stale = false;
   }
@@ -161,10 +161,11 @@ async function main() {
     if (scene.trails.length) scene.showTrails(true);
     if (live.hand) live.hand.draw();
     labels.update();
+    if (live.pointer && !(live.hand && live.hand.held)) live.pointer.update();
     plots.draw();
     byId("clock").textContent = `${model.t.toFixed(2)} s${live.playing && live.rate === Infinity ? ` · ${live.reached.toFixed(0)} ×` : live.slow ? ` · ${live.slow.toFixed(2)} ×` : ""}`;
   }
-  function say(text) { const hint = byId("hint"); hint.textContent = text; hint.className = text ? "on" : ""; }
+  function say(text) { const box = byId("hint"); clearTimeout(hint.timer); if (text) box.textContent = text; box.className = text ? "on" : ""; }
   function play(on) {
     if (on && model.status !== "running") { live.reset(); say(""); }
     live.playing = on; live.due = 0; live.last = performance.now();
@@ -179,6 +180,10 @@ async function main() {
   }
 
   if (spec.hand) live.hand = new Hand(spec.hand, model, scene, () => { if (!live.playing) play(true); });
+  live.pointer = new Pointer(scene, (figure, body) => {
+    const start = `${figure.bodies[body].name}.`;
+    return spec.outputs.map((o, i) => [o, model.row[i]]).filter(([o]) => o.name.startsWith(start)).slice(0, 8).map(([o, y]) => [o.name.slice(start.length), `${readable(y)} ${o.units}`]);
+  });
   const speed = byId("speed"), back = byId("back"), forth = byId("forth"), keys = spec.inputs.length ? ["keys move the inputs"] : [];
   RATES.forEach(([rate, text]) => speed.append(new Option(text, rate, false, rate === live.rate)));
   speed.onchange = () => { live.rate = +speed.value; };
@@ -189,12 +194,13 @@ async function main() {
   byId("line").replaceChildren(element("span", { id: "usage", textContent: [spec.hand ? "drag a body to pull it, drag the background to look around" : "drag to look around", ...keys].join(" · ") }));
   byId("loop").remove();
   Object.assign(tools.keys, { " ": () => play(!live.playing), r: reset, ".": () => forth.click() });
-  tools.toggle("plots", "outputs over time", "o", true, (on) => { plotBox.hidden = !on; plots.draw(); });
-  if (controls.all.length) tools.toggle("sliders", "values to change", "s", true, (on) => { controls.box.hidden = !on; });
+  tools.toggle("plots", "outputs over time", "o", true, (on) => { plotBox.hidden = !on; scene.resize(); plots.draw(); }, tools.showing);
+  if (controls.all.length) tools.toggle("sliders", "values to change", "s", true, (on) => { controls.box.hidden = !on; }, tools.showing);
   tools.restyled.push(() => plots.draw());
   addEventListener("resize", () => { scene.resize(); update(); });
   for (const control of controls.all) if (given.has(control.name) && Number.isFinite(+given.get(control.name))) { control.show(Math.min(control.high, Math.max(control.low, +given.get(control.name)))); control.rest = control.value; set(control); }
   scene.resize();
+  scene.look((data.look || {}).view || "oblique");
   play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
   let shownEvents = 0;
   const frame = (now) => {
@@ -203,7 +209,7 @@ async function main() {
     if (live.frame(now)) update();
     if (before && !live.playing) { play(false); say(live.ending()); }
     shownEvents = Math.min(shownEvents, model.events.length);
-    if (model.events.length > shownEvents && live.playing) { const { name, time } = model.events[model.events.length - 1]; say(`${name} at ${readable(time)} s`); clearTimeout(live.quiet); live.quiet = setTimeout(() => { if (live.playing) say(""); }, 900); shownEvents = model.events.length; }
+    if (model.events.length > shownEvents && live.playing) { const { name, time } = model.events[model.events.length - 1]; hint(`${name} at ${readable(time)} s`, 900); shownEvents = model.events.length; }
     if (scene.refresh()) labels.update();
     requestAnimationFrame(frame);
   };
