@@ -1,7 +1,7 @@
 """Inputs over time in exported code: each becomes a lookup table of the time, with its data beside the code.
 
-Every language has lookup tables, so all of them follow. The solvers of exported programs do not stop where
-data jump: across a jump they have first order.
+Every language has lookup tables, so all of them follow. The solvers of exported programs end a step where
+data jump, and methods that choose their steps where data bend, as in the process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from armillary.algebra.walk import transform
 from armillary.errors import ParameterError
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section, section
-from armillary.runtime.inputs.blocks import driven_inputs
+from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Pieces, Signal
 from armillary.settings import RunSettings
@@ -37,7 +37,8 @@ def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
     for name, signal in signals.items():
         if signal.runs is not None:
             raise ParameterError(f"input '{name}' has data for {signal.runs} runs; an export takes one run's")
-    pieces = driven_inputs(system, signals).pieces
+    data = driven_inputs(system, signals)
+    pieces = data.pieces
     places = {name: i for i, name in enumerate(system.memories)}
     known = {program.memory[places[name]]: _lookup(name, p, program.time) for name, p in pieces.items()}
 
@@ -52,7 +53,16 @@ def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
     names = ("derivatives", "outputs", "events", "update", "correct", "geometry")
     made: dict[str, Any] = {name: driven(getattr(program, name)) for name in names}
     fire, stepping = (tuple(driven(s) for s in found) for found in (program.fire, program.stepping))
-    return replace(equations, program=replace(program, **made, fire=fire, stepping=stepping))
+    made |= {"fire": fire, "stepping": stepping, "stops": _stops(data)}
+    return replace(equations, program=replace(program, **made))
+
+
+def _stops(data: DrivenInputs) -> tuple[tuple[float, bool], ...]:
+    """Times at which steps end, and whether a value jumps there; those that differ by rounding are one."""
+    jumps, bends = data.breaks()
+    times = np.union1d(jumps, bends)
+    times = times[np.diff(times, prepend=-np.inf) > APART * np.max(np.abs(times), initial=0.0)]
+    return tuple((float(t), bool(np.any(np.isclose(jumps, t, rtol=APART, atol=0.0)))) for t in times)
 
 
 def _tables(inputs: Any) -> dict[str, Any]:

@@ -75,6 +75,7 @@ class Program:
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
+    stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
 
     def sections(self) -> tuple[Section, ...]:
         """All sections, in the order in which they are met."""

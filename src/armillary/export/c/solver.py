@@ -10,6 +10,7 @@ from armillary.export.c.model import Model
 from armillary.export.solver.methods import exported_methods
 from armillary.export.solver.printer import SolverPrinter
 from armillary.export.solver.translator import Field, Function, Solver, solver_for
+from armillary.export.text.layout import wrapped
 from armillary.export.text.template import fill, template
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
@@ -32,9 +33,20 @@ def solver_texts(model: Model, adaptive: bool = True) -> tuple[str, str]:
         "solver": printer.text().rstrip("\n"),
         "directions": ", ".join(str(e.direction) for e in events),
         "terminal": ", ".join(str(int(e.stop)) for e in events),
+        **_jumps(model),
     }
     header, code = (fill(template(__package__, f"solver.{kind}.txt"), values, model.has) for kind in "hc")
     return header, code
+
+
+def _jumps(model: Model) -> dict[str, str]:
+    """Times at which data bend, with infinity at their end, and whether they jump there."""
+    stops = model.program.stops
+    times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "INFINITY"])
+    hard = ", ".join([*(str(int(jumps)) for _, jumps in stops), "1"])
+    values = {"jump_times": times, "jump_hard": hard}
+    found = {name: "\n".join(wrapped(text, 100, "    ", "    ")) for name, text in values.items()}
+    return {**found, "jump_count": str(len(stops) + 1)}
 
 
 class CSolverPrinter(SolverPrinter):
@@ -58,7 +70,8 @@ class CSolverPrinter(SolverPrinter):
         upper = stem.upper()
         names = {
             "N_STATES": "N", "N_MEMORY": f"{upper}_MEMORY", "N_EVENTS": f"{upper}_EVENTS", "NONE": "-1",
-            "DIRECTION": "direction", "STOPS": "terminal",
+            "DIRECTION": "direction", "STOPS": "terminal", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard",
+            "FIRST": "0",
         }  # fmt: skip
         for status in ("RUNNING", "FINISHED", "EVENT", "DIVERGED", "TOO_SMALL", "ACCUMULATES", "TOO_MANY"):
             names[status] = f"{upper}_{status}"

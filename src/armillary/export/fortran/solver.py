@@ -70,6 +70,7 @@ class FortranSolverPrinter(SolverPrinter):
         spelled = {
             "DIRECTION": "event_direction", "STOPS": "event_stops", "INFINITY": "infinity()", "NONE": "0",
             "NAN": "not_a_number()",
+            "FIRST": "1", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard",
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip
         sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")

@@ -52,7 +52,7 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
     values["set_parameters"] = parameter_assignments(made)
-    values |= solver_values(has)
+    values |= solver_values(has) | {"jumps": "\n".join(_jumps(made))}
 
     def filled(name: str) -> str:
         return fill(template(__package__, name), values, has)
@@ -153,6 +153,17 @@ def _data(made: Source) -> list[str]:
         comment = note(p.units, p.about)
         lines.append(f"    real(dp) :: {name} = {default}" + (f"  ! {comment}" if comment else ""))
     return [*lines, "  end type parameters_t"]
+
+
+def _jumps(made: Source) -> list[str]:
+    """Times at which data of inputs bend, with infinity at their end, and whether they jump there."""
+    if not (stops := made.program.stops):
+        return []
+    size = len(stops) + 1
+    times = [*(literal(t) for t, _ in stops), "huge(1.0_dp)"]
+    hard = [*(".true." if jumps else ".false." for _, jumps in stops), ".true."]
+    lines = _array("real(dp)", f"jump_time({size})", times, "Times at which data of inputs bend.")
+    return lines + _array("logical", f"jump_hard({size})", hard, "Whether they jump there.")
 
 
 def _names(name: str, size: str, names: Sequence[str]) -> list[str]:

@@ -66,6 +66,7 @@ class MatlabSolverPrinter(SolverPrinter):
         spelled = {
             "N_STATES": "numel(r.state)", "N_MEMORY": "numel(r.memory)", "N_EVENTS": "numel(r.direction)",
             "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NAN": "NaN", "NONE": "0",
+            "FIRST": "1", "JUMP_TIME": "r.jump_time", "JUMP_HARD": "r.jump_hard",
             "END": "r.is.end_reached",
         }  # fmt: skip
         spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled

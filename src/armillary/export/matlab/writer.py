@@ -43,6 +43,7 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
         "duration": f"{duration:g}",
         "step": f"{step:g}",
         **solver_values(has, package),
+        **_jumps(made),
     }
 
     def filled(name: str) -> str:
@@ -61,6 +62,16 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
         "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
     }
     return write_folder(path, files, force=force)
+
+
+def _jumps(made: Source) -> dict[str, str]:
+    """Times at which data of inputs bend, with infinity at their end, and whether they jump there."""
+    stops = made.program.stops
+    values = {
+        "jump_times": "; ".join([*(repr(t) for t, _ in stops), "Inf"]),
+        "jump_hard": "; ".join([*(str(jumps).lower() for _, jumps in stops), "true"]),
+    }
+    return {name: "\n".join(wrapped(text, WIDTH - 20, "", "    ", " ...")) for name, text in values.items()}
 
 
 def package_name(stem: str) -> str:

@@ -58,7 +58,12 @@ class Module:
 
     def solver(self) -> str:
         """Integration."""
-        return self.filled("solver.txt", solver_values(self.has))
+        stops = self.program.stops
+        times = ", ".join([*(repr(t) for t, _ in stops), "math.inf"]) + ","
+        hard = ", ".join([*(str(jumps) for _, jumps in stops), "True"]) + ","
+        values = {"jump_times": times, "jump_hard": hard}
+        jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
+        return self.filled("solver.txt", solver_values(self.has) | jumps)
 
     def text(self) -> str:
         """The whole module."""

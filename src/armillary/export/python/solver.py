@@ -51,7 +51,7 @@ class PythonSolverPrinter(SolverPrinter):
     def __init__(self, solver: Solver) -> None:
         names = {
             "N_STATES": "len(STATES)", "N_MEMORY": "len(MEMORY)", "N_EVENTS": "len(EVENTS)",
-            "INFINITY": "math.inf", "NAN": "math.nan", "NONE": "-1",
+            "INFINITY": "math.inf", "NAN": "math.nan", "NONE": "-1", "FIRST": "0",
         }  # fmt: skip
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()

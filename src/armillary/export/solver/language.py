@@ -41,7 +41,13 @@ DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
 
 # Features: which parts of the solver a program needs.
-EVENTS = UPDATE = ADAPTIVE = True
+EVENTS = UPDATE = ADAPTIVE = JUMPS = True
+
+# Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
+# the number of the first.
+JUMP_TIME: Reals = np.zeros(0)
+JUMP_HARD: Truths = np.zeros(0, dtype=bool)
+FIRST = 0
 
 INFINITY, NAN = np.inf, np.nan
 EPSILON = 2.0**-52

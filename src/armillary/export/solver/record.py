@@ -65,6 +65,9 @@ class Run:
         safety: real
         least: real
         most: real
+    if JUMPS:
+        jump: whole  # number of the next time at which data bend
+        stop: real  # the next at which a step ends; infinity: none
     if UPDATE or EVENTS:
         new_memory: Memory
     if EVENTS:

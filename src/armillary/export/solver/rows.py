@@ -11,7 +11,8 @@ from __future__ import annotations
 from armillary.export.solver.dense import probe
 from armillary.export.solver.language import *
 from armillary.export.solver.record import Run
-from armillary.export.solver.steps import advance, settle
+from armillary.export.solver.steps import advance, pass_jumps, settle
+from armillary.runtime.inputs.blocks import APART
 
 
 def start_run(run: Run) -> None:
@@ -28,6 +29,9 @@ def start_run(run: Run) -> None:
     run.at_grid = True
     run.restart = True
     run.prepared = False
+    if JUMPS:
+        run.jump = FIRST
+        pass_jumps(run, run.t0 + APART * max(abs(run.t0), abs(run.t_end)))
     if ADAPTIVE:
         set_control(run)
         run.rejected = 0

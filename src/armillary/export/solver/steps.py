@@ -8,11 +8,35 @@ from __future__ import annotations
 from armillary.export.solver.events import adopt_signs, fire_pending, mark_returning, scan
 from armillary.export.solver.language import *
 from armillary.export.solver.record import Run
+from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.loop.stops import ROUNDINGS
 
 
-def accept_step(run: Run, t_new: real, h: real) -> None:
-    """The trial state becomes the state, normalised; a derivative that the error estimate needed is kept."""
+def pass_jumps(run: Run, reached: real) -> None:
+    """The next time at which a step ends because data jump, or bend where the method chooses its steps;
+    those up to a time are behind, and the derivative kept for the next step is not valid there.
+    """
+    while JUMP_TIME[run.jump] <= reached:
+        run.jump = run.jump + 1
+        run.restart = True
+    if not adaptive(run):
+        while not JUMP_HARD[run.jump]:
+            run.jump = run.jump + 1
+    run.stop = JUMP_TIME[run.jump]
+    if run.stop >= run.t_end - APART * max(abs(run.t0), abs(run.t_end)):
+        run.stop = INFINITY
+
+
+def before_jump(run: Run, stop: real) -> real:
+    """The length of a step whose stages all see the data before a jump."""
+    return (stop - run.t) - ROUNDINGS * EPSILON * max(abs(run.t), abs(stop))
+
+
+def accept_step(run: Run, t_new: real, h: real, t_last: real) -> None:
+    """The trial state becomes the state, normalised; a derivative that the error estimate needed is kept. The
+    derivative at the end is that before a jump of data.
+    """
     if run.dense:
         run.base = run.state
     run.state = run.trial
@@ -20,7 +44,7 @@ def accept_step(run: Run, t_new: real, h: real) -> None:
     if run.dense:
         run.finish = run.state
         if not end_enters_error(run):
-            run.k_end = derivatives(t_new, run.state)
+            run.k_end = derivatives(t_last, run.state)
     run.t_old = run.t
     run.t = t_new
     run.h_taken = h
@@ -42,6 +66,13 @@ def fixed_step(run: Run) -> None:
     h: real = target - run.t
     if abs(h - run.step) <= 4.0 * EPSILON * abs(target):
         h = run.step  # all whole steps are equal
+    t_last: real = target
+    if JUMPS:
+        inside: truth = run.stop < target - SNAP * run.step
+        if run.stop <= target + SNAP * run.step:
+            h = before_jump(run, min(run.stop, target))
+            t_last = run.t + h
+            target = run.stop if inside else max(run.stop, target)
     if not run.dense:
         run.k0 = derivatives(run.t, run.state)
     stages(run, run.t, h)
@@ -49,9 +80,12 @@ def fixed_step(run: Run) -> None:
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)
         return
-    run.index = run.index + 1
     run.at_grid = True
-    accept_step(run, target, h)
+    if JUMPS and inside:
+        run.at_grid = False
+    else:
+        run.index = run.index + 1
+    accept_step(run, target, h, t_last)
 
 
 def error_norm(run: Run, h: real) -> real:
@@ -108,9 +142,16 @@ def adaptive_step(run: Run) -> None:
     if run.t_end - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step):
         h = run.t_end - run.t
         t_new = run.t_end
+    t_last: real = t_new
+    if JUMPS:
+        met: truth = run.stop - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step)
+        if met:
+            h = before_jump(run, run.stop)
+            t_last = run.t + h
+            t_new = run.stop
     stages(run, run.t, h)
     if end_enters_error(run):
-        run.k_end = derivatives(t_new, run.trial)
+        run.k_end = derivatives(t_last, run.trial)
     error: real = NAN
     error = error_norm(run, h)
     grown: real = power(error, run.exponent)
@@ -125,10 +166,13 @@ def adaptive_step(run: Run) -> None:
     proposal: real = h / max(1.0 / run.most, min(1.0 / run.least, factor))
     if run.after_rejection:
         proposal = min(proposal, h)
-    run.h = min(proposal, run.max_step)
+    proposal = min(proposal, run.max_step)
+    if JUMPS and met:  # a step that a jump shortened shows nothing of the steps after it
+        proposal = max(proposal, run.h)
+    run.h = proposal
     run.error_old = max(error, 1e-4)
     run.after_rejection = False
-    accept_step(run, t_new, h)
+    accept_step(run, t_new, h, t_last)
 
 
 def scaled_size(run: Run, values: States) -> real:
@@ -163,6 +207,8 @@ def first_step(run: Run) -> None:
 
 def settle(run: Run) -> None:
     """What happens at the time just reached: events, the end, the update of memory, the next derivative."""
+    if JUMPS:
+        pass_jumps(run, run.t)
     if EVENTS and run.pending:
         fire_pending(run)
     if run.status == RUNNING and run.t >= run.t_end:

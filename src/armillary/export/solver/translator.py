@@ -16,20 +16,25 @@ from importlib.resources import files
 from typing import Any
 
 from armillary.export.solver.methods import exported_methods, fields, source
+from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import event_thresholds, layout
+from armillary.runtime.loop.stops import ROUNDINGS
 
 MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire")
 # Features of the solver, and the words of text/features.py for those that a system decides.
-FEATURES = ("EVENTS", "UPDATE", "NORMALISE", "ADAPTIVE", "ALWAYS_DENSE")
-_OF_SYSTEMS = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE"}
+FEATURES = ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "ADAPTIVE", "ALWAYS_DENSE")
+_OF_SYSTEMS = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE", "jumps": "JUMPS"}
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths")
 _FILES = ("dense.py", "events.py", "steps.py", "rows.py")
 # Constants, as numbers of the same names in other places.
-CONSTANTS: dict[str, float] = {"EPSILON": 2.0**-52, "SNAP": layout.SNAP} | {
-    name: value for name, value in vars(event_thresholds).items() if name.isupper()
-}
+CONSTANTS: dict[str, float] = {
+    "EPSILON": 2.0**-52,
+    "SNAP": layout.SNAP,
+    "ROUNDINGS": ROUNDINGS,
+    "APART": APART,
+} | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ def features(source: Source) -> frozenset[str]:
         "quaternions": bool(program.quaternions),
         "corrected": bool(program.corrected),
         "loops": source.assembly is not None,
+        "jumps": bool(program.stops),
         "start": source.start is not None,
         "placed": source.start is not None and bool(source.start.placed),
         "memory": bool(program.memory),

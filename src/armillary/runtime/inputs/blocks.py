@@ -17,7 +17,7 @@ from armillary.model.description import Description
 from armillary.runtime.inputs.signal import Pieces, Signal
 
 _EVEN = 1e-9  # by which breaks may differ from even spacing, relative to it: they are looked at anyway
-_APART = 64 * 2.0**-52  # stops closer than this, relative to the time, are one
+APART = 64 * 2.0**-52  # stops closer than this, relative to the time, are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +100,21 @@ class DrivenInputs:
         """The signals of one run."""
         return {name: signal.of_run(i) for name, signal in self.signals.items()}
 
+    def breaks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times at which some input jumps, and those at which one has a kink."""
+        pieces = self.pieces.values()
+        found = [[p.jumps() for p in pieces], [p.derivative().jumps() for p in pieces]]
+        jumps, bends = (np.unique(np.concatenate([np.empty(0), *times])) for times in found)
+        return jumps, bends
+
     def stops(self, t0: float, t_end: float, adaptive: bool) -> np.ndarray | None:
         """Times between the ends of a run at which some input jumps; for adaptive methods also those at which
         one has a kink, for their orders hold between such times only. None where there are none.
         """
-        found = [p.jumps() for p in self.pieces.values()]
-        found += [p.derivative().jumps() for p in self.pieces.values() if adaptive]
-        times = np.unique(np.concatenate([np.empty(0), *found]))
+        jumps, bends = self.breaks()
+        times = np.union1d(jumps, bends) if adaptive else jumps
         times = times[(times > t0) & (times < t_end)]
-        near = _APART * max(abs(t0), abs(t_end))
+        near = APART * max(abs(t0), abs(t_end))
         times = times[np.diff(times, prepend=-np.inf) > near]
         times = times[(times > t0 + near) & (times < t_end - near)]
         return times if len(times) else None

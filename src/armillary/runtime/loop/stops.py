@@ -15,7 +15,7 @@ from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.functions import LoopFunction
 from armillary.runtime.loop.layout import SNAP
 
-_ROUNDINGS = 4.0  # δ, in units of the last place of the time
+ROUNDINGS = 4.0  # δ, in units of the last place of the time
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Reached:
 
 def before_stop(t: float, stop: float) -> float:
     """The time just before a stop at which the last stage of a step from t is evaluated."""
-    return stop - _ROUNDINGS * EPSILON * max(abs(t), abs(stop))
+    return stop - ROUNDINGS * EPSILON * max(abs(t), abs(stop))
 
 
 def _to_stop(f: LoopFunction, stop: Value) -> Value:
     t = f["t"]
-    return (stop - t) - _ROUNDINGS * EPSILON * f.most(f.magnitude(t), f.magnitude(stop))
+    return (stop - t) - ROUNDINGS * EPSILON * f.most(f.magnitude(t), f.magnitude(stop))
 
 
 def stopped_step(f: LoopFunction, h: Value, t_new: Value) -> Reached:
