@@ -131,6 +131,7 @@ class Model:
         given.
         """
         parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise(), self.start()]
+        parts.append(self.pivot_shares())
         body = "\n".join(part for part in parts if part)
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = trigonometry(body)
@@ -166,6 +167,17 @@ class Model:
             "Memory and state of the first step from the values that are given; parameters in their units."
         )
         return function(signature, about, self.sections.body(start.section), self._factors())
+
+    def pivot_shares(self) -> str:
+        """What is left of the pivots of the mass matrix, for runs that come to a place without mass."""
+        masses = self.source.masses
+        if masses is None:
+            return ""
+        targets = [f"out[{i}]" for i in range(len(masses.texts))]
+        arguments = f"{INPUTS.replace('constants', 'parameters')}, {RESULT}"
+        signature = Signature(f"{self.stem}_pivot_shares", arguments, targets)
+        about = "What is left of the pivots of the mass matrix, of the inertias that they are made of."
+        return function(signature, about, self.sections.body(masses.section), self._factors())
 
     def _renewed(self) -> list[str]:
         """Where new memory and state go."""

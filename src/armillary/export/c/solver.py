@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from armillary.columns import aligned
 from armillary.export.c.model import Model
+from armillary.export.c.text import quoted
 from armillary.export.solver.methods import exported_methods
 from armillary.export.solver.printer import SolverPrinter
 from armillary.export.solver.translator import Field, Function, Solver, solver_for
@@ -34,9 +35,24 @@ def solver_texts(model: Model, adaptive: bool = True) -> tuple[str, str]:
         "directions": ", ".join(str(e.direction) for e in events),
         "terminal": ", ".join(str(int(e.stop)) for e in events),
         **_jumps(model),
+        **_masses(model),
     }
     header, code = (fill(template(__package__, f"solver.{kind}.txt"), values, model.has) for kind in "hc")
     return header, code
+
+
+def _masses(model: Model) -> dict[str, str]:
+    """Counts and tables for places without mass."""
+    masses = model.source.masses
+    if masses is None:
+        return {}
+    kinds = ", ".join(map(str, masses.kinds))
+    return {
+        "pivots": str(len(masses.texts)),
+        "kinds": str(masses.kind_count),
+        "kind_of": "\n".join(wrapped(kinds, 100, "    ", "    ")),
+        "weak_texts": "".join(f"    {quoted(text)},\n" for text in masses.texts),
+    }
 
 
 def _jumps(model: Model) -> dict[str, str]:
@@ -71,9 +87,18 @@ class CSolverPrinter(SolverPrinter):
         names = {
             "N_STATES": "N", "N_MEMORY": f"{upper}_MEMORY", "N_EVENTS": f"{upper}_EVENTS", "NONE": "-1",
             "DIRECTION": "direction", "STOPS": "terminal", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard",
-            "FIRST": "0",
+            "FIRST": "0", "KIND": "kind_of", "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
-        for status in ("RUNNING", "FINISHED", "EVENT", "DIVERGED", "TOO_SMALL", "ACCUMULATES", "TOO_MANY"):
+        for status in (
+            "RUNNING",
+            "FINISHED",
+            "EVENT",
+            "DIVERGED",
+            "TOO_SMALL",
+            "ACCUMULATES",
+            "TOO_MANY",
+            "SINGULAR",
+        ):
             names[status] = f"{upper}_{status}"
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"
@@ -93,6 +118,8 @@ class CSolverPrinter(SolverPrinter):
             return f"{self.upper}_STATES" if room else "N"
         if kind in ("Memory", "Outputs"):
             return f"{self.upper}_{kind.upper()}" + ("_ROOM" if room else "")
+        if kind in ("Pivots", "Kinds"):
+            return f"{self.upper}_{kind.upper()}"
         return f"{self.upper}_EVENTS"
 
     def record(self) -> list[str]:
@@ -138,6 +165,9 @@ class CSolverPrinter(SolverPrinter):
         return [f"for (int i = 0; i < {count}; i++)", *self.indented(lines)]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if name == "pivot_shares":
+            given = f"{', '.join(arguments)}, run->parameters, run->memory, {targets[0]}"
+            return self.lines(f"{self.stem}_{name}({given});")
         if name == "derivatives":
             return self.lines(f"rates(run, {', '.join(arguments)}, {targets[0]});")
         function = f"{self.stem}_{name}"

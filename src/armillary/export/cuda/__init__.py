@@ -49,8 +49,11 @@ class CudaModel(Model):
 
     @property
     def has(self) -> set[str]:
-        found = super().has - {"host"}
+        found = super().has - {"host", "masses"}
         return found | {"kernel"} if {"corrected", "loops"} <= found else found
+
+    def pivot_shares(self) -> str:
+        return ""  # a kernel does not look for places without mass
 
     @property
     def values(self) -> dict[str, str]:

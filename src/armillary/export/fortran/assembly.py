@@ -16,7 +16,8 @@ def assembly_text(loops: Assembly, quoted: Callable[[str], str]) -> str:
     """The procedures."""
     has = {"redundant"} if loops.redundant else set()
     has |= {"quaternions"} if loops.quaternions else set()
-    return fill(template(__package__, "assembly.txt"), {"redundant": quoted(loops.redundant)}, has)
+    procedures = fill(template(__package__, "assembly.txt"), {"redundant": quoted(loops.redundant)}, has)
+    return "\n".join([procedures, template(__package__, "six_digits.txt")])
 
 
 def assembly_data(loops: Assembly, array: Array, names: Names) -> list[str]:

@@ -17,6 +17,7 @@ _TYPES = {
 }  # fmt: skip
 _ELEMENTS = {"Wholes": "integer", "Truths": "logical"}
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
+_SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds"}
 
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
@@ -70,11 +71,12 @@ class FortranSolverPrinter(SolverPrinter):
         spelled = {
             "DIRECTION": "event_direction", "STOPS": "event_stops", "INFINITY": "infinity()", "NONE": "0",
             "NAN": "not_a_number()",
-            "FIRST": "1", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard",
+            "FIRST": "1", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard", "KIND": "kind_of",
+            "N_PIVOTS": "n_pivots", "N_KINDS": "n_kinds",
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip
         sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")
-        words = ["RUNNING", "FINISHED", "DIVERGED", "TOO_SMALL", "ACCUMULATES", "TOO_MANY"]
+        words = ["RUNNING", "FINISHED", "DIVERGED", "TOO_SMALL", "ACCUMULATES", "TOO_MANY", "SINGULAR"]
         words += ["READY", "SETTLED", "ARRIVED"]
         spelled |= {name: name.lower() for name in (*sizes, *words, *solver.constants)} | {
             "EPSILON": "epsilon_1"
@@ -126,6 +128,8 @@ class FortranSolverPrinter(SolverPrinter):
         if name == "fire":
             given = f"{', '.join(arguments)}, r%constants, r%memory, r%new_memory, r%stage"
             return [f"call fire({given})", "r%memory = r%new_memory", "r%state = r%stage"]
+        if name == "pivot_shares":
+            return self.lines(f"call {name}({', '.join(arguments)}, r%p, r%memory, {targets[0]})")
         t, state, *memory = arguments
         given = f"{t}, {state}, r%constants, {memory[0] if memory else 'r%memory'}"
         return self.lines(

@@ -112,6 +112,8 @@ def _public(made: Source) -> list[str]:
         names.append("event_guards")
     names += [name for name in ("update", "normalise") if name in has]
     names += ["started"] if "start" in has else []
+    if "masses" in has:
+        names += ["pivot_shares", "n_pivots", "n_kinds", "kind_of", "weak_masses", "six_digits"]
     lines = listed(names, WIDTH, "    ", " &")
     return ["  public :: &", *lines]
 
@@ -128,6 +130,13 @@ def _data(made: Source) -> list[str]:
         "  real(dp), parameter :: missing = -huge(1.0_dp)  ! in place of a default where there is none"
     )
     lines += _names("state_names", "n_states", [s.name for s in d.starts])
+    if (masses := made.masses) is not None:
+        lines.append(f"  integer, parameter :: n_pivots = {len(masses.texts)}, n_kinds = {masses.kind_count}")
+        kinds = [str(kind + 1) for kind in masses.kinds]
+        lines += _array(
+            "integer", "kind_of(n_states)", kinds, "the kind of speeds that a state is one of; 0: none"
+        )
+        lines += _names("weak_masses", "n_pivots", masses.texts)
     lines += _names("output_names", "n_outputs", [o.name for o in d.outputs])
     if d.events:
         lines += _names("event_names", "n_events", [e.name for e in d.events])
@@ -230,6 +239,14 @@ def _functions(made: Source, sections: Sections) -> list[str]:
         texts.append(assembly_text(loops, _quoted))
     if made.start is not None:
         texts.append(_started(made, made.start, sections))
+    if (masses := made.masses) is not None:
+        body = sections.body(masses.section)
+        about = "What is left of the pivots of the mass matrix, of the inertias that they are made of"
+        targets = [(f"out({i + 1})", text) for i, text in enumerate(body.results)]
+        given = _parameter_values(made) or ["0.0_dp"]
+        labels = masses.section.labels
+        texts.append(_subroutine("pivot_shares", about, body, ["out(n_pivots)"], targets, labels, given))
+        texts += [] if made.assembly is not None else [template(__package__, "six_digits.txt")]
     return texts
 
 

@@ -13,7 +13,8 @@ from armillary.export.text.settings import setting_values
 
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
-_STATUSES = ("running", "finished", "event", "diverged", "too_small", "accumulates", "too_many")
+_SIZES |= {"Pivots": "numel(about.weak_masses)", "Kinds": "max(r.kind)"}
+_STATUSES = ("running", "finished", "event", "diverged", "too_small", "accumulates", "too_many", "singular")
 _GIVEN = ("state", "memory", "method", "t0", "t_end", "every_step", "max_steps", "max_step", "rtol", "atol")
 # Names of values that the functions compare with: components of r.is.
 _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reached")
@@ -66,7 +67,8 @@ class MatlabSolverPrinter(SolverPrinter):
         spelled = {
             "N_STATES": "numel(r.state)", "N_MEMORY": "numel(r.memory)", "N_EVENTS": "numel(r.direction)",
             "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NAN": "NaN", "NONE": "0",
-            "FIRST": "1", "JUMP_TIME": "r.jump_time", "JUMP_HARD": "r.jump_hard",
+            "FIRST": "1", "JUMP_TIME": "r.jump_time", "JUMP_HARD": "r.jump_hard", "KIND": "r.kind",
+            "N_PIVOTS": "numel(r.shares)", "N_KINDS": "numel(r.peak)",
             "END": "r.is.end_reached",
         }  # fmt: skip
         spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled
@@ -111,6 +113,8 @@ class MatlabSolverPrinter(SolverPrinter):
         return self.lines(f"{target} = {self.expression(value)};")
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if name == "pivot_shares":
+            return self.lines(f"{targets[0]} = {self.package}.{name}({', '.join(arguments)}, r.p, r.memory);")
         *given, memory = arguments if name == "outputs" else [*arguments, "r.memory"]
         target = f"[{', '.join(targets)}]" if len(targets) > 1 else targets[0]
         call = f"{self.package}.{name}({', '.join(given)}, r.constants, {memory})"

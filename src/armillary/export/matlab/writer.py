@@ -44,6 +44,7 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
         "step": f"{step:g}",
         **solver_values(has, package),
         **_jumps(made),
+        "kind": " ".join(str(kind + 1) for kind in made.masses.kinds) if made.masses else "",
     }
 
     def filled(name: str) -> str:
@@ -128,6 +129,16 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
+    if (masses := made.masses) is not None:
+        body = sections.body(masses.section)
+        lines = [
+            "function out = pivot_shares(t, state, p, memory) %#ok<INUSD>",
+            "% PIVOT_SHARES  What is left of the pivots of the mass matrix; 0: some motion moves no mass.",
+            *_parameter_lines(made, body),
+            *_body(body),
+            *_results("out", body.results, masses.section.labels),
+        ]
+        found["pivot_shares"] = _with_helpers("\n".join([*lines, "end"]) + "\n")
     if made.start is not None:
         found["started"] = _started(made, made.start, sections)
     if (loops := made.assembly) is not None:
@@ -258,6 +269,8 @@ def _names(made: Source) -> str:
         "output_units": [o.units for o in d.outputs],
         "events": [e.name for e in d.events],
     }
+    if made.masses is not None:
+        columns["weak_masses"] = list(made.masses.texts)
     for name, values in columns.items():
         listing = listed([_quoted(value) for value in values], WIDTH, "    ", " ...")
         lines += (

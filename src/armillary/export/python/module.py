@@ -63,7 +63,15 @@ class Module:
         hard = ", ".join([*(str(jumps) for _, jumps in stops), "True"]) + ","
         values = {"jump_times": times, "jump_hard": hard}
         jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
-        return self.filled("solver.txt", solver_values(self.has) | jumps)
+        return self.filled("solver.txt", solver_values(self.has) | jumps | self.weak_masses())
+
+    def weak_masses(self) -> dict[str, str]:
+        """Tables for places without mass."""
+        masses = self.made.masses
+        if masses is None:
+            return {}
+        texts = "\n".join(f"    {text!r}," for text in masses.texts)
+        return {"weak_masses": texts, "kind": repr(masses.kinds), "kinds": str(masses.kind_count)}
 
     def text(self) -> str:
         """The whole module."""
@@ -189,6 +197,12 @@ class Module:
             texts += self.assembly(self.made.assembly)
         if self.made.start is not None:
             texts.append(self.started(self.made.start))
+        if self.made.masses is not None and self.adaptive:
+            body = self.sections.body(self.made.masses.section)
+            arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
+            lines = [f"def pivot_shares({arguments}) -> Vector:"]
+            lines += self.body(body, "What is left of the pivots of the mass matrix")
+            texts.append("\n".join([*lines, *self.returned(body.results, self.made.masses.texts)]) + "\n")
         return texts
 
     call_of_geometry = "geometry(self.t, q + [0.0] * (len(STATES) - N_PLACES), self.constants, self.memory)"

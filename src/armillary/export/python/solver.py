@@ -16,6 +16,7 @@ _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 _ELEMENTS = {"Wholes": "int", "Truths": "bool"}
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
+_SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS"}
 
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
@@ -52,6 +53,7 @@ class PythonSolverPrinter(SolverPrinter):
         names = {
             "N_STATES": "len(STATES)", "N_MEMORY": "len(MEMORY)", "N_EVENTS": "len(EVENTS)",
             "INFINITY": "math.inf", "NAN": "math.nan", "NONE": "-1", "FIRST": "0",
+            "N_PIVOTS": "len(WEAK_MASSES)", "N_KINDS": "N_KINDS",
         }  # fmt: skip
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
@@ -115,6 +117,8 @@ class PythonSolverPrinter(SolverPrinter):
         return [f"{target} = [", *lines, f"    for {names} in {over}", "]"]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if name == "pivot_shares":
+            return self.lines(f"{targets[0]} = {name}({', '.join(arguments)}, run.parameters, run.memory)")
         if name == "derivatives":
             return self.lines(f"{targets[0]} = rates(run, {', '.join(arguments)})")
         *given, memory = arguments if name == "outputs" else [*arguments, "run.memory"]

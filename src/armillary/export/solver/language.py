@@ -34,14 +34,17 @@ Outputs = np.ndarray
 Reals = np.ndarray  # one of each per event
 Wholes = np.ndarray
 Truths = np.ndarray
+Pivots = np.ndarray  # one real per pivot of the mass matrix
+Kinds = np.ndarray  # one real per kind of speeds
 
 # Sizes, and the properties of events.
-N_STATES = N_MEMORY = N_EVENTS = 0
+N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
+KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
 
 # Features: which parts of the solver a program needs.
-EVENTS = UPDATE = ADAPTIVE = JUMPS = True
+EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = True
 
 # Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
 # the number of the first.
@@ -54,7 +57,7 @@ EPSILON = 2.0**-52
 NONE = -1  # in place of the number of an event or state
 
 # How a run stands, the phase of its loop, and what a turn of the loop found.
-RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY = range(7)
+RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR = range(8)
 READY, SETTLED, ARRIVED = range(3)
 STEP, ROW, END = range(3)
 
@@ -111,6 +114,10 @@ def update(t: real, state: States) -> Memory:
 
 
 def normalise(t: real, state: States) -> States:
+    raise NotImplementedError
+
+
+def pivot_shares(t: real, state: States) -> Pivots:
     raise NotImplementedError
 
 

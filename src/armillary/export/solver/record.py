@@ -68,6 +68,14 @@ class Run:
     if JUMPS:
         jump: whole  # number of the next time at which data bend
         stop: real  # the next at which a step ends; infinity: none
+    if MASSES:
+        shares: Pivots  # of the mass matrix, of the inertias that they are made of
+        usual: Pivots  # the same at the start
+        fastest: Kinds  # of the speeds of each kind
+        peak: Kinds  # of them, so far
+        way: States  # where a look ahead begins
+        weak: whole  # the pivot that falls deepest
+        weak_time: real
     if UPDATE or EVENTS:
         new_memory: Memory
     if EVENTS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from armillary.export.solver.dense import probe
 from armillary.export.solver.language import *
+from armillary.export.solver.masses import start_masses
 from armillary.export.solver.record import Run
 from armillary.export.solver.steps import advance, pass_jumps, settle
 from armillary.runtime.inputs.blocks import APART
@@ -29,6 +30,10 @@ def start_run(run: Run) -> None:
     run.at_grid = True
     run.restart = True
     run.prepared = False
+    if MASSES:
+        if not run.dense:
+            run.dense = True
+        start_masses(run)
     if JUMPS:
         run.jump = FIRST
         pass_jumps(run, run.t0 + APART * max(abs(run.t0), abs(run.t_end)))

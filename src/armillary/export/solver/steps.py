@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from armillary.export.solver.events import adopt_signs, fire_pending, mark_returning, scan
 from armillary.export.solver.language import *
+from armillary.export.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
 from armillary.export.solver.record import Run
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.layout import SNAP
@@ -79,6 +80,9 @@ def fixed_step(run: Run) -> None:
     if not is_finite(run.trial):
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)
+        if MASSES:
+            run.way = run.state
+            blame_masses(run, run.t, 2.0 * h)
         return
     run.at_grid = True
     if JUMPS and inside:
@@ -86,6 +90,16 @@ def fixed_step(run: Run) -> None:
     else:
         run.index = run.index + 1
     accept_step(run, target, h, t_last)
+    if MASSES:
+        measure_speeds(run)
+        if speeds_jumped(run):
+            run.way = run.base
+            blame_masses(run, run.t_old, 2.0 * h)
+        note_peaks(run)
+        if run.status == SINGULAR:  # the step led past the place and is taken back
+            run.state = run.base
+            run.t = run.t_old
+            run.phase = READY
 
 
 def error_norm(run: Run, h: real) -> real:
@@ -114,7 +128,12 @@ def error_norm(run: Run, h: real) -> real:
 
 
 def end_at_small_step(run: Run) -> None:
-    """The end of a run whose step has become too small, and the state to blame."""
+    """The end of a run whose step has become too small, and the state or the mass to blame."""
+    if MASSES:
+        run.way = run.state
+        blame_masses(run, run.t, INFINITY)
+        if run.status == SINGULAR:
+            return
     if not is_finite(run.trial):
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)

@@ -20,14 +20,15 @@ from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import event_thresholds, layout
 from armillary.runtime.loop.stops import ROUNDINGS
+from armillary.runtime.models import weak_masses
 
-MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire")
+MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares")
 # Features of the solver, and the words of text/features.py for those that a system decides.
-FEATURES = ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "ADAPTIVE", "ALWAYS_DENSE")
-_OF_SYSTEMS = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE", "jumps": "JUMPS"}
+FEATURES = ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE")
+_OF_SYSTEMS = {word.lower(): word for word in ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES")}
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
-VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths")
-_FILES = ("dense.py", "events.py", "steps.py", "rows.py")
+VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds")
+_FILES = ("dense.py", "events.py", "masses.py", "steps.py", "rows.py")
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
     "EPSILON": 2.0**-52,
@@ -35,6 +36,10 @@ CONSTANTS: dict[str, float] = {
     "ROUNDINGS": ROUNDINGS,
     "APART": APART,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
+CONSTANTS |= {
+    name: float(getattr(weak_masses, name))
+    for name in ("WEAK", "FALLEN", "AHEAD", "COARSE", "FINE", "SPEED_JUMP")
+}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from armillary.errors import ArmillaryError
 from armillary.export.text.assembly import Assembly, assembly
 from armillary.export.text.body import Body, Place, body
 from armillary.export.text.description import ExportDescription, description, one_lined
+from armillary.export.text.masses import WeakMasses, weak_masses
 from armillary.export.text.names import Namer, plain
 from armillary.export.text.printer import Printer
 from armillary.export.text.reference import Reference, example_parameters, reference, start_values
@@ -116,6 +117,11 @@ class Source:
     def start(self) -> Start | None:
         """What a run computes from the values that it is given; None where it begins with these."""
         return started(self.equations)
+
+    @cached_property
+    def masses(self) -> WeakMasses | None:
+        """Pivots of the mass matrix; None where no run can come to a place without mass."""
+        return weak_masses(self.equations)
 
     @cached_property
     def reference(self) -> Reference:
@@ -249,4 +255,6 @@ class Sections:
             places = self._given
         elif start is not None and section is start.section:
             places = start.places
+        elif self.source.masses is not None and section is self.source.masses.section:
+            places = {**self.places, **self._given}
         return body(section, self.printer, places, self.identifiers.of, self.identifiers.namer)

@@ -32,18 +32,20 @@ from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.instance import Instance
 
-_JUMP = 5.0  # by which speeds grow from one row to the next, beyond all earlier rows, at a singular place
+SPEED_JUMP = (
+    5.0  # by which speeds grow from one row to the next, beyond all earlier rows, at a singular place
+)
 _JUMPS = 5  # that are looked at, the first ones of a run
 _BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
 _SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
-_WEAK = 1e-6  # of the inertias that a pivot is made of: nothing, as far as a step is concerned
-_FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, and not everywhere
+WEAK = 1e-6  # of the inertias that a pivot is made of: nothing, as far as a step is concerned
+FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, and not everywhere
 _HELD = 1e-2  # of a motion that constraints resist: they hold it, a little away from the place itself
 _ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
-_AHEAD = 0.5  # radians or lengths of motion over which it is followed, at most
-_COARSE, _FINE = 64, 400  # looks at each way, and about the weakest of them
+AHEAD = 0.5  # radians or lengths of motion over which it is followed, at most
+COARSE, FINE = 64, 400  # looks at each way, and about the weakest of them
 SINGULAR_THERE = "the mass matrix becomes singular there"
-_REMEDY = (
+REMEDY = (
     "give the body, or one that hangs on it, mass or inertia there, keep the motion away from this position, "
     "or use a joint without it (Spherical in place of three angles)"
 )
@@ -77,11 +79,11 @@ def _jumps(sizes: np.ndarray) -> list[int]:
     """The first rows in which speeds of some kind are far above all earlier ones, not counting rest."""
     known = np.where(np.isfinite(sizes), sizes, np.inf)
     before = np.maximum.accumulate(known[:-1], axis=0)
-    if np.all((before <= 0.0) | (known[1:] < _JUMP * before)):
+    if np.all((before <= 0.0) | (known[1:] < SPEED_JUMP * before)):
         return []
     small = _SMALL * np.median(known, axis=0)
     least = np.maximum(before, np.where(np.isfinite(small), small, 0.0))
-    jumps = (before > 0.0) & ~(known[1:] < _JUMP * least)
+    jumps = (before > 0.0) & ~(known[1:] < SPEED_JUMP * least)
     return [int(k) + 1 for k in np.flatnonzero(np.any(jumps, axis=1))[:_JUMPS]]
 
 
@@ -127,7 +129,7 @@ class _Path:
             found = evaluate_all([system.rates[q] for q in system.coordinates], values)
         rates = np.array([x if np.isfinite(x) else 0.0 for x in found])
         fastest = np.max(np.abs(rates), initial=0.0)
-        self.ahead = min(_AHEAD / fastest, within) if fastest > 0.0 else 0.0
+        self.ahead = min(AHEAD / fastest, within) if fastest > 0.0 else 0.0
         self.start = {name: values[name] for name in names}
         self.rates = dict(zip(names, rates, strict=True))
 
@@ -155,15 +157,15 @@ class _MassCheck:
 
     def message(self, ways: Sequence[_Path]) -> str:
         """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
-        portions = np.linspace(0.0, 1.0, _COARSE)
+        portions = np.linspace(0.0, 1.0, COARSE)
         looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
         known = [(found[1], found[2], way) for found, way in looks if found is not None]
         if not known:
             return ""
         _, k, way = min(known, key=lambda each: each[0])
-        near = way.ahead * np.linspace(portions[max(k - 1, 0)], portions[min(k + 1, _COARSE - 1)], _FINE)
+        near = way.ahead * np.linspace(portions[max(k - 1, 0)], portions[min(k + 1, COARSE - 1)], FINE)
         found = self._weakest(way, near)
-        if found is None or found[0] > _WEAK or found[1] > _FALLEN:
+        if found is None or found[0] > WEAK or found[1] > FALLEN:
             return ""
         share, _, k, motion = found
         if self.constraints:
@@ -172,7 +174,7 @@ class _MassCheck:
                 return ""
         return (
             f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (a pivot "
-            f"is {share:.1g} of the inertias that it is made of); {_REMEDY}"
+            f"is {share:.1g} of the inertias that it is made of); {REMEDY}"
         )
 
     def _weakest(self, way: _Path, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:

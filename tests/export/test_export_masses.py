@@ -1,0 +1,137 @@
+"""Exported runs that come to a place without mass end there, and name the joint, as runs in the process do.
+
+The string of tests/runtime/test_weak_masses.py: a mass on a massless rod that hangs on another. The mass
+falls freely until the rods are in line, where the inner one moves no mass.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+
+START = {"bob.q1": 1.0}
+STEPS: tuple[float | None, ...] = (None, 1e-3, 1e-2)
+
+
+@cache
+def equations() -> arm.Equations:
+    s = arm.System("string")
+    s.parameter("m", 1.0, units="kg")
+    rod = s.body("rod", joint=arm.Revolute("z"), mass=0, inertia=0)
+    s.body("bob", rod, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass="m", inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.start(START)
+    return s.derive()
+
+
+def said_by_process(step: float | None) -> str:
+    with pytest.raises(arm.SimulationError) as caught:
+        equations().compile().simulate(3.0, step=step)
+    return str(caught.value)
+
+
+def time_of(text: str) -> float:
+    found = re.search(r"near t = ([\d.]+) s", text)
+    assert found, text
+    return float(found[1])
+
+
+def called(command: list[str], folder: Path) -> tuple[int, str]:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def in_c(folder: Path, step: float | None, m: float = 1.0) -> tuple[int, str]:
+    if not (folder / "program").exists():
+        names = ["main.c", "string.c", "string_solver.c"]
+        command = ["cc", "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", *names, "-o", "program", "-lm"]
+        subprocess.run(command, cwd=folder, check=True, timeout=120)
+    lines = ["[run]", "duration = 3.0", *([f"step = {step}"] if step else []), "[parameters]", f"m = {m}"]
+    (folder / "now.toml").write_text("\n".join(lines) + "\n")
+    return called(["./program", "now.toml", "now.csv"], folder)
+
+
+def in_fortran(folder: Path, step: float | None, m: float = 1.0) -> tuple[int, str]:
+    if not (folder / "string").exists():
+        flags = "FFLAGS=-std=f2008 -O0 -Wall -Wextra -pedantic -Werror"
+        subprocess.run(["make", "-s", flags, "string"], cwd=folder, check=True, timeout=120)
+    (folder / "now.nml").write_text(f"&run duration = 3.0, step = {step or 0.0} /\n&parameters m = {m} /\n")
+    return called(["./string", "now.nml", "now.csv"], folder)
+
+
+def in_matlab(folder: Path, step: float | None, m: float = 1.0) -> tuple[int, str]:
+    package = next(p.name[1:] for p in folder.glob("+*"))
+    run = f"p = {package}.parameters(); p.m = {m}; r = {package}.simulate(3, {step or 0}, 'parameters', p);"
+    code, text = called(["octave-cli", "--norc", "--quiet", "--eval", f"{run} disp(r.status)"], folder)
+    return int("finished" not in text or code), text
+
+
+def in_python(folder: Path, step: float | None, m: float = 1.0) -> tuple[int, str]:
+    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
+    spec = importlib.util.spec_from_file_location("exported_string", path)
+    assert spec and spec.loader
+    module: Any = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    found = module.simulate(3.0, step, parameters=module.Parameters(m=m))
+    assert all(np.isfinite(found.column("rod.u1")))
+    return int(found.status != "finished"), found.status
+
+
+LANGUAGES: dict[str, tuple[Callable[..., tuple[int, str]], str]] = {
+    "python": (in_python, ""), "c": (in_c, "cc"), "fortran": (in_fortran, "gfortran"),
+    "matlab": (in_matlab, "octave-cli"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_exported_run_into_a_place_without_mass_names_the_joint(language: str, tmp_path: Path) -> None:
+    run, needs = LANGUAGES[language]
+    if needs and shutil.which(needs) is None:
+        pytest.skip(f"{needs} is not installed")
+    folder = equations().export(language, tmp_path / language)
+    for step in STEPS if language != "matlab" else STEPS[-1:]:
+        code, said = run(folder, step)
+        assert code == 1 and "speed 'rod.u1' moves no mass (body 'rod')" in said, (step, said)
+        assert "the mass matrix becomes singular there" in said
+        assert time_of(said) == pytest.approx(time_of(said_by_process(step)), abs=2e-3)
+    if language != "matlab":
+        code, said = run(folder, 1e-3, 0.0)
+        assert code == 1 and "moves no mass" in said and time_of(said) == 0.0
+
+
+def test_programs_of_systems_that_cannot_come_to_such_a_place_do_not_look_for_it(tmp_path: Path) -> None:
+    s = arm.System("pendulum")
+    s.body("b", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=(1, 1, 1))
+    folder = s.derive().export("c", tmp_path / "c")
+    assert not any("pivot" in p.read_text() for p in folder.glob("*.[ch]"))
+
+
+def test_a_run_that_passes_near_such_a_place_goes_on(tmp_path: Path) -> None:
+    """A gimbal that comes near its lock: with short steps the motion is sound, with long ones it is not."""
+    s = arm.System("gimbal")
+    s.body("B", joint=arm.Gimbal("zyx"), mass=1, inertia=(1, 2, 3))
+    s.start({"B.u2": 1.0, "B.u1": 0.05})
+    eom = s.derive()
+    folder = eom.export("python", tmp_path / "gimbal")
+    spec = importlib.util.spec_from_file_location("exported_gimbal", folder / "gimbal.py")
+    assert spec and spec.loader
+    module: Any = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    fine = module.simulate(2.0, rtol=1e-9)
+    assert fine.status == "finished"
+    expected = eom.compile().simulate(2.0, rtol=1e-9)["B.u1"][-1]
+    assert fine.column("B.u1")[-1] == pytest.approx(expected, rel=1e-5)
