@@ -10,6 +10,7 @@ from armillary.export.solver.methods import exported_methods
 from armillary.export.text.heading import note
 from armillary.export.text.settings import run_keys
 from armillary.export.text.source import Source
+from armillary.settings import RUN_TABLE
 from armillary.toml_text import toml_key, toml_value
 
 _STEPS = 200
@@ -41,10 +42,10 @@ def example_run(source: Source, adaptive: bool = True) -> str:
     lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
     if adaptive:
         known = {key.key: key.default for key in run_keys()}
-        names = ("rtol", "atol", "max_step", "max_steps")
-        lines.append(
-            f"# {', '.join(f'{name} = {known[name]:g}' for name in names)}   of methods that choose steps"
-        )
+        helps = {key: setting.help for key, setting in RUN_TABLE.items()}
+        for name in ("rtol", "atol", "max_step", "max_steps"):
+            about = helps[name].partition(":")[0].rstrip(".")
+            lines.append(f"# {name} = {known[name]:g}   {about[0].lower()}{about[1:]}")
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
     placed = source.start.placed if source.start is not None else {}
     own = [s for i, s in enumerate(d.starts) if i not in placed]
