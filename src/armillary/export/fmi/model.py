@@ -22,9 +22,20 @@ _APART = """\
 """
 
 
+class FmuModel(Model):
+    """The functions that an FMU calls; no solver is among them that would look for places without mass."""
+
+    @property
+    def has(self) -> set[str]:
+        return super().has - {"masses"}
+
+    def pivot_shares(self) -> str:
+        return ""
+
+
 def model_files(source: Source, clocks: Collection[int]) -> dict[str, str]:
     """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
-    model = Model(source)
+    model = FmuModel(source)
     texts = {f"{model.stem}.h": model.header(), f"{model.stem}.c": model.code()}
     if source.assembly is not None:
         texts[f"{model.stem}_assembly.c"] = assembly_code(source)
@@ -34,7 +45,7 @@ def model_files(source: Source, clocks: Collection[int]) -> dict[str, str]:
 
 def _directional_source(source: Source, wanted: Directional) -> str:
     """<name>_directional.c"""
-    model = Model(source)  # with tables of its own, for only those met here are written
+    model = FmuModel(source)  # with tables of its own, for only those met here are written
     namer = model.sections.identifiers.namer.copy()
     identifiers, places = dict(model.sections.identifiers.of), _places(source)
     for i, seed in enumerate(wanted.seeds):
