@@ -64,6 +64,10 @@ class MotionPicture(Protocol):
         """All runs of a batch at once as the text of one HTML page."""
         ...
 
+    def scene(self, run: Run, path: Path) -> None:
+        """The motion as a binary glTF file."""
+        ...
+
 
 class Event(NamedTuple):
     """Something that happened between two samples."""
@@ -295,7 +299,8 @@ class Run:
         reactions: Sequence[str] = (),
     ) -> Path:
         """The motion as a file: one HTML page that needs no network (bodies, plots, a time line), a film
-        (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no browser.
+        (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no browser. A scene
+        (.glb, binary glTF 2.0) holds the bodies and their animation for other programs.
 
         ``view`` is "oblique", "front", "side", "top", or along "x", "y", "z"; ``follow`` keeps a body in the
         picture; ``paths`` are bodies, or points ("rod.tip"), whose paths are drawn. ``size`` is in pixels,

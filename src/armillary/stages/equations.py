@@ -79,6 +79,12 @@ class Equations(EquationPieces, derived.DerivedEquations):
 
         return cloud_page(batch, self, colour, title, options)
 
+    def scene(self, run: Run, path: Path) -> None:
+        """The motion of a run as a binary glTF file, for ``run.animate``."""
+        from armillary.viewer.gltf.motion import write_glb
+
+        write_glb(run, self, path)
+
 
 class FreeSpeedEquations(Equations, free_speeds.DerivedFreeSpeedEquations):
     """Equations of motion in coordinates and velocities of free bodies that the derivation chose."""

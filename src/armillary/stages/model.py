@@ -297,6 +297,10 @@ class Model(ModelPieces, compiled.CompiledModel):
         """All runs of a batch as the text of one HTML page, for ``batch.view``."""
         return self.equations.cloud(batch, colour, title, options)
 
+    def scene(self, run: Run, path: Path) -> None:
+        """The motion of a run as a binary glTF file, for ``run.animate``."""
+        self.equations.scene(run, path)
+
     def draw(
         self,
         path: str | os.PathLike[str] | None = None,

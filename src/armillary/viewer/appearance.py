@@ -10,7 +10,6 @@ import numpy as np
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError
 from armillary.model.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexiblePart, Node
@@ -27,6 +26,7 @@ _NONE = 1e-9  # of the size of a system: a length that is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
 _GLASS = 0.55  # opacity of a solid around the links of its body
 _STATIONS = 17  # along a beam
+_SHEET = (13, 9)  # places along and across a plate
 _LONGEST = 4.0  # times the size of a system: larger solids of equal inertia are no pictures of a body
 
 
@@ -170,11 +170,11 @@ class Appearance:
         found = []
         for i, body in enumerate(self.bodies):
             if body.flex is not None:
-                points, chain = _points(body.flex.part)
+                points, arrangement = _points(body.flex.part)
                 found.append(
                     {
                         "body": i,
-                        "chain": chain,
+                        **arrangement,
                         "places": [p.position.tolist() for p in points],
                         "shapes": [p.shape.T.tolist() for p in points],  # mode by mode
                         "radius": 0.02 * self.size,
@@ -230,13 +230,17 @@ def _at_least(value: Any, least: float) -> Any:
     return [max(x, least) for x in value] if isinstance(value, list) else max(value, least)
 
 
-def _points(part: FlexiblePart) -> tuple[list[Node], bool]:
-    """Points of a flexible part, and whether they follow each other: along a beam they do."""
-    tip = part.nodes.get("tip")
-    if tip is None or part.anywhere is None:
-        return list(part.nodes.values()), False
-    try:
-        length = float(np.linalg.norm(tip.position - part.anywhere(0.0).position))
-        return [part.anywhere(float(s)) for s in np.linspace(0.0, length, _STATIONS)], True
-    except ArmillaryError:  # of a plate, whose places are pairs
-        return list(part.nodes.values()), False
+def _points(part: FlexiblePart) -> tuple[list[Node], dict[str, Any]]:
+    """Points of a flexible part, and how they follow each other: along a beam, or in rows over a plate
+    ("sheet": how many along and across).
+    """
+    if part.anywhere is None or "tip" not in part.nodes:
+        return list(part.nodes.values()), {"chain": False}
+    if "corner4" in part.nodes:
+        corners = [part.nodes[f"corner{i}"].position for i in (1, 2, 4)]
+        a, b = (float(np.linalg.norm(corner - corners[0])) * (1 - 1e-12) for corner in corners[1:])
+        nx, ny = _SHEET
+        places = [(x, y) for x in np.linspace(0, a, nx) for y in np.linspace(-b / 2, b / 2, ny)]
+        return [part.anywhere((float(x), float(y))) for x, y in places], {"chain": False, "sheet": _SHEET}
+    length = float(np.linalg.norm(part.nodes["tip"].position - part.anywhere(0.0).position))
+    return [part.anywhere(float(s)) for s in np.linspace(0.0, length, _STATIONS)], {"chain": True}

@@ -54,7 +54,7 @@ def content_of(look: Appearance) -> dict[str, Any]:
         "bending": look.bending(),
         "up": look.up(),
         "size": look.size,
-        "meshes": look.meshes.packed(),
+        "meshes": look.meshes,
     }
 
 

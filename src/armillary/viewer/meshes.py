@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,10 @@ class MeshStore:
                 )
         return None if self.found[key] is None else key
 
-    def packed(self) -> dict[str, dict[str, Any]]:
-        """All meshes as JSON data of a page, by key."""
-        return {key: mesh.packed() for key, mesh in self.found.items() if mesh is not None}
+    def packed(self, known: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+        """All meshes but those that are known, as JSON data of a page, by key."""
+        fresh = {key: mesh for key, mesh in self.found.items() if mesh is not None and key not in known}
+        return {key: mesh.packed() for key, mesh in fresh.items()}
 
 
 def _upright(surface: Surface, path: Path, up: str) -> Surface:

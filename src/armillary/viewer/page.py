@@ -75,8 +75,10 @@ def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
 
 def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED) -> str:
     """A page with some content, drawn by files of ``web/scripts``."""
-    meshes = [figure.pop("meshes", {}) for figure in content.get("figures", [])]
-    content = content | {"meshes": {key: mesh for found in meshes for key, mesh in found.items()}}
+    meshes: dict[str, Any] = {}
+    for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
+        meshes |= {} if store is None else store.packed(meshes)
+    content = content | {"meshes": meshes}
     pieces = {
         "title": html.escape(title),
         "style": _part("page.css"),

@@ -7,12 +7,9 @@ normal there) turned about the axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from armillary.viewer.meshes import MeshStore
 
 _AROUND = 28  # corners of a circle
 
@@ -42,19 +39,14 @@ def joined(surfaces: list[Surface]) -> Surface:
     )
 
 
-def surface_of(part: Mapping[str, Any], meshes: MeshStore | None = None) -> Surface | None:
+def surface_of(part: Mapping[str, Any]) -> Surface | None:
     """The surface of a part as ``Appearance.parts`` describes it, in the axes of its body; None for a part
     that has none.
     """
-    if part["kind"] == "mesh":
-        found = None if meshes is None else meshes.found.get(part["mesh"])
-        if found is None:
-            return None
-        made = faceted(found.corners * np.asarray(part["scale"], dtype=float), found.faces)
-    elif part["kind"] in MAKERS:
-        made = MAKERS[part["kind"]](part)
-    else:
+    maker = MAKERS.get(part["kind"])
+    if maker is None:
         return None
+    made = maker(part)
     if "axis" in part:
         made = made.moved(turned_to(part["axis"]))
     if "axes" in part:
@@ -155,34 +147,6 @@ def _ellipsoid(radii: Any) -> Surface:
     return Surface(ball.vertices * r, normals / np.linalg.norm(normals, axis=1, keepdims=True), ball.faces)
 
 
-def faceted(corners: np.ndarray, faces: np.ndarray) -> Surface:
-    """Triangles with flat sides, each with corners of its own."""
-    places = corners[faces]
-    across = np.cross(places[:, 1] - places[:, 0], places[:, 2] - places[:, 0])
-    across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-300)
-    return Surface(
-        places.reshape(-1, 3), np.repeat(across, 3, axis=0), np.arange(3 * len(faces)).reshape(-1, 3)
-    )
-
-
-def _polyline(points: Any, radius: float) -> Surface:
-    places = np.asarray(points, dtype=float)
-    rods = [between(a, b, radius, around=8) for a, b in pairwise(places)]
-    ball = lathe(_arc(radius, -np.pi / 2, np.pi / 2, steps=4), around=8)
-    return joined([*rods, *(ball.moved(np.eye(3), p) for p in places)])
-
-
-def _heights(x: Any, y: Any, z: Any) -> Surface:
-    """A surface over a grid of x and y."""
-    heights = np.asarray(z, dtype=float)
-    nx, ny = heights.shape
-    places = np.meshgrid(np.linspace(x[0], x[1], nx), np.linspace(y[0], y[1], ny), indexing="ij")
-    corners = np.stack([*places, heights], axis=2).reshape(-1, 3)
-    a = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
-    one, other = np.stack([a, a + ny, a + 1], axis=1), np.stack([a + ny, a + ny + 1, a + 1], axis=1)
-    return faceted(corners, np.concatenate([one, other]))
-
-
 def between(start: Any, end: Any, radius: float, around: int = 14) -> Surface:
     """A cylinder from one point to another."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
@@ -237,8 +201,5 @@ MAKERS: dict[str, Callable[[Mapping[str, Any]], Surface]] = {
     "wheel": lambda p: _wheel(p["radius"], p["width"]),
     "rod": lambda p: between(p.get("from", (0, 0, 0)), p["to"], p["radius"]),
     "pin": lambda p: cylinder(0.5 * p["size"], 2.2 * p["size"]),
-    "polyline": lambda p: _polyline(p["points"], p["radius"]),
-    "plane": lambda p: box((p["x"], p["y"], 0.0)),
-    "heights": lambda p: _heights(p["x"], p["y"], p["z"]),
     "sleeve": lambda p: box((1.1 * p["size"], 1.1 * p["size"], 2.4 * p["size"])),
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGES = (".html", ".htm")
 FILMS = (".png", ".gif", ".webp", ".mp4")
+SCENE = ".glb"
 _HEIGHT = 560  # pixels in a notebook
 
 
@@ -51,6 +52,9 @@ def write_motion(
     """The page, film or picture of a run, written whole or not at all."""
     place = motion_path(path)
     picture = _picture(run, model)
+    if place.suffix.lower() == SCENE:
+        picture.scene(run, place)
+        return place
     if place.suffix.lower() in FILMS:
         picture.film(run, place, options)
         return place
@@ -60,10 +64,10 @@ def write_motion(
 def motion_path(path: str | os.PathLike[str]) -> Path:
     """The file of a motion, of a kind that can be written."""
     place = file_path(path, "the page")
-    if place.suffix.lower() not in (*PAGES, *FILMS):
+    if place.suffix.lower() not in (*PAGES, *FILMS, SCENE):
         raise ArmillaryError(
             f"a motion is written as {PAGES[0]}, one page with all in it, as a picture or film "
-            f"({', '.join(FILMS)}), not as '{place.name}'"
+            f"({', '.join(FILMS)}), or as a scene for other programs ({SCENE}), not as '{place.name}'"
         )
     return place
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from armillary.viewer.bent_surfaces import bent
+from armillary.viewer.links import COLOUR as LINK
+from armillary.viewer.links import bars_of
 from armillary.viewer.meshes import MeshStore
-from armillary.viewer.surfaces import Surface, between, cylinder, helix, joined, surface_of, turned_to
+from armillary.viewer.part_surfaces import scaled, surfaces_of
+from armillary.viewer.surfaces import Surface, joined, turned_to
 
-_JOINTS, _STEEL, _SPRING = ("pin", "sleeve", "ball"), "#7d8790", "#6b7680"
+_JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 
 
 class Painted(NamedTuple):
@@ -55,17 +58,16 @@ class FilmFigure:
         """Surfaces of all parts in the axes of their bodies, one after another."""
         surfaces: list[Surface] = []
         owners, colours, opacities, parts = (list[np.ndarray]() for _ in range(4))
+        known = {} if self._meshes is None else self._meshes.found
         for b, body in enumerate([*self.content["bodies"], self.content["ground"]]):
             for part in body["parts"]:
-                made = surface_of(part, self._meshes)
-                if made is None or not len(made.faces):
-                    continue
-                faces = len(made.faces)
-                surfaces.append(made)
-                owners.append(np.full(len(made.vertices), b))
-                colours.append(np.tile(_colour(part, body["colour"]), (faces, 1)))
-                opacities.append(np.full(faces, opacity * part.get("opacity", 1.0)))
-                parts.append(np.full(faces, len(parts)))
+                for made, own in surfaces_of(part, known):
+                    faces = len(made.faces)
+                    surfaces.append(made)
+                    owners.append(np.full(len(made.vertices), b))
+                    colours.append(np.tile(_colour(part, own, body["colour"]), (faces, 1)))
+                    opacities.append(np.full(faces, opacity * part.get("opacity", 1.0)))
+                    parts.append(np.full(faces, len(parts)))
         self._surface = joined(surfaces)
         self._owner = np.concatenate([np.zeros(0, dtype=int), *owners])
         self._colours = np.concatenate([np.zeros((0, 3)), *colours])
@@ -105,38 +107,21 @@ class FilmFigure:
         """What changes its form: springs and bent bodies."""
         found = []
         for spring in self.content["springs"]:
-            a, *_, b = (self.place(frame, end["body"], end["at"]) for end in spring["ends"])
-            if spring.get("kind", "spring") == "spring":
-                coil = helix(spring["radius"], float(np.linalg.norm(b - a)), spring.get("coils", 9))
-                link = coil.moved(turned_to(b - a), 0.5 * (a + b))
-            else:  # a damper, a rod, or a cable, which is drawn taut
-                link = between(a, b, spring["radius"])
-            found.append((link, rgb(spring.get("colour", _SPRING))))
+            places = [self.path(end["body"], end["at"]) for end in spring["ends"]]
+            for bar in bars_of(spring, places, self.content["up"]):
+                a, b = bar.start[frame], bar.end[frame]
+                made = scaled(bar.surface, (1, 1, max(float(np.linalg.norm(b - a)), 1e-12)))
+                colour = rgb(spring.get("colour") or LINK)
+                found.append((made.moved(turned_to(b - a), 0.5 * (a + b)), colour))
         first = 0
         for part in self.content["bending"]:
             shapes = np.asarray(part["shapes"])  # points × modes × 3
             weights = self.amplitudes[frame, first : first + shapes.shape[1]]
             first += shapes.shape[1]
-            points = np.asarray(part["places"]) + np.einsum("m,pmk->pk", weights, shapes)
             b, body = part["body"], self.content["bodies"][part["body"]]
-            bent = joined(_beads(points, part))
-            placed = bent.moved(self.rotations[frame, b], self.positions[frame, b])
+            placed = bent(part, weights).moved(self.rotations[frame, b], self.positions[frame, b])
             found.append((placed, rgb(body["colour"])))
         return found
-
-
-def _beads(points: np.ndarray, part: dict[str, Any]) -> list[Surface]:
-    """Cylinders along a beam, balls at the points of another part."""
-    if not part["chain"]:
-        ball = surface_of({"kind": "sphere", "radius": 1.6 * part["radius"]})
-        assert ball is not None
-        return [ball.moved(np.eye(3), p) for p in points]
-    unit = cylinder(part["radius"], 1.0, around=10)
-    found = []
-    for a, b in pairwise(points):
-        scaled = Surface(unit.vertices * np.array([1, 1, np.linalg.norm(b - a)]), unit.normals, unit.faces)
-        found.append(scaled.moved(turned_to(b - a), 0.5 * (a + b)))
-    return found
 
 
 def rgb(colour: str) -> np.ndarray:
@@ -144,9 +129,9 @@ def rgb(colour: str) -> np.ndarray:
     return np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
 
 
-def _colour(part: dict[str, Any], body: str) -> np.ndarray:
-    if part.get("colour"):
-        return rgb(part["colour"])
+def _colour(part: dict[str, Any], own: str, body: str) -> np.ndarray:
+    if own:
+        return rgb(own)
     if part["kind"] in _JOINTS:
         return rgb(_STEEL)
     return rgb(body) * (0.62 if part["kind"] == "rod" else 1.0)

@@ -45,11 +45,12 @@ class Figure {
     this.root.add(line.root);
     return { line, ends: spring.ends.map((e) => ({ body: this.index(e.body), at: new THREE.Vector3(...e.at) })) };
   }
-  // A flexible body: a chain of rods along a beam, balls at the nodes of another part.
+  // A flexible body: a chain of rods along a beam, a sheet for a plate, balls at the nodes of another part.
   addBent(part) {
     const colour = new THREE.Color(this.bodies[part.body].colour), skin = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55 });
-    const count = part.chain ? part.places.length - 1 : part.places.length;
-    const solid = part.chain ? new THREE.CylinderGeometry(part.radius, part.radius, 1, 12) : new THREE.SphereGeometry(1.6 * part.radius, 14, 10);
+    if (part.sheet) skin.side = THREE.DoubleSide;
+    const count = part.sheet ? 1 : part.chain ? part.places.length - 1 : part.places.length;
+    const solid = part.sheet ? sheet(part.places, ...part.sheet) : part.chain ? new THREE.CylinderGeometry(part.radius, part.radius, 1, 12) : new THREE.SphereGeometry(1.6 * part.radius, 14, 10);
     const meshes = Array.from({ length: count }, () => new THREE.Mesh(solid, skin));
     for (const mesh of meshes) { mesh.castShadow = true; this.groups[part.body].add(mesh); }
     const bending = this.content.bending, earlier = bending.slice(0, bending.indexOf(part));
@@ -90,6 +91,7 @@ class Figure {
       });
       return p;
     });
+    if (part.sheet) { bendSheet(part.meshes[0].geometry, part.now); return; }
     part.meshes.forEach((mesh, k) => { if (part.chain) between(mesh, part.now[k], part.now[k + 1]); else mesh.position.copy(part.now[k]); });
   }
   // The box in which the figure stays: its parts at the start, and the origins of its bodies later.

@@ -41,19 +41,29 @@ MAKERS.grid = (p) => {
   const lines = new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: new THREE.Color(p.colour || "#8a949d"), transparent: true, opacity: 0.7 * (p.opacity ?? 1) }));
   return across(lines, p);
 };
-MAKERS.heights = (p) => {
-  const nx = p.z.length, ny = p.z[0].length, places = [], faces = [];
-  const along = (range, i, n) => range[0] + ((range[1] - range[0]) * i) / (n - 1);
-  for (let i = 0; i < nx; i++) for (let j = 0; j < ny; j++) places.push(along(p.x, i, nx), along(p.y, j, ny), p.z[i][j]);
+// Triangles between nx × ny places in rows.
+function sheet(places, nx, ny) {
+  const faces = [], geometry = new THREE.BufferGeometry();
   for (let i = 0; i + 1 < nx; i++) for (let j = 0; j + 1 < ny; j++) {
     const a = i * ny + j, b = a + ny;
     faces.push(a, b, a + 1, b, b + 1, a + 1);
   }
-  const geometry = new THREE.BufferGeometry();
-  geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(places), 3));
+  geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(places.flat()), 3));
   geometry.setIndex(faces);
   geometry.computeVertexNormals();
-  const mesh = new THREE.Mesh(geometry, new THREE.MeshStandardMaterial({ color: new THREE.Color(p.colour || "#a9b4a2"), roughness: 0.95, side: THREE.DoubleSide, transparent: (p.opacity ?? 1) < 1, opacity: p.opacity ?? 1 }));
+  return geometry;
+}
+function bendSheet(geometry, places) {
+  const at = geometry.attributes.position;
+  places.forEach((p, k) => at.setXYZ(k, p.x, p.y, p.z));
+  at.needsUpdate = true;
+  geometry.computeVertexNormals();
+  geometry.computeBoundingSphere();
+}
+MAKERS.heights = (p) => {
+  const nx = p.z.length, ny = p.z[0].length, along = (range, i, n) => range[0] + ((range[1] - range[0]) * i) / (n - 1);
+  const places = p.z.flatMap((row, i) => row.map((z, j) => [along(p.x, i, nx), along(p.y, j, ny), z]));
+  const mesh = new THREE.Mesh(sheet(places, nx, ny), new THREE.MeshStandardMaterial({ color: new THREE.Color(p.colour || "#a9b4a2"), roughness: 0.95, side: THREE.DoubleSide, transparent: (p.opacity ?? 1) < 1, opacity: p.opacity ?? 1 }));
   mesh.userData = { painted: true, flat: true, around: true };
   return placed(mesh, p);
 };

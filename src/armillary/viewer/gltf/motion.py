@@ -1,0 +1,216 @@
+"""The figure of a run as a glTF scene: a node per body, one animation of their places, attitudes and bending.
+
+The root turns upwards to y and lengths to metres, as glTF has them; below it all is in the model's own axes
+and units. A spring is a node that is stretched; a bending part has a morph target per mode, and amplitudes of
+the modes as weights.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from armillary.algebra.units.dimension import LENGTH
+from armillary.atomic import replacing
+from armillary.program.equations import DerivedEquations
+from armillary.results import Run
+from armillary.viewer.bent_surfaces import bent_surface
+from armillary.viewer.figures import Figure, figure_of
+from armillary.viewer.gltf.document import Document
+from armillary.viewer.links import COLOUR as LINK
+from armillary.viewer.links import Bar, bars_of
+from armillary.viewer.part_surfaces import mesh_surfaces, surfaces_of
+from armillary.viewer.surfaces import Surface, joined
+
+_JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
+_STILL = 1e-9  # of the size of a system: a motion that is none
+
+
+def write_glb(run: Run, equations: DerivedEquations, path: Path) -> None:
+    """The motion of a run as a .glb file, written whole or not at all."""
+    data = glb_of(figure_of(run, equations, arrows=False), equations.system.units.scale(LENGTH))
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def glb_of(figure: Figure, metres: float = 1.0) -> bytes:
+    """The bytes of the file; ``metres`` is the model's unit of length."""
+    return _Scene(figure, metres).document.bytes()
+
+
+class _Scene:
+    def __init__(self, figure: Figure, metres: float) -> None:
+        self.figure, self.content, self.document = figure, figure.content, Document()
+        self.rows, seconds = _rows(figure.time)
+        poses = figure.channels[self.rows].reshape(len(self.rows), -1, 7)
+        self.positions, self.turned = poses[..., :3], _continuous(poses[..., 3:])
+        self.index = {body["name"]: i for i, body in enumerate(self.content["bodies"])}
+        self.shared: dict[str, list[tuple[dict[str, Any], str]]] = {}
+        self.channels: list[dict[str, Any]] = []
+        self.samplers: list[dict[str, Any]] = []
+        self.input = self.document.floats(seconds, bounds=True) if len(seconds) > 1 else -1
+        nodes = [self._body(b, body) for b, body in enumerate(self.content["bodies"])]
+        if fixed := self._parts(self.content["ground"]):
+            nodes.append(self._node("ground", children=fixed))
+        nodes += [node for link in self.content["springs"] for node in self._link(link)]
+        up = Rotation.align_vectors([[0.0, 1.0, 0.0]], [self.content["up"]])[0].as_quat()
+        root = self._node(self.content["name"], children=nodes, rotation=_quaternion(up))
+        if metres != 1.0:
+            self.document.content["nodes"][root]["scale"] = [metres] * 3
+        self.document.content["scenes"][0]["nodes"] = [root]
+        if self.channels:
+            animation = {"name": "motion", "channels": self.channels, "samplers": self.samplers}
+            self.document.add("animations", animation)
+
+    # ------------------------------------------------------------ nodes
+
+    def _node(self, name: str, *, children: list[int] | None = None, **entries: Any) -> int:
+        below = {"children": children} if children else {}
+        return self.document.add("nodes", {"name": name, **below, **entries})
+
+    def _body(self, b: int, body: dict[str, Any]) -> int:
+        children = self._parts(body)
+        first = 0
+        for part in self.content["bending"]:
+            modes = len(part["shapes"][0]) if part["shapes"] else 0
+            if part["body"] == b:
+                children.append(self._bent(part, body, first, modes))
+            first += modes
+        node = self._node(body["name"], children=children)
+        self._animate(node, "translation", self.positions[:, b])
+        self._animate(node, "rotation", self.turned[:, b])
+        return node
+
+    def _parts(self, body: dict[str, Any]) -> list[int]:
+        """Nodes of a body's parts: one for all solids, one for each mesh of a file."""
+        painted: dict[int, list[Surface]] = {}
+        nodes = []
+        for part in body["parts"]:
+            if part["kind"] == "mesh":
+                nodes.append(self._mesh(part, body))
+                continue
+            for surface, own in surfaces_of(part, self.figure.meshes.found):
+                colour = own or (_STEEL if part["kind"] in _JOINTS else body["colour"])
+                if not own and part["kind"] == "rod":
+                    colour = _darker(colour)
+                material = self.document.material(colour, part.get("opacity", 1.0))
+                painted.setdefault(material, []).append(surface)
+        if painted:
+            primitives = [
+                self.document.geometry(joined(surfaces)) | {"material": material}
+                for material, surfaces in painted.items()
+            ]
+            mesh = self.document.mesh(primitives, body["name"])
+            nodes.insert(0, self._node(f"{body['name']} parts", mesh=mesh))
+        return nodes
+
+    def _mesh(self, part: dict[str, Any], body: dict[str, Any]) -> int:
+        """A mesh of a file: its triangles are stored once, whatever colours it has on other bodies."""
+        key = part["mesh"]
+        if key not in self.shared:
+            found = mesh_surfaces(self.figure.meshes.found[key])
+            self.shared[key] = [(self.document.geometry(surface), own) for surface, own in found]
+        opacity = part.get("opacity", 1.0)
+        primitives = [
+            geometry
+            | {"material": self.document.material(part.get("colour") or own or body["colour"], opacity)}
+            for geometry, own in self.shared[key]
+        ]
+        place: dict[str, Any] = {"translation": part.get("at", [0, 0, 0]), "scale": part["scale"]}
+        if "axes" in part:
+            place["rotation"] = _quaternion(Rotation.from_matrix(np.reshape(part["axes"], (3, 3))).as_quat())
+        return self._node(f"{body['name']} mesh", mesh=self.document.mesh(primitives, key), **place)
+
+    def _bent(self, part: dict[str, Any], body: dict[str, Any], first: int, modes: int) -> int:
+        surface, targets = bent_surface(part)
+        geometry = self.document.geometry(surface, targets)
+        material = {"material": self.document.material(body["colour"], 1.0)}
+        mesh = self.document.mesh([geometry | material], f"{body['name']} bent")
+        node = self._node(f"{body['name']} bent", mesh=mesh)
+        if modes:
+            amplitudes = self.figure.amplitudes[self.rows][:, first : first + modes]
+            self.document.content["nodes"][node]["weights"] = amplitudes[0].tolist()
+            if self.input >= 0:
+                self._channel(node, "weights", amplitudes.reshape(-1, 1))
+        return node
+
+    def _link(self, link: dict[str, Any]) -> list[int]:
+        places = [self._path(end["body"], end["at"]) for end in link["ends"]]
+        material = self.document.material(link.get("colour") or LINK, link.get("opacity", 1.0))
+        bars = bars_of(link, places, self.content["up"])
+        nodes, known = [], dict[int, int]()
+        for bar in bars:
+            if id(bar.surface) not in known:
+                geometry = self.document.geometry(bar.surface) | {"material": material}
+                known[id(bar.surface)] = self.document.mesh([geometry], link["name"])
+            nodes.append(self._bar(bar, link["name"], known[id(bar.surface)]))
+        return nodes
+
+    def _bar(self, bar: Bar, name: str, mesh: int) -> int:
+        node = self._node(name, mesh=mesh)
+        lengths = np.maximum(bar.lengths(), 1e-12)
+        self._animate(node, "translation", 0.5 * (bar.start + bar.end))
+        self._animate(
+            node, "rotation", _continuous(_aligned((bar.end - bar.start) / lengths[:, None])[:, None])[:, 0]
+        )
+        self._animate(node, "scale", np.column_stack([np.ones((len(lengths), 2)), lengths]))
+        return node
+
+    def _path(self, body: str, at: Any) -> np.ndarray:
+        """Places of a point of a body in all rows; that of an unknown body is one of the ground."""
+        place = np.asarray(at, dtype=float)
+        if body not in self.index:
+            return np.tile(place, (len(self.rows), 1))
+        b = self.index[body]
+        return np.asarray(self.positions[:, b] + Rotation.from_quat(self.turned[:, b]).apply(place))
+
+    # ------------------------------------------------------------ the animation
+
+    def _animate(self, node: int, path: str, values: np.ndarray) -> None:
+        """Values of a node over time; where nothing changes, its values."""
+        first = _quaternion(values[0]) if path == "rotation" else values[0].tolist()
+        self.document.content["nodes"][node][path] = first
+        if self.input >= 0 and np.max(np.ptp(values, axis=0)) > _STILL * self.content["size"]:
+            self._channel(node, path, values)
+
+    def _channel(self, node: int, path: str, values: np.ndarray) -> None:
+        sampler = {"input": self.input, "output": self.document.floats(values), "interpolation": "LINEAR"}
+        self.samplers.append(sampler)
+        self.channels.append({"sampler": len(self.samplers) - 1, "target": {"node": node, "path": path}})
+
+
+def _rows(time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in order of time, and their seconds from the first; of equal times, as at events, the last row."""
+    order = np.arange(len(time))[:: -1 if len(time) > 1 and time[-1] < time[0] else 1]
+    seconds = (time[order] - time[order[0]]).astype(np.float32)
+    kept = np.append(np.diff(seconds) > 0, True)
+    return order[kept], seconds[kept]
+
+
+def _continuous(quaternions: np.ndarray) -> np.ndarray:
+    """Unit quaternions (rows × bodies × 4) without jumps of their sign."""
+    unit = quaternions / np.linalg.norm(quaternions, axis=2, keepdims=True)
+    same = np.sum(unit[1:] * unit[:-1], axis=2)
+    signs = np.cumprod(np.vstack([np.ones((1, unit.shape[1])), np.where(same < 0, -1.0, 1.0)]), axis=0)
+    return np.asarray(unit * signs[..., None])
+
+
+def _aligned(directions: np.ndarray) -> np.ndarray:
+    """Quaternions x, y, z, w of the rotations that ``surfaces.turned_to`` makes: from z to each direction, by
+    half of the angle between them; none for a direction of length zero.
+    """
+    x, y, z = directions.T
+    found = np.stack([-y, x, np.zeros(len(z)), 1.0 + z], axis=1)
+    found[z < -1 + 1e-12] = (1.0, 0.0, 0.0, 0.0)
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
+
+
+def _quaternion(values: np.ndarray) -> list[float]:
+    return [float(x) for x in values / np.linalg.norm(values)]
+
+
+def _darker(colour: str) -> str:
+    return "#" + "".join(f"{round(0.62 * int(colour[k : k + 2], 16)):02x}" for k in (1, 3, 5))

@@ -1,0 +1,172 @@
+"""Surfaces of any part of a body, with the colours it has by itself: solids, lines, planes and meshes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from armillary.viewer.meshes import PictureMesh
+from armillary.viewer.surfaces import MAKERS as SOLIDS
+from armillary.viewer.surfaces import Surface, between, joined, surface_of, turned_to
+
+_CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at more are seen as an edge
+# Colours of what is not a body's own, where the part states none.
+_COLOURS = {"plane": "#cfd6dc", "grid": "#8a949d", "heights": "#a9b4a2", "earth": "#2b6ca3"}
+_ORBIT = "#e69f00"
+_LINE = 0.002  # width of a line as a part of what it belongs to
+
+
+def surfaces_of(
+    part: Mapping[str, Any], meshes: Mapping[str, PictureMesh | None]
+) -> list[tuple[Surface, str]]:
+    """Surfaces of a part in the axes of its body, each with a colour; "" is that of the body."""
+    own = part.get("colour") or _COLOURS.get(part["kind"], "")
+    if part["kind"] == "mesh":
+        return [(_placed(made, part), own or colour) for made, colour in mesh_surfaces(meshes[part["mesh"]])]
+    if part["kind"] in SOLIDS:
+        made = surface_of(part)
+        return [] if made is None else [(made, own)]
+    if (maker := _MAKERS.get(part["kind"])) is None:
+        return []
+    found = [(_placed(maker(part), part), own)]
+    if "orbit" in part:
+        line = _tube(np.array(part["orbit"]), 2 * _LINE * part["radius"])
+        found.append((_placed(line, part), _ORBIT))
+    return found
+
+
+def _placed(made: Surface, part: Mapping[str, Any]) -> Surface:
+    if "scale" in part:
+        made = scaled(made, part["scale"])
+    if "axis" in part:
+        made = made.moved(turned_to(part["axis"]))
+    if "axes" in part:
+        made = made.moved(np.reshape(part["axes"], (3, 3)))
+    return made.moved(np.eye(3), part["at"]) if "at" in part else made
+
+
+def scaled(made: Surface, factors: Any) -> Surface:
+    """A surface stretched along its axes; one that is mirrored has its faces turned around."""
+    s = np.asarray(factors, dtype=float)
+    normals = made.normals / s
+    normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+    faces = made.faces[:, ::-1] if np.prod(s) < 0 else made.faces
+    return Surface(made.vertices * s, normals, faces)
+
+
+# ------------------------------------------------------------ meshes
+
+
+def mesh_surfaces(mesh: PictureMesh | None) -> list[tuple[Surface, str]]:
+    """The faces of each colour of a mesh, with normals that are smooth but for edges."""
+    if mesh is None:
+        return []
+    ends = [*(first for first, _ in mesh.colours[1:]), len(mesh.faces)]
+    normals = _creased(mesh)
+    found = []
+    for (first, colour), end in zip(mesh.colours, ends, strict=True):
+        corners, directions = mesh.faces[first:end].ravel(), normals[3 * first : 3 * end]
+        keys = np.column_stack([corners, np.rint(1000 * directions).astype(np.int64)])
+        _, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        vertices = mesh.corners[corners[index]]
+        found.append((Surface(vertices, directions[index], inverse.reshape(-1, 3)), colour))
+    return found
+
+
+def _creased(mesh: PictureMesh) -> np.ndarray:
+    """A unit normal for each corner of each face: the sum of those of the faces around that make no edge
+    with its own, weighted by their areas.
+    """
+    A, B, C = mesh.corners[mesh.faces].transpose(1, 0, 2)
+    areas = np.cross(B - A, C - A)
+    units = areas / np.maximum(np.linalg.norm(areas, axis=1, keepdims=True), 1e-300)
+    corners, faces = mesh.faces.ravel(), np.repeat(np.arange(len(mesh.faces)), 3)
+    order = np.argsort(corners, kind="stable")
+    count = np.bincount(corners)
+    start = np.cumsum(count) - count
+    many = count[corners]  # faces around each corner
+    mine = np.repeat(np.arange(len(corners)), many)
+    other = order[
+        np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(start[corners], many)
+    ]
+    smooth = np.einsum("ij,ij->i", units[faces[mine]], units[faces[other]]) > _CREASE
+    normals = np.stack(
+        [np.bincount(mine, np.where(smooth, areas[faces[other], k], 0.0), len(corners)) for k in range(3)],
+        axis=1,
+    )
+    return np.asarray(normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300))
+
+
+# ------------------------------------------------------------ lines and planes, across z
+
+
+def _polyline(part: Mapping[str, Any]) -> Surface:
+    return _tube(np.array(part["points"]), part["radius"])
+
+
+def _tube(points: np.ndarray, radius: float) -> Surface:
+    """Cylinders from point to point with a ball at each."""
+    ball = surface_of({"kind": "sphere", "radius": radius})
+    assert ball is not None
+    rods = [between(a, b, radius, around=10) for a, b in pairwise(points)]
+    return joined([*rods, *(ball.moved(np.eye(3), p) for p in points)])
+
+
+def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Surface:
+    """A surface of heights above a grid of places, with both sides."""
+    nx, ny = z.shape
+    vertices = np.stack([np.repeat(x, ny), np.tile(y, nx), z.ravel()], axis=1)
+    faces = sheet_faces(nx, ny)
+    slopes = [np.gradient(z, places, axis=k) for k, places in enumerate((x, y))]
+    normals = np.stack([-slopes[0].ravel(), -slopes[1].ravel(), np.ones(nx * ny)], axis=1)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    return both_sides(Surface(vertices, normals, faces))
+
+
+def sheet_faces(nx: int, ny: int) -> np.ndarray:
+    """Triangles between nx × ny places in rows."""
+    k = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
+    one, other = np.stack([k, k + ny, k + 1], axis=1), np.stack([k + ny, k + ny + 1, k + 1], axis=1)
+    return np.concatenate([one, other])
+
+
+def both_sides(made: Surface) -> Surface:
+    """A surface that is seen from behind, too."""
+    return joined([made, Surface(made.vertices, -made.normals, made.faces[:, ::-1])])
+
+
+def _heights(part: Mapping[str, Any]) -> Surface:
+    z = np.array(part["z"])
+    return _sheet(np.linspace(*part["x"], z.shape[0]), np.linspace(*part["y"], z.shape[1]), z)
+
+
+def _rectangle(x: tuple[float, float], y: tuple[float, float]) -> Surface:
+    return _sheet(np.array(x), np.array(y), np.zeros((2, 2)))
+
+
+def _plane(part: Mapping[str, Any]) -> Surface:
+    a, b = 0.5 * part["x"], 0.5 * part["y"]
+    return _rectangle((-a, a), (-b, b))
+
+
+def _grid(part: Mapping[str, Any]) -> Surface:
+    """Narrow strips."""
+    a, b = 0.5 * part["x"], 0.5 * part["y"]
+    step = max(part["spacing"], max(a, b) / 500)
+    w = _LINE * max(a, b)
+    lines = [_rectangle((x - w, x + w), (-b, b)) for x in np.arange(-a, a * (1 + 1e-9), step)]
+    return joined(lines + [_rectangle((-a, a), (y - w, y + w)) for y in np.arange(-b, b * (1 + 1e-9), step)])
+
+
+def _earth(part: Mapping[str, Any]) -> Surface:
+    ball = surface_of({"kind": "sphere", "radius": part["radius"]})
+    assert ball is not None
+    return ball
+
+
+_MAKERS: dict[str, Callable[[Mapping[str, Any]], Surface]] = {
+    "polyline": _polyline, "plane": _plane, "grid": _grid, "heights": _heights, "earth": _earth,
+}  # fmt: skip

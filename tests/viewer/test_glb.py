@@ -1,0 +1,228 @@
+"""Motions as .glb files: poses, springs and bending read back from the file equal those of the process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import armillary as arm
+from armillary.files.meshes.reading import read_surface
+from armillary.viewer.appearance import Appearance
+from armillary.viewer.figures import figure_of
+from armillary.viewer.gltf.motion import glb_of
+from armillary.viewer.poses import PoseFunction
+
+BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
+NODE = shutil.which("node")
+_TYPES = {5126: "<f4", 5123: "<u2", 5125: "<u4"}
+_WIDTHS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4}
+
+
+class Scene:
+    """A .glb file read by its specification, independently of the code that writes it."""
+
+    def __init__(self, data: bytes) -> None:
+        magic, version, length = struct.unpack_from("<4sII", data)
+        assert (magic, version, length) == (b"glTF", 2, len(data))
+        size, kind = struct.unpack_from("<I4s", data, 12)
+        assert kind == b"JSON" and size % 4 == 0
+        self.json = json.loads(data[20 : 20 + size])
+        count, kind = struct.unpack_from("<I4s", data, 20 + size)
+        assert kind == b"BIN\0" and 28 + size + count == len(data)
+        self.binary = data[28 + size :]
+        self.named = {node["name"]: i for i, node in enumerate(self.json["nodes"])}
+
+    def array(self, index: int) -> np.ndarray:
+        accessor = self.json["accessors"][index]
+        view = self.json["bufferViews"][accessor["bufferView"]]
+        assert view["byteOffset"] % 4 == 0
+        width = _WIDTHS[accessor["type"]]
+        values = np.frombuffer(
+            self.binary, _TYPES[accessor["componentType"]], accessor["count"] * width, view["byteOffset"]
+        ).reshape(-1, width)
+        if "min" in accessor:
+            assert np.array_equal(values.min(axis=0), np.float32(accessor["min"]))
+            assert np.array_equal(values.max(axis=0), np.float32(accessor["max"]))
+        return values.astype(float)
+
+    def times(self) -> np.ndarray:
+        (animation,) = self.json["animations"]
+        (index,) = {sampler["input"] for sampler in animation["samplers"]}
+        return self.array(index)[:, 0]
+
+    def values(self, node: int, path: str) -> np.ndarray | None:
+        """Values of a node in all rows of the animation."""
+        (animation,) = self.json["animations"]
+        for channel in animation["channels"]:
+            if channel["target"] == {"node": node, "path": path}:
+                return self.array(animation["samplers"][channel["sampler"]]["output"])
+        given = self.json["nodes"][node].get(path)
+        return None if given is None else np.tile(given, (len(self.times()), 1))
+
+    def vertices(self, node: int) -> list[tuple[np.ndarray, dict[str, Any]]]:
+        mesh = self.json["meshes"][self.json["nodes"][node]["mesh"]]
+        return [(self.array(p["attributes"]["POSITION"]), p) for p in mesh["primitives"]]
+
+
+def _system() -> arm.System:
+    s = arm.System("crane")
+    s.gravity(9.81, "-ground.z")
+    boom = s.body(
+        "boom", joint=arm.Gimbal("zy"), at=(0, 0, 1), mass=2, com=(0.5, 0, 0), inertia=(0.1, 0.3, 0.3)
+    )
+    load = s.body(
+        "load", parent=boom, joint=arm.Spherical(), at=(1, 0, 0), mass=1, com=(0, 0, -0.4), inertia=(1, 1, 1)
+    )
+    end, foot = load.point((0, 0, -0.5), name="end"), s.ground.point((1, 0, 0), name="foot")
+    s.strut("spring", "-20*(x - 0.5)", between=(end, foot))
+    hook = s.ground.point((1, 0, 0.5), name="hook")
+    s.shape("rope", arm.Cable(0.01, length=3), between=(end, hook), colour="#112233")
+    boom.shape(arm.Mesh(BRACKET, scale=2), at=(0, 0, 0.1), orient=("z", 0.3))
+    load.shape(arm.Mesh(BRACKET), colour="#ff0000")
+    load.shape(arm.Box(0.1, 0.2, 0.3), opacity=0.5)
+    s.event("across", "boom.q1 - 0.05")
+    s.start({"boom.u1": 1.0, "load.u1": 3.0})
+    return s
+
+
+@pytest.fixture(scope="module")
+def run() -> arm.Run:
+    return _system().derive().compile().simulate(1.0, step=0.01)
+
+
+@pytest.fixture(scope="module")
+def scene(run, tmp_path_factory) -> Scene:
+    return Scene(run.animate(tmp_path_factory.mktemp("glb") / "run.glb").read_bytes())
+
+
+def test_poses_read_back_are_those_of_the_process(run, scene) -> None:
+    poses = PoseFunction(run.picture).of_run(run)
+    rows = [int(np.flatnonzero(np.float32(run.time) == np.float32(t))[-1]) for t in scene.times()]
+    assert len(rows) == len(np.unique(np.float32(run.time)))
+    for b, name in enumerate(poses.names):
+        node = scene.named[name]
+        assert np.max(np.abs(scene.values(node, "translation") - poses.positions[rows, b])) < 1e-6
+        turned = Rotation.from_quat(scene.values(node, "rotation")).as_matrix()
+        assert np.max(np.abs(turned - poses.rotations[rows, b])) < 1e-6
+
+
+def test_the_root_turns_upwards_to_y(scene) -> None:
+    (root,) = scene.json["scenes"][0]["nodes"]
+    node = scene.json["nodes"][root]
+    assert Rotation.from_quat(node["rotation"]).apply([0, 0, 1]) == pytest.approx([0, 1, 0], abs=1e-12)
+    assert {scene.json["nodes"][i]["name"] for i in node["children"]} >= {"boom", "load", "spring", "rope"}
+
+
+def test_springs_and_ropes_reach_from_end_to_end(run, scene) -> None:
+    """A bar is of unit length along z about its middle; the sag is that of a rope of 3 m."""
+    poses = PoseFunction(run.picture).of_run(run)
+    end = poses.positions[-1, 1] + poses.rotations[-1, 1] @ [0, 0, -0.5]
+
+    def ends(node: int) -> np.ndarray:
+        at, q, s = (scene.values(node, path)[-1] for path in ("translation", "rotation", "scale"))
+        return at + Rotation.from_quat(q).apply([[0, 0, -0.5 * s[2]], [0, 0, 0.5 * s[2]]])
+
+    spring = ends(scene.named["spring"])
+    assert np.allclose(sorted(spring.tolist()), sorted([end.tolist(), [1, 0, 0]]), atol=1e-6)
+    pieces = [i for i, node in enumerate(scene.json["nodes"]) if node["name"] == "rope"]
+    found = np.array([ends(i) for i in pieces])
+    assert np.allclose(found[0, 0], end, atol=1e-6) and np.allclose(found[1:, 0], found[:-1, 1], atol=1e-6)
+    distance = np.linalg.norm(end - [1, 0, 0.5])
+    sag = 0.5 * (end[2] + 0.5) - found[len(found) // 2, 0, 2]
+    assert sag == pytest.approx(np.sqrt(3 * distance * (3 - distance) / 8), rel=1e-5)
+
+
+def test_meshes_are_stored_once_at_their_places(run, scene) -> None:
+    boom, load = (scene.vertices(scene.named[f"{name} mesh"])[0] for name in ("boom", "load"))
+    assert boom[1]["attributes"] == load[1]["attributes"] and boom[1]["material"] != load[1]["material"]
+    surface = read_surface(BRACKET)
+    order = scene.array(boom[1]["indices"]).astype(int).reshape(-1, 3)
+    assert np.allclose(boom[0][order], surface.corners[surface.faces], atol=1e-5)
+    node = scene.json["nodes"][scene.named["boom mesh"]]
+    assert (node["scale"], node["translation"]) == ([2, 2, 2], [0, 0, 0.1])
+    assert Rotation.from_quat(node["rotation"]).as_rotvec() == pytest.approx([0, 0, 0.3])
+    red = scene.json["materials"][load[1]["material"]]["pbrMetallicRoughness"]["baseColorFactor"]
+    assert red == [1, 0, 0, 1]
+    glass = [m for m in scene.json["materials"] if m.get("alphaMode") == "BLEND"]
+    assert [m["pbrMetallicRoughness"]["baseColorFactor"][3] for m in glass] == [0.5]
+
+
+def _flexible() -> arm.System:
+    s = arm.System("panels", units="SI")
+    hub = s.body("hub", joint=arm.Revolute("z"), mass=5, inertia=(1, 1, 1))
+    s.body("panel", parent=hub).flexible(arm.Plate(2, 1, 0.01, E=7e8, nu=0.3, density=2700), modes=3)
+    s.body("boom", parent=hub).flexible(
+        arm.Beam(2.0, section=arm.Section.circle(0.02), E=7e9, G=3e9, density=2700), modes=2
+    )
+    return s
+
+
+@pytest.fixture(scope="module")
+def bending() -> arm.Run:
+    model = _flexible().derive().compile()
+    return model.simulate(0.2, sample=0.05, initial={"panel.q1": 0.5, "panel.q2": 0.2, "boom.q1": 0.3})
+
+
+def test_plates_and_beams_bend_by_morph_targets(bending) -> None:
+    """Corners with the weights of a row are where the nodes of the flexible part are there."""
+    scene = Scene(glb_of(figure_of(bending, bending.picture)))
+    look = Appearance(bending.picture, {})
+    for name, modes in (("panel", 3), ("boom", 2)):
+        node = scene.named[f"{name} bent"]
+        ((base, primitive),) = scene.vertices(node)
+        targets = np.array([scene.array(t["POSITION"]) for t in primitive["targets"]])
+        weights = scene.values(node, "weights").reshape(-1, modes)
+        assert np.allclose(weights[:, 0], bending[f"{name}.q1"], atol=1e-6)
+        moved = base + np.tensordot(weights[-1], targets, axes=1)
+        part = look.named[name].flex.part
+        tip = part.nodes["tip"]
+        there = tip.position + tip.shape @ [bending[f"{name}.q{k + 1}"][-1] for k in range(modes)]
+        assert np.min(np.linalg.norm(moved - there, axis=1)) < 1e-6  # the middle of an end, or of an edge
+
+
+def test_pages_and_films_bend_plates_as_surfaces(bending, tmp_path: Path) -> None:
+    content = figure_of(bending, bending.picture).content
+    panel, boom = content["bending"]
+    assert panel["sheet"] == (13, 9) and len(panel["places"]) == 117 and boom["chain"]
+    places = np.array(panel["places"])
+    assert np.allclose(places.min(axis=0), [0, -0.5, 0]) and np.allclose(places.max(axis=0), [2, 0.5, 0])
+    assert bending.animate(tmp_path / "panel.png", size=(64, 48)).stat().st_size > 500
+
+
+def test_lengths_are_metres_and_runs_of_one_row_stand_still() -> None:
+    s = arm.System("small")
+    s.body("a", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    run = s.derive().compile().simulate(0.1, step=0.1)
+    figure = figure_of(run, run.picture)
+    scene = Scene(glb_of(figure, 0.001))
+    assert scene.json["nodes"][scene.json["scenes"][0]["nodes"][0]]["scale"] == [0.001] * 3
+    assert "animations" not in scene.json  # nothing moves
+
+
+VALIDATE = """
+const validator = require('gltf-validator'), fs = require('fs');
+validator.validateBytes(new Uint8Array(fs.readFileSync(process.argv[1]))).then((r) => {
+  console.log(JSON.stringify(r.issues.messages)); process.exit(r.issues.numErrors + r.issues.numWarnings);
+});
+"""
+
+
+def _has_validator() -> bool:
+    found = NODE and subprocess.run([NODE, "-e", "require.resolve('gltf-validator')"], capture_output=True)
+    return bool(found) and found.returncode == 0
+
+
+@pytest.mark.skipif(not _has_validator(), reason="no node with the package gltf-validator")
+def test_files_pass_the_validator_of_khronos(run, bending, tmp_path: Path) -> None:
+    for made in (run, bending):
+        path = made.animate(tmp_path / "motion.glb")
+        done = subprocess.run([NODE, "-e", VALIDATE, str(path)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
