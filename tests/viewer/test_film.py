@@ -14,7 +14,8 @@ from PIL import Image
 import armillary as arm
 from armillary.viewer.film.camera import fitted
 from armillary.viewer.film.raster import fragments, nearest
-from armillary.viewer.surfaces import between, surface_of, turned_to
+from armillary.viewer.part_surfaces import surfaces_of
+from armillary.viewer.surfaces import between, turned_to
 
 # Volumes of the solids with a circle of 28 corners, of area 14 sin(2π/28) r² instead of π r²; balls are
 # inscribed, with 2.5 % less.
@@ -37,7 +38,7 @@ _DISC = 14 * np.sin(2 * np.pi / 28)
 )
 def test_surfaces_are_closed_and_enclose_the_volume_of_their_solid(part, volume: float, rough: float) -> None:
     """By the divergence theorem, V = ⅙ Σ a·(b × c): the sign shows that all triangles face outwards."""
-    surface = surface_of(part)
+    ((surface, _),) = surfaces_of(part, {})
     a, b, c = (surface.vertices[surface.faces[:, k]] for k in range(3))
     assert np.sum(a * np.cross(b, c)) / 6 == pytest.approx(volume, rel=rough)
     assert np.linalg.norm(surface.normals, axis=1) == pytest.approx(1.0)

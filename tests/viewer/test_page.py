@@ -90,6 +90,55 @@ def test_solids_have_the_inertia_of_their_body(model) -> None:
     assert np.allclose(axes @ np.diag(moments) @ axes.T, np.diag([0.02, 0.03, 0.04]), atol=1e-12)
 
 
+def _look(joint: arm.Joint, **options) -> tuple[arm.System, Appearance]:
+    s = arm.System("one body")
+    s.gravity(9.81, "-ground.z")
+    s.body("a", joint=joint, **options)
+    return s, Appearance(s.derive(), {})
+
+
+def test_inertias_of_no_body_and_placeholders_are_not_drawn_as_solids() -> None:
+    """A moment above the sum of the others is that of no body; a ball must not hide the links it is on."""
+    link = {"mass": 1, "com": (0, 0, -0.2)}
+    _, look = _look(arm.Revolute("y"), **link, inertia=(1, 1, 2.1), check_inertia=False)
+    assert [p["kind"] for p in look.parts(look.bodies[0])] == ["rod", "sphere", "pin"]
+    _, look = _look(arm.Revolute("y"), **link, inertia=(1, 1, 1))
+    assert next(p for p in look.parts(look.bodies[0]) if p["kind"] == "sphere")["radius"] < 0.1
+    _, look = _look(arm.Free(), mass=7.27, inertia=(0.0326, 0.0326, 0.0346))  # a bowling ball
+    (ball,) = look.parts(look.bodies[0])
+    assert ball["kind"] == "sphere" and ball["radius"] == pytest.approx(0.107, abs=1e-3)
+
+
+def test_point_masses_that_slide_are_blocks_across_gravity_and_balls_along_it() -> None:
+    for axis, kind in (("x", "box"), ("z", "sphere"), ((1, 1, 0), "box")):
+        _, look = _look(arm.Prismatic(axis), mass=1, inertia=0)
+        mass, sleeve = look.parts(look.bodies[0])
+        assert (mass["kind"], sleeve["kind"]) == (kind, "sleeve")
+        if kind == "box":
+            along = np.array(mass["axes"]).reshape(3, 3)
+            assert np.allclose(along[:, 2], sleeve["axis"]) and np.linalg.det(along) == pytest.approx(1)
+            assert max(mass["size"]) == mass["size"][2] > 2.4 * sleeve["size"]
+
+
+def test_closed_loops_have_a_ball_where_they_close() -> None:
+    s = arm.System("loop")
+    a = s.body("a", joint=arm.Revolute("y"), mass=1, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+    b = s.body(
+        "b",
+        parent=a,
+        joint=arm.Revolute("y"),
+        at=(1, 0, 0),
+        mass=1,
+        com=(0.5, 0, 0),
+        inertia=(0.01, 0.1, 0.1),
+    )
+    c = s.body("c", joint=arm.Prismatic("x"), at=(0.5, 0, 0), mass=1, inertia=0)
+    s.close_loop(b.point((1, 0, 0), name="end"), c.origin, [s.ground.x, s.ground.z])
+    look = Appearance(s.derive(), {})
+    balls = [(body.name, p["at"]) for body in look.bodies for p in look.parts(body) if p["kind"] == "ball"]
+    assert balls[0] in (("b", [1.0, 0.0, 0.0]), ("c", [0.0, 0.0, 0.0])) and len(balls) == 1
+
+
 def test_runs_from_files_need_their_model(model, run, tmp_path: Path) -> None:
     run.save(tmp_path / "run.csv")
     loaded = arm.load_run(tmp_path / "run.csv")

@@ -24,9 +24,12 @@ from armillary.viewer.meshes import MeshStore
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
 _NONE = 1e-9  # of the size of a system: a length that is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
+_ROUND = 0.08  # the same where all three are nearly equal: a ball
+_IMPOSSIBLE = 0.01  # by which a moment may exceed the sum of the two others
 _GLASS = 0.55  # opacity of a solid around the links of its body
 _STATIONS = 17  # along a beam
 _SHEET = (13, 9)  # places along and across a plate
+_JOINTS: dict[Any, float] = {Turn: 0.06, Slide: 0.05}  # sizes of a pin and a sleeve, of that of a system
 _LONGEST = 4.0  # times the size of a system: larger solids of equal inertia are no pictures of a body
 
 
@@ -81,8 +84,16 @@ class Appearance:
         axes = axes if np.linalg.det(axes) > 0 else axes * np.array([1.0, 1.0, -1.0])
         place: dict[str, Any] = {"at": self.numbers(body.com_coordinates).tolist()}
         low, middle, high = moments
-        if high - low < _EQUAL * high:
-            return {"kind": "sphere", "radius": float(np.sqrt(2.5 * high / mass)), **place}
+        if high > (1 + _IMPOSSIBLE) * (low + middle):  # moments that a simplified model needs, and no more
+            return None
+        if high - low < _ROUND * high:
+            radius = float(np.sqrt(2.5 * moments.mean() / mass))
+            longest = max((float(np.linalg.norm(p)) for p in self._places[body.name]), default=0.0)
+            if (
+                0 < longest < 2 * radius
+            ):  # equal moments are often placeholders: the ball would hide its links
+                return None
+            return {"kind": "sphere", "radius": radius, **place}
         for single, k in ((high, 2), (low, 0)):  # about the axis of the cylinder: J = m r²/2
             r2, across = 2.0 * single / mass, low if k == 2 else high
             h2 = 12.0 * across / mass - 3.0 * r2
@@ -121,7 +132,7 @@ class Appearance:
 
     def _described(self, body: Body) -> list[dict[str, Any]]:
         """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""
-        if body.flex is not None:
+        if body.flex is not None and body.flex.part.nodes:
             return self._joint(body)
         size, found = self.size, []
         thin = 0.02 * size
@@ -133,9 +144,22 @@ class Appearance:
             least = {k: _at_least(solid[k], 0.012 * size) for k in ("size", "radius", "length") if k in solid}
             found.append(solid | least | ({"opacity": _GLASS} if found else {}))
         elif body.parent is not None and self.numbers([body.mass])[0] > 0:
-            centre = self.numbers(body.com_coordinates)
-            found.append({"kind": "sphere", "radius": 0.06 * size, "at": centre.tolist()})
-        return [*found, *self._joint(body)]
+            found.append(self._point_mass(body))
+        closing = [place for other, place in self.closures() if other is body]
+        balls = [{"kind": "ball", "radius": 0.04 * size, "at": place.tolist()} for place in closing]
+        return [*found, *self._joint(body), *balls]
+
+    def _point_mass(self, body: Body) -> dict[str, Any]:
+        """A ball, larger than a sleeve that it is in; for one that slides across gravity, a block."""
+        place = {"at": self.numbers(body.com_coordinates).tolist()}
+        slides = [axis for kind, axis in self.joint_axes(body) if kind is Slide]
+        if len(slides) == 1 and (body.parent is not self.ground or abs(slides[0] @ self.up()) < 0.5):
+            x = np.eye(3)[int(np.argmin(np.abs(slides[0])))]
+            y = np.cross(slides[0], x) / np.linalg.norm(np.cross(slides[0], x))
+            axes = np.stack([np.cross(y, slides[0]), y, slides[0]], axis=1)
+            edges = [0.11 * self.size, 0.11 * self.size, 0.18 * self.size]
+            return {"kind": "box", "size": edges, "axes": axes.ravel().tolist(), **place}
+        return {"kind": "sphere", "radius": (0.1 if slides else 0.06) * self.size, **place}
 
     def attached(self, body: Body) -> list[np.ndarray]:
         """Places on a body where others are joined to it, and its points but the mass centre and origin."""
@@ -156,12 +180,16 @@ class Appearance:
         return found
 
     def _joint(self, body: Body) -> list[dict[str, Any]]:
-        """A pin for a hinge, a sleeve for a slide, a ball for a ball joint."""
+        """A pin for a hinge, a sleeve for a slide, a ball for a ball joint; nothing for a body that moves
+        freely in a plane or in space.
+        """
+        if sum(kind is Slide for kind, _ in self.joint_axes(body)) > 1:
+            return []
         kinds: dict[Any, str] = {Turn: "pin", Slide: "sleeve"}
         return [
             {"kind": "ball", "radius": 0.05 * self.size}
             if kind is Tumble
-            else {"kind": kinds[kind], "axis": axis.tolist(), "size": 0.07 * self.size}
+            else {"kind": kinds[kind], "axis": axis.tolist(), "size": _JOINTS[kind] * self.size}
             for kind, axis in self.joint_axes(body)
         ]
 
@@ -175,6 +203,7 @@ class Appearance:
                     {
                         "body": i,
                         **arrangement,
+                        "modes": body.flex.part.modes,
                         "places": [p.position.tolist() for p in points],
                         "shapes": [p.shape.T.tolist() for p in points],  # mode by mode
                         "radius": 0.02 * self.size,

@@ -140,7 +140,8 @@ def both_sides(made: Surface) -> Surface:
 
 def _heights(part: Mapping[str, Any]) -> Surface:
     z = np.array(part["z"])
-    return _sheet(np.linspace(*part["x"], z.shape[0]), np.linspace(*part["y"], z.shape[1]), z)
+    (x0, x1), (y0, y1) = part["x"], part["y"]
+    return _sheet(np.linspace(x0, x1, z.shape[0]), np.linspace(y0, y1, z.shape[1]), z)
 
 
 def _rectangle(x: tuple[float, float], y: tuple[float, float]) -> Surface:

@@ -115,9 +115,10 @@ class FilmFigure:
                 found.append((made.moved(turned_to(b - a), 0.5 * (a + b)), colour))
         first = 0
         for part in self.content["bending"]:
-            shapes = np.asarray(part["shapes"])  # points × modes × 3
-            weights = self.amplitudes[frame, first : first + shapes.shape[1]]
-            first += shapes.shape[1]
+            weights = self.amplitudes[frame, first : first + part["modes"]]
+            first += part["modes"]
+            if not part["places"]:
+                continue
             b, body = part["body"], self.content["bodies"][part["body"]]
             placed = bent(part, weights).moved(self.rotations[frame, b], self.positions[frame, b])
             found.append((placed, rgb(body["colour"])))

@@ -75,10 +75,9 @@ class _Scene:
         children = self._parts(body)
         first = 0
         for part in self.content["bending"]:
-            modes = len(part["shapes"][0]) if part["shapes"] else 0
-            if part["body"] == b:
-                children.append(self._bent(part, body, first, modes))
-            first += modes
+            if part["body"] == b and part["places"]:
+                children.append(self._bent(part, body, first, part["modes"]))
+            first += part["modes"]
         node = self._node(body["name"], children=children)
         self._animate(node, "translation", self.positions[:, b])
         self._animate(node, "rotation", self.turned[:, b])

@@ -54,7 +54,7 @@ class Figure {
     const meshes = Array.from({ length: count }, () => new THREE.Mesh(solid, skin));
     for (const mesh of meshes) { mesh.castShadow = true; this.groups[part.body].add(mesh); }
     const bending = this.content.bending, earlier = bending.slice(0, bending.indexOf(part));
-    const first = 7 * this.bodies.length + earlier.reduce((n, p) => n + (p.shapes[0] || []).length, 0);
+    const first = 7 * this.bodies.length + earlier.reduce((n, p) => n + p.modes, 0);
     return { ...part, meshes, first };
   }
   // All parts transparent and without shadows: a figure for comparison.
