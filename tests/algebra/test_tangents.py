@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.calculus import directional_derivatives, evaluate_all
+from armillary.algebra.calculus import directional_derivatives, evaluate_all, gradient
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.tangents import tangents
 
@@ -53,3 +53,24 @@ def test_nothing_times_infinity_is_nothing(
     expression: Expr, at: tuple[float, float], rates: tuple[float, float], expected: float
 ) -> None:
     assert along(expression, at, rates) == expected
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        arm.sqrt(x * x + y * y),
+        arm.asin(x / 4) + arm.acos(y),
+        x**y,
+        arm.abs(x - y) ** 1.5,
+        arm.sqrt(x) * y ** (1 / 3),
+        arm.atan2(x, y),
+    ],
+    ids=str,
+)
+def test_a_tangent_is_differentiated_again_by_its_rates_also_at_rest(expression: Expr) -> None:
+    """It is linear in them: ∂(Σ ∂f/∂s ṡ)/∂ẋ = ∂f/∂x, whatever the rates are."""
+    (moving,) = tangents([expression], RATES)
+    values = {x: 0.4, y: 0.7, dx: 0.0, dy: 0.0}
+    found = evaluate_all(gradient(moving, [dx, dy]), values)
+    plain = evaluate_all(gradient(expression, [x, y]), {x: 0.4, y: 0.7})
+    assert found == pytest.approx(plain, rel=1e-14)

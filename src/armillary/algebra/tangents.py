@@ -3,7 +3,8 @@
 The chain rule multiplies: at rest the slope of √(v²) is infinite and the rate of v² is zero, and the product
 of the two is no number, although whatever follows from it (a drag −c |v| v) has a derivative. So 0·∞ counts
 as 0 here, and of the two sides of a choice only the one taken counts. Elsewhere these are the
-derivatives of calculus.py.
+derivatives of calculus.py: the zero is chosen where the slope is infinite, not wherever the rate is zero, so
+that a tangent can be differentiated again by its rates, at rest too.
 """
 
 from __future__ import annotations
@@ -31,17 +32,22 @@ def _product_terms(node: Expr, rates: list[Expr]) -> Iterable[Expr]:
     for base, exponent, rate in zip(node.args, node.data[1], rates, strict=True):
         if rate is not ZERO:
             term = exponent * (node * power(base, -1) * rate)
-            yield _unless_still(term, rate) if exponent % 1 else term
+            yield _unless_still(term, rate, base) if exponent % 1 else term
 
 
-def _unless_still(term: Expr, rate: Expr) -> Expr:
-    """A term that is zero where its rate is, whatever its other factor."""
-    return term if rate.kind == "number" else fn.select(fn.equal(rate, 0), ZERO, term)
+def _unless_still(term: Expr, rate: Expr, steep: Expr) -> Expr:
+    """A term that is zero where its rate is, also at ``steep`` = 0, where its other factor is infinite."""
+    if rate.kind == "number":
+        return term
+    return fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)
 
 
 def _steep(node: Expr, rates: list[Expr]) -> Expr:
+    x = node.args[0]
+    steep = x if node.data == "pow" else 1 - x * x
     pairs = zip(call_partials(node), rates, strict=True)
-    return total([(1, _unless_still(partial * rate, rate)) for partial, rate in pairs if rate is not ZERO])
+    terms = [_unless_still(partial * rate, rate, steep) for partial, rate in pairs if rate is not ZERO]
+    return total([(1, term) for term in terms])
 
 
 def _angle(node: Expr, rates: list[Expr]) -> Expr:
