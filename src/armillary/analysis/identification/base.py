@@ -13,6 +13,7 @@ regrouped symbols in place of the bodies' own numbers is ours.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.results.units import label_units
 
 _PLACES = 4  # of random places, as many times the number of parameters over that of speeds
+_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers of more digits than a reader wants
 _DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others
 _WIDTH = 72  # characters of an expression in a table
 
@@ -46,7 +48,8 @@ class BaseParameter:
     units: str
 
     def __str__(self) -> str:
-        return str(self.of_bodies if self.expression.kind == "number" else self.expression)
+        text = str(self.of_bodies if self.expression.kind == "number" else self.expression)
+        return _LONG.sub(lambda m: f"{float(m[0]):.12g}", text)  # 0.16 for 0.4²
 
 
 @dataclass(frozen=True, eq=False, repr=False)
