@@ -18,7 +18,7 @@ from armillary.mechanics.constraints.assembly import GeometryLayout
 from armillary.mechanics.constraints.dependent_speeds import choose_dependent_speeds
 from armillary.mechanics.constraints.motion_sample import MotionSample, geometry_expressions
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
-from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes
+from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes, sized_factors
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import regroup
@@ -93,8 +93,9 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         return Reduction(build_tree(system, plain, given=given, split_free_bodies=split), plain, given)
     found = rows(system, plain)
     sample = MotionSample(system, found, plain)
-    sizes = motion_sizes(system, found, sample)
-    of_rows = row_sizes(system, found, sizes, sample)
+    factors = sized_factors(found, sample)
+    sizes = motion_sizes(system, found, factors, sample)
+    of_rows = row_sizes(system, found, factors, sizes, sample)
     elimination = _chosen(system, found, of_rows, configuration, sample)
     values, layout, _ = geometry_expressions(system, found, plain)
     steps = _position_steps(system, elimination, plain)

@@ -37,11 +37,25 @@ def speed_kind(u: Expr) -> Dimension | None:
     return None if u.dimension is None else u.dimension * TIME
 
 
-def motion_sizes(system: Description, found: Sequence[ConstraintRow], sample: Evaluate) -> Sizes:
-    """The size of each kind of coordinate."""
-    factors = [(row, j, a) for row in found if row.gap is not None for j, a in row.coefficients.items()]
+Factors = list[tuple[int, int, Any]]  # row, speed, and the factor of the speed in the row
+
+
+def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
+    """The magnitudes of all factors as constants of the parameters."""
+    factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
-    told = [(_dimension(row), system.speeds[j].dimension, abs(value)) for (row, j, _), value in known]
+    return [(i, j, abs(value)) for (i, j, _), value in known]
+
+
+def motion_sizes(
+    system: Description, found: Sequence[ConstraintRow], factors: Factors, sample: Evaluate
+) -> Sizes:
+    """The size of each kind of coordinate."""
+    told = [
+        (_dimension(found[i]), system.speeds[j].dimension, value)
+        for i, j, value in factors
+        if found[i].gap is not None
+    ]
     sizes = unit_sizes(system)
     for kind in sizes.keys() - {ONE, None}:
         assert kind is not None
@@ -56,14 +70,12 @@ def motion_sizes(system: Description, found: Sequence[ConstraintRow], sample: Ev
 
 
 def row_sizes(
-    system: Description, found: Sequence[ConstraintRow], sizes: Sizes, sample: Evaluate
+    system: Description, found: Sequence[ConstraintRow], factors: Factors, sizes: Sizes, sample: Evaluate
 ) -> tuple[Any, ...]:
     """The size of each row: that of all rows of its dimension, or its own where that is not known."""
-    factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     effects: dict[Any, list[Any]] = {}
-    for (i, j, _), value in zip(factors, sample.sized([a for *_, a in factors]), strict=True):
-        effect = fn.absolute(value) if isinstance(value, Expr) else abs(value)
-        effects.setdefault(_group(found, i), []).append(effect * sizes[speed_kind(system.speeds[j])])
+    for i, j, value in factors:
+        effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
     by_group = {group: _largest(effects[group]) for group in effects}
     known = {group: _bounded(size, sample) for group, size in by_group.items() if size is not None}
     return tuple(known.get(_group(found, i), 1.0) for i in range(len(found)))
