@@ -229,3 +229,26 @@ def test_functions_of_python_do_not_travel(language: str, remedy: str, tmp_path:
     remedy = remedy.replace("on_start=…", r"simulate\(on_start=…\)")
     with pytest.raises(arm.ArmillaryError, match=f"on_echo is a function of Python.*{remedy}"):
         equations().export(language, tmp_path / "x", on_echo=print)
+
+
+@pytest.mark.parametrize("language", ["python", "c", "fortran", "matlab"])
+def test_negative_masses_are_refused_in_the_words_of_the_process(language: str, tmp_path: Path) -> None:
+    needs = {"c": "cc", "fortran": "gfortran", "matlab": "octave-cli"}.get(language, "")
+    if needs and shutil.which(needs) is None:
+        pytest.skip(f"{needs} is not installed")
+    folder = wheel().export(language, tmp_path / language)
+    (folder / "now.toml").write_text("[run]\nduration = 0.1\nstep = 0.01\n[parameters]\nJ = -2.0\n")
+    (folder / "now.nml").write_text("&run duration = 0.1, step = 0.01 /\n&parameters J = -2.0 /\n")
+    commands = {
+        "python": f"{sys.executable} -I -S wheel.py now.toml",
+        "c": "cc -std=c99 -Wall -Wextra -Werror main.c wheel.c wheel_solver.c -o w -lm && ./w now.toml",
+        "fortran": "make -s FFLAGS='-std=f2008 -O0 -Wall -Wextra -pedantic -Werror' wheel && ./wheel now.nml",
+        "matlab": 'octave-cli --norc --quiet --eval "p = wheel.parameters(); p.J = -2; '
+        "wheel.simulate(0.1, 0.01, 'parameters', p)\"",
+    }
+    done = subprocess.run(commands[language], shell=True, cwd=folder, capture_output=True, text=True)
+    with pytest.raises(arm.ParameterError) as caught:
+        wheel().compile().simulate(0.1, parameters={"J": -2.0})
+    before, after = str(caught.value).split("-2")
+    assert done.returncode != 0
+    assert f"{before}-2" in done.stderr and after in done.stderr

@@ -131,7 +131,7 @@ class Model:
         given.
         """
         parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise(), self.start()]
-        parts.append(self.pivot_shares())
+        parts += [self.pivot_shares(), self.physical()]
         body = "\n".join(part for part in parts if part)
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = trigonometry(body)
@@ -178,6 +178,20 @@ class Model:
         signature = Signature(f"{self.stem}_pivot_shares", arguments, targets)
         about = "What is left of the pivots of the mass matrix, of the inertias that they are made of."
         return function(signature, about, self.sections.body(masses.section), self._factors())
+
+    def physical(self) -> str:
+        """What must not be negative, and the function that finds what is."""
+        checked = self.source.physical
+        if checked is None:
+            return ""
+        targets = [f"out[{i}]" for i in range(len(checked.texts))]
+        arguments = f"const double *restrict parameters, {RESULT}"
+        signature = Signature(f"{self.stem}_physical", arguments, targets, "static ")
+        about = "What must not be negative: masses, moments of inertia, armatures."
+        text = function(signature, about, self.sections.body(checked.section), self._factors())
+        words = "".join(f"    {quoted(text)},\n" for text in checked.texts)
+        values = self.values | {"words": words, "count": str(len(targets))}
+        return "\n".join([text, fill(template(__package__, "physical.c.txt"), values, self.has)])
 
     def _renewed(self) -> list[str]:
         """Where new memory and state go."""

@@ -49,11 +49,14 @@ class CudaModel(Model):
 
     @property
     def has(self) -> set[str]:
-        found = super().has - {"host", "masses"}
+        found = super().has - {"host", "masses", "physical"}
         return found | {"kernel"} if {"corrected", "loops"} <= found else found
 
     def pivot_shares(self) -> str:
         return ""  # a kernel does not look for places without mass
+
+    def physical(self) -> str:
+        return ""
 
     @property
     def values(self) -> dict[str, str]:

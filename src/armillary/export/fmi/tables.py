@@ -28,6 +28,7 @@ _HEADER = """\
 #define model_directional {stem}_directional
 #define model_assemble {stem}_assemble
 #define model_start {stem}_start
+#define model_unphysical {stem}_unphysical
 #define model_open_loops {stem}_open_loops
 
 void {stem}_directional(double t, const double *state, const double *constants, const double *memory,
@@ -47,6 +48,7 @@ void {stem}_directional(double t, const double *state, const double *constants, 
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
+#define HAS_PHYSICAL {physical}
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
 #define N_COORDINATES {coordinates} /* the first of the states */
 #define N_GAPS {gaps} /* of loops that have to close; 0: none */
@@ -97,6 +99,7 @@ def variables_header(
         "indicators": len(interface.indicators),
         "update": int(bool(program.update.results)),
         "normalise": int(bool(program.quaternions or program.corrected)),
+        "physical": int(interface.source.physical is not None),
         "start": int(interface.source.start is not None),
         "coordinates": len(interface.source.equations.coordinates),
         "gaps": len(loops.gaps) if (loops := interface.source.assembly) else 0,

@@ -24,6 +24,7 @@ from armillary.export.text.heading import head, note, operations_text, readme_ta
 from armillary.export.text.helpers import helpers, needed
 from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
 from armillary.export.text.numbers import reference_text
+from armillary.export.text.physical import Physical
 from armillary.export.text.source import SectionFunction, Sections, Source, source
 from armillary.export.text.start import Start
 from armillary.export.text.template import fill, template
@@ -112,6 +113,7 @@ def _public(made: Source) -> list[str]:
         names.append("event_guards")
     names += [name for name in ("update", "normalise") if name in has]
     names += ["started"] if "start" in has else []
+    names += ["check_physical", "physical_names"] if "physical" in has else []
     if "masses" in has:
         names += ["pivot_shares", "n_pivots", "n_kinds", "kind_of", "weak_masses", "six_digits"]
     lines = listed(names, WIDTH, "    ", " &")
@@ -137,6 +139,8 @@ def _data(made: Source) -> list[str]:
             "integer", "kind_of(n_states)", kinds, "the kind of speeds that a state is one of; 0: none"
         )
         lines += _names("weak_masses", "n_pivots", masses.texts)
+    if made.physical is not None:
+        lines += _names("physical_names", str(len(made.physical.texts)), made.physical.texts)
     lines += _names("output_names", "n_outputs", [o.name for o in d.outputs])
     if d.events:
         lines += _names("event_names", "n_events", [e.name for e in d.events])
@@ -239,6 +243,8 @@ def _functions(made: Source, sections: Sections) -> list[str]:
         texts.append(assembly_text(loops, _quoted))
     if made.start is not None:
         texts.append(_started(made, made.start, sections))
+    if (checked := made.physical) is not None:
+        texts.append(_physical(made, checked, sections))
     if (masses := made.masses) is not None:
         body = sections.body(masses.section)
         about = "What is left of the pivots of the mass matrix, of the inertias that they are made of"
@@ -332,6 +338,23 @@ def _parameter_values(made: Source) -> list[str]:
     """Parameters in the units of the equations."""
     factors = ("" if p.factor == 1.0 else f"*{literal(p.factor)}" for p in made.description.parameters)
     return [f"p%{name}{factor}" for name, factor in zip(parameter_fields(made), factors, strict=True)]
+
+
+def _physical(made: Source, checked: Physical, sections: Sections) -> str:
+    """What must not be negative, and the first of it that is."""
+    body, values = sections.body(checked.section), _parameter_values(made)
+    lines = ["  ! Which mass, moment of inertia or armature is negative (0: none), and its value."]
+    lines += ["  pure subroutine check_physical(p, which, value)", "    type(parameters_t), intent(in) :: p"]
+    lines += ["    integer, intent(out) :: which", "    real(dp), intent(out) :: value"]
+    lines.append(f"    real(dp) :: found({len(body.results)})")
+    lines += _declared([*(i.name for i in body.inputs), *(s.name for s in body.steps)])
+    lines += [f"    {i.name} = {values[i.index]}" for i in body.inputs]
+    lines += _steps(body)
+    for k, (text, label) in enumerate(zip(body.results, checked.texts, strict=True)):
+        lines += _assignment(f"found({k + 1})", text, label)
+    lines += [f"    do which = 1, {len(body.results)}", "      value = found(which)"]
+    lines += ["      if (value < 0.0_dp) return", "    end do", "    which = 0", "    value = 0.0_dp"]
+    return "\n".join([*lines, "  end subroutine check_physical"]) + "\n"
 
 
 def _inside(item: State | Stored) -> str:

@@ -129,6 +129,17 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
+    if (checked := made.physical) is not None:
+        body = sections.body(checked.section)
+        words = listed([_quoted(text) for text in checked.texts], WIDTH, "    ", " ...")
+        found["check_physical"] = _with_helpers("\n".join([
+            "function check_physical(p)",
+            "% CHECK_PHYSICAL  An error where a mass, moment of inertia or armature is negative.",
+            *_parameter_lines(made, body), *_body(body), *_results("found", body.results, checked.texts),
+            "words = { ...", *words[:-1], f"{words[-1]}}};",
+            "i = find(found < 0, 1);", "if ~isempty(i)",
+            "  error('%s is %g with these parameters', words{i}, found(i));", "end", "end", "",
+        ]))  # fmt: skip
     if (masses := made.masses) is not None:
         body = sections.body(masses.section)
         lines = [

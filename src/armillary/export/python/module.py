@@ -35,7 +35,7 @@ class Module:
         "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
         "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed", "started",
         "simulate", "rk4", "midpoint", "rates", "finite", "main", "lookup", "horner", "number", "replaced",
-        "parameters_of", "changed_by", "sign_of", "csv", "sys", "OnStart",
+        "parameters_of", "changed_by", "physical", "check_physical", "sign_of", "csv", "sys", "OnStart",
         "tomllib", "dataclass",
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
@@ -81,7 +81,11 @@ class Module:
         imports = self.filled(
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )
-        program = fill(template(Module.package, "program.txt"), self.run_settings(), self.has)
+        words = (
+            "\n".join(f"    {text!r}," for text in checked.texts) if (checked := self.made.physical) else ""
+        )
+        values = self.run_settings() | {"physical": words}
+        program = fill(template(Module.package, "program.txt"), values, self.has)
         parts = [self.data(), called, tables, functions, self.solver(), program]
         texts = [f"{self.head()}\n\n{imports}", *(part for part in parts if part.strip("\n"))]
         return "\n\n\n".join(text.strip("\n") for text in texts) + "\n"
@@ -197,6 +201,12 @@ class Module:
             texts += self.assembly(self.made.assembly)
         if self.made.start is not None:
             texts.append(self.started(self.made.start))
+        if (checked := self.made.physical) is not None:
+            body = self.sections.body(checked.section)
+            lines = ["def physical(parameters: Parameters) -> Vector:"]
+            lines += ['    """What must not be negative: masses, moments of inertia, armatures."""']
+            lines += [*self.parameters(body), *_steps(body), *self.returned(body.results, checked.texts)]
+            texts.append("\n".join(lines) + "\n")
         if self.made.masses is not None and self.adaptive:
             body = self.sections.body(self.made.masses.section)
             arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")

@@ -16,6 +16,7 @@ def features(source: Source) -> frozenset[str]:
         "corrected": bool(program.corrected),
         "loops": source.assembly is not None,
         "jumps": bool(program.stops),
+        "physical": source.physical is not None,
         "masses": source.masses is not None,
         "start": source.start is not None,
         "placed": source.start is not None and bool(source.start.placed),

@@ -15,6 +15,7 @@ from armillary.export.text.body import Body, Place, body
 from armillary.export.text.description import ExportDescription, description, one_lined
 from armillary.export.text.masses import WeakMasses, weak_masses
 from armillary.export.text.names import Namer, plain
+from armillary.export.text.physical import Physical, physical
 from armillary.export.text.printer import Printer
 from armillary.export.text.reference import Reference, example_parameters, reference, start_values
 from armillary.export.text.start import Start, started
@@ -122,6 +123,11 @@ class Source:
     def masses(self) -> WeakMasses | None:
         """Pivots of the mass matrix; None where no run can come to a place without mass."""
         return weak_masses(self.equations)
+
+    @cached_property
+    def physical(self) -> Physical | None:
+        """What must not be negative; None where no parameter can make it so."""
+        return physical(self.equations)
 
     @cached_property
     def reference(self) -> Reference:
@@ -251,7 +257,8 @@ class Sections:
         """A section of this program as text."""
         places: Mapping[Expr, Place] = self.places
         start = self.source.start
-        if section is self.source.program.precompute:
+        physical = self.source.physical
+        if section is self.source.program.precompute or (physical and section is physical.section):
             places = self._given
         elif start is not None and section is start.section:
             places = start.places

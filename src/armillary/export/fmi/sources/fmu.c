@@ -199,6 +199,11 @@ static void start(fmu *me)
 
 int fmu_exit_initialization(fmu *me)
 {
+#if HAS_PHYSICAL
+    double negative;
+    const char *what = model_unphysical(me->now.parameters, &negative);
+    if (what) return fmu_fail(me, "%s is %g with these parameters", what, negative);
+#endif
     fmu_constants(me);
 #if N_GAPS > 0
     if (assemble(me) != FMU_OK) return FMU_ERROR;

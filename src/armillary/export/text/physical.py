@@ -1,0 +1,40 @@
+"""Masses, moments of inertia and armatures that must not be negative, checked before an exported run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.walk import symbols
+from armillary.export.text.layout import one_line
+from armillary.program.equations import DerivedEquations
+from armillary.program.program import Section, section
+from armillary.runtime.models.parameters import body_quantities
+
+
+@dataclass(frozen=True)
+class Physical:
+    """Quantities that depend on parameters, and what to say before the value of one that is negative."""
+
+    section: Section
+    texts: tuple[str, ...]
+
+
+def physical(equations: DerivedEquations) -> Physical | None:
+    """What of a system's bodies parameters could make negative; None where nothing could be."""
+    system, plain = equations.system, equations.reduction.plain
+    known = [
+        (f"body '{body.name}': its {what}", value)
+        for body in system.bodies.values()
+        for what, value in body_quantities(body).items()
+    ]
+    known += [(f"the armature of '{speed}'", value) for speed, value in system.armatures.items()]
+    found: dict[Expr, str] = {}  # equal moments of inertia once
+    for words, value in known:
+        node = plain(as_expr(value))
+        if any(s.data.role == "parameter" for s in symbols(node)):
+            found.setdefault(node, one_line(words))
+    if not found:
+        return None
+    texts = tuple(found.values())
+    return Physical(section("physical", texts, list(found), constant=True), texts)
