@@ -246,38 +246,50 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
     stack.reverse()
     while stack:
         c, e = stack.pop()
-        if e.kind == "product" and e.data[0] != 1:
+        kind = e.kind
+        if kind == "product" and e.data[0] != 1:
             c, e = c * e.data[0], _without_coefficient(e)
-        if e.kind == "number":
+            kind = e.kind
+        if kind == "number":
             constant += c * e.data
             if e.data:
                 constant_dimension = e.dimension
-        elif e.kind == "sum" and (c == 1 or c == -1):
+        elif kind == "sum" and (c == 1 or c == -1):
             constant += c * e.data[0]
             stack += [(c * ci, ti) for ci, ti in zip(e.data[1], e.args, strict=True)]
         elif e in collected:
             collected[e] += c
         else:
             collected[e] = c
-    terms = [(e, c) for e, c in collected.items() if c != 0]
+    terms: list[tuple[Expr, float]] = []
+    merges = squares = False  # whether a term has a constant factor, or the square of a sine or cosine
+    for e, c in collected.items():
+        if c == 0:
+            continue
+        terms.append((e, c))
+        if e.kind == "product":
+            merges = merges or e.args[0].constant or e.unit is not ONE
+            squares = squares or e.squares
     truncation = TRUNCATION.get()
     if truncation is not None:
         terms, constant = truncation.sum(terms, constant)
     if not terms:
         return number(constant, constant_dimension)
-    dimension = common_dimension([e for e, _ in terms], checked=checked)
-    if len(terms) > 1:
+    nodes = [e for e, _ in terms]
+    dimension = common_dimension(nodes, checked=checked)
+    if len(terms) == 1:
+        if constant == 0:
+            return scale(terms[0][0], terms[0][1])
+    elif merges:
         merged = _merge_constant_multiples(terms)
         if merged is not None:
             return total([*merged, (1, number(constant))])
-    if any([e.squares for e, _ in terms]):
+    if squares:
         simpler = _pythagoras(terms, constant)
         if simpler is not None:
             return simpler
-    if len(terms) == 1 and constant == 0:
-        return scale(terms[0][0], terms[0][1])
     if constant == 0:
-        factor = _common_factor([e for e, _ in terms])
+        factor = _common_factor(nodes)
         if factor is not None:
             return multiply(factor, total([(c, divide_exactly(e, factor)) for e, c in terms]))
     return _canonical_sum(terms, constant, dimension)
@@ -285,21 +297,22 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
 
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
     terms.sort(key=term_order)
+    args, coefficients = zip(*terms, strict=True)
     content: float = 1
-    size = abs(terms[0][1])
-    if size != 1 and constant in (0, size, -size) and all([abs(c) == size for _, c in terms]):
+    size = abs(coefficients[0])
+    if size != 1 and constant in (0, size, -size) and all([abs(c) == size for c in coefficients]):
         content = size
-    if terms[0][1] < 0:
+    if coefficients[0] < 0:
         content = -content
     if content != 1:
-        terms = [(e, c / content) for e, c in terms]
+        coefficients = tuple([whole(c / content) for c in coefficients])
         constant = whole(constant / content)
-        if content != -1 and any([e.kind == "sum" for e, _ in terms]):  # 2·(a + b) + 2·c: the inner sum opens
-            return scale(total([*[(c, e) for e, c in terms], (1, number(constant))]), content)
-    coefficients = tuple([whole(c) for _, c in terms] if content != 1 else [c for _, c in terms])
-    args = tuple([e for e, _ in terms])
+        if content != -1 and any([e.kind == "sum" for e in args]):  # 2·(a + b) + 2·c: the inner sum opens
+            parts = zip(coefficients, args, strict=True)
+            return scale(total([*parts, (1, number(constant))]), content)
     key = ("sum", args, constant, coefficients, dimension)
-    return scale(_node("sum", args, (constant, coefficients), dimension, key), content)
+    made = intern(Expr, "sum", args, (constant, coefficients), dimension, key)
+    return made if content == 1 else scale(made, content)
 
 
 def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:

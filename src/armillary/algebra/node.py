@@ -68,7 +68,7 @@ class Node:
         "rough",
         "smallness",
         "squares",
-        "undeclared",
+        "traits",
         "unit",
     )
 
@@ -82,8 +82,13 @@ class Node:
     rough: int  # as ``digest``, from coefficients of nine digits
     squares: bool  # holds sin² or cos² of something as a factor
     unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
-    undeclared: bool  # holds a symbol without a stated dimension
     smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
+    traits: int  # what a node inherits from any of its operands, one bit each
+
+    @property
+    def undeclared(self) -> bool:
+        """Whether it holds a symbol without a stated dimension."""
+        return bool(self.traits & _UNDECLARED)
 
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -95,6 +100,9 @@ class _Entry(ref[Any]):
     __slots__ = ("key",)
     key: tuple[Any, ...]
 
+
+# Traits: no constant, holds an undeclared symbol, has an order of smallness, differs from its rough form.
+_VARIABLE, _UNDECLARED, _JUDGED, _INEXACT = 1, 2, 4, 8
 
 _table: dict[tuple[Any, ...], _Entry] = {}
 _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "number": 24}
@@ -126,46 +134,46 @@ def intern(
     if kind == "symbol":
         node.constant = data.role == "parameter"
         node.smallness = data.smallness
-        node.undeclared = data.undeclared
+        node.traits = (
+            (0 if node.constant else _VARIABLE)
+            | (_UNDECLARED if data.undeclared else 0)
+            | (_JUDGED if data.smallness else 0)
+        )
         node.digest = node.rough = crc32(data.name.encode())
         node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
-        constant, undeclared = True, False
-        judged: Any = smallness
-        parts: list[Any] = [_KIND_ORDER[kind]]
-        exact = True
+        traits = 0
+        place = _KIND_ORDER[kind]
+        parts: list[Any] = [place]
         for a in args:
             parts.append(a.rough)
-            if a.rough is not a.digest:
-                exact = False
-            if not a.constant:
-                constant = False
-            if a.undeclared:
-                undeclared = True
-            if a.smallness:
-                judged = True
-        node.smallness = 0 if not judged else _smallness(node) if smallness is None else smallness
+            traits |= a.traits
         stable = data if type(data) is tuple else _stable(data)
         rounded = stable
         if kind == "product":
             if type(data[0]) is float:
                 rounded = (_NINE_DIGITS[data[0]], data[1])
+            if 2 in data[1]:
+                squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
+                node.squares = any([b.data in ("sin", "cos") for b in squared])
         elif kind == "sum":
             if type(data[0]) is float or float in map(type, data[1]):
                 rounded = (_nine_digits(data[0]), tuple([_nine_digits(c) for c in data[1]]))
         elif kind == "number":
             rounded = _nine_digits(data)
         parts.append(rounded)
-        node.constant = constant
-        node.undeclared = undeclared
-        node.rough = node.digest = hash(tuple(parts))
-        if not exact or rounded != stable:
-            node.digest = hash((parts[0], *[a.digest for a in args], stable))
-        readable = _readable_order(node) if kind == "call" else "~"
-        node.order = (parts[0], readable, node.rough, node.digest)
-        if kind == "product" and 2 in data[1]:
-            squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
-            node.squares = any([b.data in ("sin", "cos") for b in squared])
+        digest = node.rough = hash(tuple(parts))
+        if traits & _INEXACT or (rounded is not stable and rounded != stable):
+            digest = hash((place, *[a.digest for a in args], stable))
+            traits |= _INEXACT
+        node.digest = digest
+        node.order = (place, _readable_order(node) if kind == "call" else "~", node.rough, digest)
+        node.constant = not traits & _VARIABLE
+        node.smallness = 0
+        if traits & _JUDGED or smallness:
+            node.smallness = _smallness(node) if smallness is None else smallness
+            traits = traits | _JUDGED if node.smallness else traits & ~_JUDGED
+        node.traits = traits
     entry = _Entry(node, _forget)
     entry.key = key
     _table[key] = entry

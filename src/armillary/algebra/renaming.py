@@ -17,7 +17,9 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
     if node.kind == "sum" and TRUNCATION.get() is None:
         terms = []
         for c, e in zip(node.data[1], args, strict=True):
-            terms.append((e, c) if _positive(e) else (_without_coefficient(e), -c))
+            if e.kind == "product" and e.data[0] != 1:
+                e, c = _without_coefficient(e), -c
+            terms.append((e, c))
         return _canonical_sum(terms, node.data[0], common_dimension([e for e, _ in terms], checked=False))
     if node.kind != "product" or node.unit is not ONE:
         return None
@@ -36,7 +38,3 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
 def is_negative(e: Expr) -> bool:
     """Whether an expression is the negative of a value that is no product."""
     return e.kind == "product" and e.data == (-1, (1,)) and e.unit is ONE
-
-
-def _positive(e: Expr) -> bool:
-    return e.kind != "product" or e.data[0] == 1

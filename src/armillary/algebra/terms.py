@@ -68,8 +68,11 @@ def _variable_factors(e: Node) -> Any:
 def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
     """The factors that all of some terms have, each with its least exponent."""
     first, last = nodes[0], nodes[-1]
-    bases = first.args if first.kind == "product" else (first,)
-    if not any([b in (last.args if last.kind == "product" else (last,)) for b in bases]):
+    others = last.args if last.kind == "product" else (last,)
+    for b in first.args if first.kind == "product" else (first,):
+        if b in others:
+            break
+    else:
         return {}
     common = dict(factors(first))
     for e in nodes[1:]:

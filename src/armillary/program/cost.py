@@ -83,6 +83,12 @@ def _product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int
     return multiplications, divisions, functions
 
 
+@lru_cache(1024)
+def numbers_before(coefficients: tuple[float, ...]) -> int:
+    """How many terms of a sum have a number before them."""
+    return len([c for c in coefficients if c not in (1, -1)])
+
+
 def _power_multiplications(n: int) -> int:
     """Multiplications of x^n by squaring."""
     return n.bit_length() - 1 + bin(n).count("1") - 1
@@ -105,7 +111,7 @@ def sum_operations(nodes: Iterable[Expr]) -> Operations:
         if node.kind == "sum":
             constant, coefficients = node.data
             additions += len(coefficients) - (0 if constant else 1)
-            multiplications += len([c for c in coefficients if c not in (1, -1)])
+            multiplications += numbers_before(coefficients)
         elif node.kind == "product":
             coefficient, exponents = node.data
             more = _product_operations(exponents, coefficient not in (1, -1))

@@ -11,7 +11,9 @@ from armillary.algebra.expression import total as sum_of_terms
 
 def is_zero(x: Any) -> bool:
     """Whether a scalar is known to be zero before the model runs (arrays never are)."""
-    return x is ZERO or (isinstance(x, int | float) and x == 0)
+    if type(x) is Expr:
+        return x is ZERO
+    return isinstance(x, int | float) and x == 0
 
 
 def plus(a: Any, b: Any) -> Any:
@@ -57,6 +59,19 @@ def sum_of_products(pairs: Any) -> Any:
         if not is_zero(a) and not is_zero(b):
             result = plus(result, product(a, b))
     return result
+
+
+def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """a·b − c·d, leaving out products with zero."""
+    if is_zero(c) or is_zero(d):
+        return times(a, b)
+    second = product(c, d)
+    if is_zero(a) or is_zero(b):
+        return -second
+    first = product(a, b)
+    if isinstance(first, Expr) and isinstance(second, Expr):
+        return sum_of_terms(((1, first), (-1, second)))
+    return first - second
 
 
 def inner(a: Sequence[Any], b: Sequence[Any]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import combination, is_zero, plus, sum_of_products, times
+from armillary.algebra.vectors.scalars import combination, difference_of_products, is_zero, plus, times
 
 Triple = tuple[Any, Any, Any]
 
@@ -56,9 +56,9 @@ def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:
 def cross_triples(u: Sequence[Any], v: Sequence[Any]) -> Triple:
     """u × v of components in one frame."""
     return (
-        sum_of_products([(u[1], v[2]), (-u[2], v[1])]),
-        sum_of_products([(u[2], v[0]), (-u[0], v[2])]),
-        sum_of_products([(u[0], v[1]), (-u[1], v[0])]),
+        difference_of_products(u[1], v[2], u[2], v[1]),
+        difference_of_products(u[2], v[0], u[0], v[2]),
+        difference_of_products(u[0], v[1], u[1], v[0]),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, number
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_sum, matrix_vector
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
 from armillary.algebra.walk import Undimensioned
@@ -242,10 +242,40 @@ class _TreeBuilder:
     def _inertia(self, body: Body) -> tuple[Any, Triple, Matrix]:
         """(m, h, J) of a body about its link's origin, in the link's axes."""
         placement = self.placements[body.name]
-        centre = placement.point(body.com_coordinates)
-        own = placement.turned_inertia(body.inertia)
-        first = scaled(centre, body.mass)
-        return body.mass, first, matrix_sum(own, point_mass_inertia(body.mass, centre))
+        of_numbers = _plain_numbers(body, placement)
+        if of_numbers is None:
+            return _about_link(placement, body.mass, body.com_coordinates, body.inertia)
+        mass, first, inertia = _about_link(*of_numbers)
+        return _node(mass), tuple(map(_node, first)), tuple(tuple(map(_node, row)) for row in inertia)  # type: ignore[return-value]
+
+
+def _about_link(placement: Placement, mass: Any, com: Triple, inertia: Matrix) -> tuple[Any, Triple, Matrix]:
+    centre = placement.point(com)
+    own = placement.turned_inertia(inertia)
+    return mass, scaled(centre, mass), matrix_sum(own, point_mass_inertia(mass, centre))
+
+
+def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Any, Triple, Matrix] | None:
+    """A body's place, mass, mass centre and inertia as Python's numbers, whose sums and products are the same
+    and take a fifth of the time; None where one of them is not known.
+    """
+    given = [body.mass, *body.com_coordinates, *placement.origin]
+    for row in (*body.inertia, *placement.rotation):
+        given += row
+    values = [x.data if isinstance(x, Expr) and x.kind == "number" else x for x in given]
+    if any([isinstance(x, Expr) for x in values]):
+        return None
+    mass, com, origin, J, R = values[0], values[1:4], values[4:7], values[7:16], values[16:]
+    return Placement(placement.link, _rows(R), tuple(origin)), mass, tuple(com), _rows(J)
+
+
+def _rows(entries: list[Any]) -> Matrix:
+    return tuple(entries[:3]), tuple(entries[3:6]), tuple(entries[6:])
+
+
+def _node(value: float) -> Any:
+    """A number as an expression; zeros stay plain ones, which sums and products leave out."""
+    return number(value) if value else 0
 
 
 def _parted(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:

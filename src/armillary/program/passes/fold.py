@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr, number, scale, total
+from armillary.program.cost import numbers_before
 from armillary.program.passes.graph import Graph
 from armillary.program.passes.hoist import Constants, hoisted_product
 
@@ -35,4 +36,4 @@ def fold(graph: Graph, constants: Constants) -> Graph:
 
 def _plain(node: Expr) -> bool:
     """Whether no number stands before a term."""
-    return node.kind != "sum" or node.constant or all([c in (1, -1) for c in node.data[1]])
+    return node.kind != "sum" or node.constant or not numbers_before(node.data[1])

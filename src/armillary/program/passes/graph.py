@@ -42,26 +42,28 @@ class Graph:
         new: dict[Expr, Expr] = {}
         apart: set[Expr] = set()  # nodes that have become more than themselves under other names and signs
         origin: dict[Expr, Expr] = {}  # of new intermediate values and calls
+        renew = new.__getitem__
         for node in self.order:
             before = node.args
             if not before:
                 new[node] = node
                 continue
-            args = list(map(new.__getitem__, before))
+            args = list(map(renew, before))
             made = make(node, args)
+            kind = node.kind
             # An intermediate value stands for itself, whatever it is made of now.
-            alike = node.kind == "let" or apart.isdisjoint(before)
+            alike = kind == "let" or apart.isdisjoint(before)
             if made is not None:
                 alike = alike and made is node
             elif tuple(args) == before:
                 made = node
             elif not alike or (made := renamed(node, args)) is None:
                 made = rebuild(node, args)
-                alike = alike and node.kind in ("let", "call")
-            if alike and node.kind in ("let", "call"):
+                alike = alike and (kind == "let" or kind == "call")
+            if alike and (kind == "let" or kind == "call"):
                 value = made.args[0] if is_negative(made) else made
-                alike = value.kind == node.kind and origin.setdefault(value, node) is node
-                alike = alike and (node.kind == "let" or value.data == node.data)
+                alike = value.kind == kind and origin.setdefault(value, node) is node
+                alike = alike and (kind == "let" or value.data == node.data)
             if not alike:
                 apart.add(node)
             new[node] = made

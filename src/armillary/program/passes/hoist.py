@@ -17,10 +17,11 @@ class Constants:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.definitions: dict[Expr, Expr] = {}
-        self._names: dict[Expr, Expr] = {}
+        self._names: dict[Expr, Expr] = {}  # of values, also as written with names of others in them
         self._taken = set(taken)
         self._count = 0
         self._owner = object()  # not this table, which its own symbols would keep alive
+        self.finished: set[Expr] = set()  # nodes in which nothing is left to name
 
     def name(self, value: Expr) -> Expr:
         """A symbol for a constant expression, without its sign; numbers and parameters stay themselves."""
@@ -32,14 +33,15 @@ class Constants:
         """A symbol for a constant with its sign: for results and arguments of functions."""
         if value.kind in ("number", "symbol"):
             return value
-        (value,) = transform([value], self.definitions.get)
-        if value.kind in ("number", "symbol"):
-            return value
-        if value not in self._names:
-            made = symbol(self._fresh_name(), "parameter", owner=self._owner)
-            self._names[value] = made
-            self.definitions[made] = value
-        return self._names[value]
+        found = self._names.get(value)
+        if found is None:
+            (written,) = transform([value], self.definitions.get)
+            found = written if written.kind in ("number", "symbol") else self._names.get(written)
+            if found is None:
+                found = self._names[written] = symbol(self._fresh_name(), "parameter", owner=self._owner)
+                self.definitions[found] = written
+            self._names[value] = found
+        return found
 
     def _fresh_name(self) -> str:
         while True:
@@ -53,9 +55,12 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
 
     Sums that merge into others when they are rebuilt bring further constants, so this is repeated.
     """
-    while any([is_unnamed(r) for r in graph.roots]) or any([holds_unnamed(n) for n in graph.order]):
+    while True:
+        met = [n for n in graph.order if n not in constants.finished]
+        if not any([is_unnamed(r) for r in graph.roots]) and not any([holds_unnamed(n) for n in met]):
+            constants.finished.update(met)
+            return graph
         graph = _hoisted(graph, constants)
-    return graph
 
 
 def is_unnamed(node: Expr) -> bool:
@@ -67,15 +72,15 @@ def holds_unnamed(node: Expr) -> bool:
     """Whether a variable node holds constants that one name could replace."""
     if node.constant:
         return False
-    fixed = [i for i, a in enumerate(node.args) if a.constant]
-    if not fixed:
-        return False
-    if any([is_unnamed(node.args[i]) for i in fixed]):
-        return True
-    if node.kind == "sum" or node.kind == "product":
-        factors = node.data[1]
+    fixed = last = 0
+    for i, a in enumerate(node.args):
+        if a.constant:
+            if is_unnamed(a):
+                return True
+            fixed, last = fixed + 1, i
+    if fixed and (node.kind == "sum" or node.kind == "product"):
         plain = (1, -1) if node.kind == "sum" else (1,)
-        return len(fixed) + lone_number(node) > 1 or factors[fixed[0]] not in plain
+        return fixed + lone_number(node) > 1 or node.data[1][last] not in plain
     return False
 
 
@@ -98,10 +103,12 @@ def _hoisted(graph: Graph, constants: Constants) -> Graph:
 
 
 def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
+    if not any([a.constant for a in args]):
+        return None
     offset, coefficients = node.data
     fixed = [(c, a) for c, a in zip(coefficients, args, strict=True) if a.constant]
     moving = [(c, a) for c, a in zip(coefficients, args, strict=True) if not a.constant]
-    if not fixed or (len(fixed) == 1 and not offset and _is_name(fixed[0][1], abs(fixed[0][0]))):
+    if len(fixed) == 1 and not offset and _is_name(fixed[0][1], abs(fixed[0][0])):
         return None
     constant = constants.name(total([*fixed, (1, number(offset))]))
     return total([*moving, (1, constant)])
@@ -109,9 +116,11 @@ def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | N
 
 def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
     """The product with its constants in one name; None where they are."""
+    if not any([a.constant for a in args]):
+        return None
     coefficient, exponents = node.data
     fixed = [(base, n) for base, n in zip(args, exponents, strict=True) if base.constant]
-    if not fixed or (len(fixed) == 1 and abs(coefficient) == 1 and _is_name(*fixed[0])):
+    if len(fixed) == 1 and abs(coefficient) == 1 and _is_name(*fixed[0]):
         return None
     constant, moving = number(coefficient), number(1)
     for base, n in zip(args, exponents, strict=True):

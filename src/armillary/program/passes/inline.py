@@ -6,6 +6,8 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import Shown
 from armillary.program.passes.graph import Graph
 
+_PLAIN = frozenset((1, -1))  # exponents of products and divisions
+
 
 def inline(graph: Graph) -> Graph:
     """Intermediate values that are used once, replaced by their definitions, so that sums and products
@@ -17,8 +19,8 @@ def inline(graph: Graph) -> Graph:
     counted = graph.uses
     squared: set[Expr] = set()
     for node in graph.order:
-        if node.kind == "product":
-            squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in (1, -1)])
+        if node.kind == "product" and not _PLAIN.issuperset(node.data[1]):
+            squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in _PLAIN])
 
     def make(node: Expr, args: list[Expr]) -> Expr | None:
         if (

@@ -41,6 +41,8 @@ def reciprocals(graph: Graph) -> Graph:
 
 def _divisors(node: Expr) -> list[tuple[Expr, float]]:
     """Bases that a product divides by, with their exponents; whole and half ones."""
+    if min(node.data[1]) > 0:
+        return []
     return [
         (b, n)
         for b, n in zip(node.args, node.data[1], strict=True)
