@@ -7,6 +7,7 @@ import pytest
 from complex_steps import ComplexSteps
 
 import armillary as arm
+from armillary.algebra.calculus import evaluate_all
 from armillary.analysis.linear.implicit import implicit_rates
 from armillary.analysis.linear.jacobians import Linearization
 from armillary.analysis.linear.tree_rates import TreeRates
@@ -63,4 +64,23 @@ def test_a_free_tree_with_all_kinds_of_joints_agrees_with_complex_steps(velocity
 def test_the_arm_takes_fewer_operations_than_by_differentiating_its_efforts() -> None:
     """2357 by tangents of the efforts, each direction by itself, and 2955 by those of the solved rates."""
     equations = stanford_arm.system().derive()
-    assert Linearization(equations).operations.total == 1937
+    made = Linearization(equations)
+    assert made.operations.total == 1982
+    assert made.form.solution.operations.total == 596
+
+
+def test_columns_solved_in_vectors_are_those_written_out() -> None:
+    """L D Lᵀ x = g in compiled code, four columns at once, and as expressions of the same factors."""
+    equations = stanford_arm.system(controller=False).derive()
+    made = Linearization(equations, ["MF", "L1"])
+    state = np.linspace(-0.7, 1.1, 12)
+    A, B, *_ = made.at(0.0, state)
+    form = made.form
+    assert form.solution is not None
+    values = {s.data.name: x for s, x in zip(equations.targets.integrated, state, strict=True)}
+    values |= {name: value for name, value in equations.parameters.items() if value is not None}
+    for entries, found in ((form.A, A), (form.B, B)):
+        places, expressions = zip(*entries.items(), strict=True)
+        written = np.zeros(found.shape)
+        written[tuple(np.array(places).T)] = evaluate_all(expressions, values)
+        np.testing.assert_allclose(found, written, rtol=0, atol=1e-12 * np.max(np.abs(found)))

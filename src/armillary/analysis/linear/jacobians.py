@@ -12,9 +12,10 @@ import numpy as np
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.implicit import implicit_rates
+from armillary.llvm.column_solution import ColumnCode
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.linearization.form import LinearForm, linear_form
+from armillary.program.linearization.form import Element, Entries, LinearForm, linear_form
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
 
@@ -52,16 +53,35 @@ class Linearization:
     ) -> None:
         self.equations = equations
         self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates, open_loops=open_loops)
-        named = (("A", self.form.A), ("B", self.form.B), ("C", self.form.C), ("D", self.form.D))
-        self._matrices = Filled({name: (self.form.shapes[name], entries) for name, entries in named})
+        form = self.form
+        named = (("A", form.A), ("B", form.B), ("C", form.C), ("D", form.D))
+        self._code = None
+        if form.solution is None:
+            self._matrices = Filled({name: (form.shapes[name], entries) for name, entries in named})
+            self._computed = self._matrices.computed
+            return
+        known = {
+            name: (form.shapes[name], entries.known if isinstance(entries, Entries) else entries)
+            for name, entries in named
+        }
+        before = Filled(known, dense=False).computed
+        self._code = ColumnCode(form.solution, len(before))
+        solved: dict[str, dict[Element, int]] = {"A": {}, "B": {}}
+        for (column, k), place in self._code.places.items():
+            solved[column.matrix][form.solution.rows[k], column.index] = self._code.end + place
+        self._matrices = Filled(known, solved, dense=False)
+        self._computed = [*before, *self._code.results]
 
     @cached_property
     def functions(self) -> ModelFunctions:
         """The compiled function "matrices" and, of large systems, "tangent"."""
-        computed, tangent = self._matrices.computed, self.form.tangent
+        computed, tangent = self._computed, self.form.tangent
         if tangent is not None:
             functions = {"matrices": computed, "tangent": [*tangent.rates, *tangent.outputs]}
             return ModelFunctions(self.equations, functions, tangent.direction, search=False)
+        if self._code is not None:  # a search finds 1 % there, and takes longer than all else
+            parts = {"matrices": self._code}
+            return ModelFunctions(self.equations, {"matrices": computed}, search=False, continued=parts)
         search = len(operands_first(computed)) <= _SEARCHED
         return ModelFunctions(self.equations, {"matrices": computed}, search=search)
 
@@ -156,18 +176,23 @@ class Filled:
     """Matrices whose elements are zero, numbers, or computed.
 
     ``computed`` are the results of a compiled function. Of a matrix with few zeros they are all elements, row
-    by row, so that it needs no copy; of one with many they are those that vary.
+    by row, so that it needs no copy; of one with many, or without ``dense``, they are those that vary.
+    ``solved`` are the places of further elements among the results, by matrix.
     """
 
     def __init__(
-        self, matrices: Mapping[str, tuple[tuple[int, int], Mapping[tuple[int, int], Expr]]]
+        self,
+        matrices: Mapping[str, tuple[tuple[int, int], Mapping[Element, Expr]]],
+        solved: Mapping[str, Mapping[Element, int]] | None = None,
+        *,
+        dense: bool = True,
     ) -> None:
         self.computed: list[Expr] = []
         self._plans: list[tuple[np.ndarray, Any, Any, Any]] = []
-        for shape, entries in matrices.values():
+        for name, (shape, entries) in matrices.items():
             start = len(self.computed)
             fixed = np.zeros(shape)
-            if shape[0] * shape[1] <= _DENSE * (len(entries) + 16):
+            if dense and shape[0] * shape[1] <= _DENSE * (len(entries) + 16):
                 self.computed += [entries.get((i, j), ZERO) for i in range(shape[0]) for j in range(shape[1])]
                 self._plans.append((fixed, None, None, slice(start, len(self.computed))))
                 continue
@@ -176,8 +201,11 @@ class Filled:
                     fixed[place] = float(x.data)
             varying = {place: x for place, x in entries.items() if x.kind != "number"}
             self.computed += varying.values()
-            rows, cols = np.array(list(varying), dtype=int).reshape(-1, 2).T
-            self._plans.append((fixed, rows, cols, slice(start, len(self.computed))))
+            numbers = {place: start + i for i, place in enumerate(varying)} | dict(
+                (solved or {}).get(name, {})
+            )
+            rows, cols = np.array(list(numbers), dtype=int).reshape(-1, 2).T
+            self._plans.append((fixed, rows, cols, np.array(list(numbers.values()), dtype=int)))
 
     def __call__(self, numbers: np.ndarray, *, first: bool = False) -> list[np.ndarray]:
         found = []

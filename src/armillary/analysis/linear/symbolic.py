@@ -14,6 +14,7 @@ from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.walk import transform
 from armillary.columns import html_table
 from armillary.errors import ArmillaryError, nearest
+from armillary.program.linearization import form as linearization_form
 from armillary.program.linearization.form import Element, Variable
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def symbolic(lin: LinearModel, keep: Sequence[str]) -> SymbolicLinearModel:
             "symbolic() on what model.linearize gives"
         )
     form, t = lin.linearization.form, lin.linearization.equations.targets
-    if form.tangent is not None:
+    if len(form.states) * lin.linearization.equations.operations.total > linearization_form.WRITTEN_OUT:
         raise ArmillaryError(
             f"the matrices of '{lin.system}' are too long to be written out: {len(form.states)} states, with "
             f"{lin.linearization.equations.operations.total} operations for their rates; lin.A has numbers"

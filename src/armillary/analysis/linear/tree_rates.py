@@ -13,7 +13,7 @@ follow by a rotation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.intermediate import shown
 from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS
+from armillary.algebra.vectors.triples import ZEROS, unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.formalisms.kane import force_array
 from armillary.mechanics.tree.effort_derivatives import (
@@ -44,11 +44,14 @@ from armillary.mechanics.tree.loads import (
 from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
-from armillary.mechanics.tree.uncouple import ImplicitEquations, eliminate
+from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
 from armillary.program.equations import DerivedEquations
-from armillary.program.linearization.form import WRITTEN_OUT
 from armillary.program.linearization.positions import positions
+from armillary.program.linearization.solution import Factors
 
+# Pairs of a link and one that carries it. Each takes some 75 operations; a chain of 64 links has 2080, and is
+# linearised by one tangent for all columns, at a cost linear in its length.
+_PAIRS = 1000
 Direction = frozenset[tuple[Expr, Expr]]
 
 
@@ -62,20 +65,27 @@ class TreeRates:
     order: tuple[int, ...]
     unknowns: Mapping[int, Any]  # x, by speed
     efforts: Mapping[int, Any]
+    drifts: Mapping[int, Any]  # u̇ in terms of x
     columns: Mapping[Direction, Mapping[int, Any]]  # of the efforts, by the directions of single freedoms
     inertial: frozenset[Expr]  # symbols of motion, geometry and inertia
-    steps: Sequence[tuple[int, Any, dict[int, Any]]]
+    factors: Factors
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
         """δu̇ where symbols move as given."""
+        right, added = self.parts(moving)
+        found = self.factors.turn(self.factors.solve(right), added)
+        return [as_expr(found[i]) for i in self.order]
+
+    def parts(self, moving: Mapping[Expr, Expr]) -> tuple[dict[int, Expr], dict[int, Expr]]:
+        """−δτ, and what δu̇ gains besides T δx."""
         held = {x: ZERO for x in self.unknowns.values() if isinstance(x, Expr) and x.kind == "let"}
         still = {**held, **moving}
-        x = self._solved(self._efforts(moving, still))
-        found: dict[int, Any] = dict(x)
+        right = {i: as_expr(times(x, -1)) for i, x in self._efforts(moving, still).items() if not is_zero(x)}
+        added: dict[int, Expr] = {}
         for link in self.tree.links:
             if link.step == "drift":
-                found |= self._drifting(link, x, still)
-        return [as_expr(found[i]) for i in self.order]
+                added |= self._drifting(link, still)
+        return right, added
 
     def _efforts(self, moving: Mapping[Expr, Expr], still: Mapping[Expr, Expr]) -> dict[int, Any]:
         """δτ with the unknowns held."""
@@ -105,35 +115,31 @@ class TreeRates:
                 found[d.index] = plus(found.get(d.index, 0), component_along(d, n, f))
         return found
 
-    def _solved(self, efforts: Mapping[int, Any]) -> dict[int, Any]:
-        """δx = −M⁻¹ δτ."""
-        right = {k: times(efforts.get(k, 0), -1) for k, _, _ in self.steps}
-        for k, inverse, row in self.steps:
-            for j, a in row.items() if not is_zero(right[k]) else ():
-                factor = fn.named(times(a, inverse), f"l_{j + 1}_{k + 1}")
-                right[j] = fn.named(minus(right[j], times(factor, right[k])), f"g_{j + 1}")
-        x: dict[int, Any] = {}
-        for k, inverse, row in reversed(self.steps):
-            value = times(right[k], inverse)
-            for j in sorted(row):
-                factor = fn.named(times(row[j], inverse), f"l_{j + 1}_{k + 1}")
-                value = minus(value, times(factor, x[j]))
-            x[k] = fn.named(value, f"x_{k + 1}")
-        return x
+    def _drifting(self, link: Link, still: Mapping[Expr, Expr]) -> dict[int, Expr]:
+        """What the rates of the linear speeds of a free body gain where x is held."""
+        linear = _linear(link)
+        changes = tangents([as_expr(self.drifts[d.index]) for d in linear], still)
+        return {d.index: x for d, x in zip(linear, changes, strict=True) if x is not ZERO}
 
-    def _drifting(self, link: Link, x: Mapping[int, Any], still: Mapping[Expr, Expr]) -> dict[int, Any]:
-        """δu̇ of the linear speeds of a free body, from δx in its axes."""
-        linear = [d for d in link.freedoms if d.direction >= LINEAR and not d.prescribed]
-        rates = speed_rates(self.tree, dict(self.unknowns))
-        turned = tangents([as_expr(rates[d.index]) for d in linear], still)
-        changes: list[Any] = [0, 0, 0]
+
+def _linear(link: Link) -> list[Freedom]:
+    return [d for d in link.freedoms if d.direction >= LINEAR and not d.prescribed]
+
+
+def _turned(tree: Tree) -> dict[int, dict[int, Expr]]:
+    """u̇ of free bodies by their unknowns in body axes, where the speeds are in the axes of the parent."""
+    found: dict[int, dict[int, Expr]] = {}
+    for link in tree.links:
+        if link.step != "drift" or link.velocity == "body":
+            continue
+        linear = _linear(link)
+        columns = [
+            link.velocity_axes.to_child(link.rotation.to_parent(unit(d.direction % 3))) for d in linear
+        ]
         for d in linear:
-            changes[d.direction % 3] = x[d.index]
-        if link.velocity != "body":
-            changes = list(link.velocity_axes.to_child(link.rotation.to_parent(tuple(changes))))
-        return {
-            d.index: plus(changes[d.direction % 3], change) for d, change in zip(linear, turned, strict=True)
-        }
+            row = [(e.index, column[d.direction % 3]) for e, column in zip(linear, columns, strict=True)]
+            found[d.index] = {k: as_expr(fn.named(x, f"T_{k + 1}")) for k, x in row if not is_zero(x)}
+    return found
 
 
 def tree_rates(equations: DerivedEquations) -> TreeRates | None:
@@ -144,7 +150,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     tree = reduction.tree
     if equations.judged or system.constraints or len(equations.speeds) < 2 or not is_supported(tree):
         return None
-    if 2 * len(equations.speeds) * equations.operations.total > WRITTEN_OUT:
+    if sum(len(tree.path_to_ground(i)) for i in range(len(tree.links))) > _PAIRS:
         return None
     order = tuple(system.speeds.index(u) for u in reduction.independent(system))
     applied = applied_loads(system, tree, reduction.plain)
@@ -168,8 +174,21 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     columns = effort_derivatives(moving, found, motions(moving), passed, turning)
     return TreeRates(
         (), tree, applied, order, unknowns, joint_efforts(moving, applied, passed),
-        _by_direction(equations, columns, place), _inertial(tree), solved.steps,
+        speed_rates(tree, dict(unknowns)),
+        _by_direction(equations, columns, place), _inertial(tree), Factors(_scaled(solved), _turned(tree)),
     )  # fmt: skip
+
+
+def _scaled(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]:
+    """The steps with rows of L in place of those of D L."""
+    return tuple(
+        (
+            k,
+            as_expr(inverse),
+            {j: as_expr(fn.named(times(a, inverse), f"l_{j + 1}_{k + 1}")) for j, a in row.items()},
+        )
+        for k, inverse, row in solved.steps
+    )
 
 
 def _held_value(x: Any, k: int) -> Any:

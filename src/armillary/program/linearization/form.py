@@ -9,20 +9,21 @@ one direction in which the loops stay closed and Euler parameters unit, so it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
-from armillary.algebra.walk import transform
+from armillary.algebra.walk import operands_first, transform
 from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
 from armillary.program.linearization.positions import Loops, Position, closed_loops, positions
+from armillary.program.linearization.solution import ColumnSolution, Factors, SolvedColumn
 from armillary.program.sensitivities.directions import directions, outputs_of
 from armillary.program.targets import Column
 
@@ -40,6 +41,18 @@ class RatesOfSpeeds(Protocol):
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
         """δu̇ where symbols move as given, in terms of those symbols."""
+
+
+@runtime_checkable
+class FactorisedRates(RatesOfSpeeds, Protocol):
+    """Rates whose changes solve linear equations with one matrix."""
+
+    @property
+    def factors(self) -> Factors:
+        """The factorised matrix, by indices of speeds."""
+
+    def parts(self, moving: Mapping[Expr, Expr]) -> tuple[Mapping[int, Expr], Mapping[int, Expr]]:
+        """Right side and addends where symbols move as given."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +78,34 @@ class Tangent:
     outputs: tuple[Expr, ...]
 
 
+class Entries(Mapping[Element, Expr]):
+    """Elements of a matrix, some of which are written out when the first of them is asked for."""
+
+    def __init__(self, known: Mapping[Element, Expr], solution: ColumnSolution, matrix: str) -> None:
+        self.known = known
+        self._solution, self._matrix = solution, matrix
+        self._places = {**dict.fromkeys(known), **dict.fromkeys(solution.places(matrix))}
+
+    @cached_property
+    def _all(self) -> dict[Element, Expr]:
+        with derivation():
+            return {**self.known, **self._solution.expressions(self._matrix)}
+
+    def __getitem__(self, place: Element) -> Expr:
+        return self._all.get(place, ZERO) if place in self._places else self.known[place]
+
+    def __iter__(self) -> Iterator[Element]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearForm:
     """Linearised equations; matrices hold the elements that are not zero wherever they are taken. Those of
-    large systems are not written out: A and C are empty then, and ``tangent`` is there.
+    large systems are not written out: A and C are empty then, and ``tangent`` is there. With a ``solution``
+    the rows of speeds are those of linear equations that are solved in numbers.
     """
 
     states: tuple[Variable, ...]
@@ -81,6 +118,7 @@ class LinearForm:
     basis: Mapping[Element, Expr]  # ∂y/∂x: of the model's whole state by the independent one
     dependent: tuple[str, ...] = ()  # positions that follow the others in closed loops
     tangent: Tangent | None = None
+    solution: ColumnSolution | None = None
     algebraic: tuple[int, ...] = ()  # rows of A and B that are constraints, 0 = A δx + B δv, with open loops
 
     @property
@@ -177,24 +215,55 @@ class _Linearised:
         n, t = len(self.states), self.equations.targets
         A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
         operations = self.equations.operations.total
-        tangent = self._tangent() if n * operations > WRITTEN_OUT and not self.open_loops else None
+        factorised = self._factorised()
+        rows = self._rows_of_speeds()
+        large = n * operations > WRITTEN_OUT and not self.open_loops and factorised is None
+        tangent = self._tangent() if large else None
+        solved: list[SolvedColumn] = []
         for j, moves in enumerate([*self._along_states(), *self._along_inputs()]):
             if j < n:
                 places = enumerate(t.integrated)
                 basis |= {(i, j): moves.symbols[s] for i, s in places if s in moves.symbols}
                 if tangent is not None:
                     continue
-            rates, outputs = self._column(moves)
+            rates, outputs = self._column(moves, solve=factorised is None)
             upper, lower, k = (A, C, j) if j < n else (B, D, j - n)
             upper |= {(i, k): x for i, x in enumerate(rates) if x is not ZERO}
             lower |= {(i, k): x for i, x in enumerate(outputs) if x is not ZERO}
+            if factorised is not None:
+                right, added = factorised.parts(moves.symbols)
+                if right:
+                    solved.append(SolvedColumn("A" if j < n else "B", k, right, added))
+                else:
+                    upper |= {(rows[i], k): x for i, x in added.items()}
         A, B, C, D = (self._explicit(entries) for entries in (A, B, C, D))
+        solution = None
+        if factorised is not None:
+            solution = ColumnSolution(factorised.factors, rows, tuple(solved))
         basis = {place: x for place, x in basis.items() if x is not ZERO}
         shown = tuple(Variable(c.name, c.units, 1.0, c.about, "output") for c in self.columns)
         dependent = tuple(self.positions[d].name for d in self.loops.dependent)
         algebraic = tuple(self.loops.dependent) if self.open_loops else ()
-        matrices = (A, B, C, D, basis, dependent, tangent, algebraic)
+        if solution is not None:
+            A, B = (Entries(x, solution, name) for x, name in ((A, "A"), (B, "B")))  # type: ignore[assignment]
+        matrices = (A, B, C, D, basis, dependent, tangent, solution, algebraic)
         return LinearForm(self.states, tuple(self.inputs), shown, *matrices)
+
+    def _rows_of_speeds(self) -> dict[int, int]:
+        """Rows of A by the indices of independent speeds."""
+        system, first = self.equations.system, len(self.independent)
+        independent = self.equations.reduction.independent(system)
+        return {system.speeds.index(u): first + i for i, u in enumerate(independent)}
+
+    def _factorised(self) -> FactorisedRates | None:
+        """The rates of speeds by factors, where nothing else holds these rates."""
+        if not isinstance(self.implicit, FactorisedRates):
+            return None
+        t = self.equations.targets
+        own = t.rates[len(t.coordinates) + len(t.speeds) :]
+        rates = {x for x in self._speed_rates if x.args and not x.constant}
+        reached = operands_first([*own, *(c.expression for c in self.columns)])
+        return None if rates.intersection(reached) else self.implicit
 
     def _tangent(self) -> Tangent:
         """The derivatives along all states at once, each by an amount of its own."""
@@ -291,10 +360,14 @@ class _Linearised:
         count = len(t.coordinates)
         return t.rates[count : count + len(t.speeds)]
 
-    def _column(self, moves: _Moves) -> tuple[list[Expr], list[Expr]]:
-        """Derivatives of the rates of positions, speeds and states, and of the outputs, along a direction."""
+    def _column(self, moves: _Moves, *, solve: bool = True) -> tuple[list[Expr], list[Expr]]:
+        """Derivatives of the rates of positions, speeds and states, and of the outputs, along a direction;
+        unless ``solve``, zeros for the speeds.
+        """
         t, moving = self.equations.targets, dict(moves.symbols)
-        if self.implicit is None:
+        if not solve:
+            speeds = [ZERO] * len(t.speeds)
+        elif self.implicit is None:
             speeds = tangents(self._speed_rates, moving)
         else:
             speeds = self.implicit.along(moving)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,26 @@ _WHOLE, _REALS = ctypes.c_int64, ctypes.c_void_p
 _PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
 _ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_REALS] * 5)
 _CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_REALS] * 2)
+_WHOLE_FUNCTION = """
+define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
+  call void @{name}_start(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out)
+  call void @{name}_rest(ptr %out)
+  ret void
+}}
+"""
+
+
+class Continuation(Protocol):
+    """Code that goes on from the results of a function and adds further ones after them."""
+
+    length: int
+
+    @property
+    def operations(self) -> Operations:
+        """Those of one evaluation."""
+
+    def text(self, name: str) -> str:
+        """A function ``name`` of the array of results."""
 
 
 class ModelFunctions:
@@ -35,7 +55,7 @@ class ModelFunctions:
 
     ``functions`` holds the expressions of each, without dimensions and without dependent speeds or
     accelerations; ``inputs`` are the symbols that they contain besides the state, in the order in which
-    numbers are given for them.
+    numbers are given for them. Code of ``continued`` goes on from the results of a function.
     """
 
     def __init__(
@@ -45,14 +65,23 @@ class ModelFunctions:
         inputs: Sequence[Expr] = (),
         *,
         search: bool = True,
+        continued: Mapping[str, Continuation] | None = None,
     ) -> None:
-        self.equations = with_functions(equations, functions, inputs, search=search)
+        continued = continued or {}
+        sections = {f"{name}_start" if name in continued else name: f for name, f in functions.items()}
+        self.equations = with_functions(equations, sections, inputs, search=search)
         program = self.equations.program
         self._table = parameter_table(self.equations)
-        text = "\n".join([llvm_text(program), precompute_rows(), *map(function_rows, functions)])
+        parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]
+        text = "\n".join([llvm_text(program), *parts, precompute_rows(), *map(function_rows, functions)])
         self._code = Compiled(text)
-        self._lengths = {s.name: len(s.results) for s in program.stepping}
-        self.operations: dict[str, Operations] = {s.name: s.operations for s in program.stepping}
+        self._lengths = {name: len(s.results) for name, s in zip(functions, program.stepping, strict=True)}
+        self.operations: dict[str, Operations] = {
+            name: s.operations for name, s in zip(functions, program.stepping, strict=True)
+        }
+        for name, c in continued.items():
+            self._lengths[name] += c.length
+            self.operations[name] += c.operations
         self._count = len(program.constants)
         self._default_constants: np.ndarray | None = None
         self._places = {name: _PLACE(self._code.address(name)) for name in functions}
