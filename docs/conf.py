@@ -22,7 +22,7 @@ try:
 except metadata.PackageNotFoundError:  # a checkout that is not installed
     release = ""
 
-extensions = ["myst_parser", "equations", "blocks", "docstrings"]
+extensions = ["myst_parser", "equations", "blocks", "docstrings", "gallery"]
 exclude_patterns = ["_build"]
 # Headings are link targets, as on the pages of a repository; links to files of the project are downloads.
 myst_heading_anchors = 3

@@ -206,6 +206,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "show": lambda a, v: a.equations.show(v),
     "export": lambda a, v: a.equations.export(v, "exported"),
     "plot": lambda a, v: a.run.plot(v),
+    "sheet": lambda a, v: arm.sheet(v, "never.html"),
     "view": lambda a, v: arm.view(v, path="never.html"),
     "file of a plot": lambda a, v: a.run.plot("x", path=v if v is not None else 3),
     "runs of a plot": lambda a, v: arm.plot(v, "x"),

@@ -150,6 +150,7 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
+    from armillary.viewer.sheet import sheet
     from armillary.viewer.views import view
 
 # What most models do not need: its modules are imported when it is first asked for.
@@ -210,6 +211,7 @@ _LATER = {
     "random_turbulence": ("armillary.runtime.inputs.spectra", "random_turbulence"),
     "run": ("armillary.run_files.execute", "run"),
     "schema": ("armillary.files.model.schema", "model_schema"),
+    "sheet": ("armillary.viewer.sheet", "sheet"),
     "view": ("armillary.viewer.views", "view"),
 }
 
@@ -363,6 +365,7 @@ __all__ = [
     "run",
     "schema",
     "select",
+    "sheet",
     "sign",
     "sin",
     "solve_for",
