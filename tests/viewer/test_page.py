@@ -243,7 +243,7 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     command = [
         BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
         "--enable-unsafe-swiftshader", "--window-size=900,600", "--virtual-time-budget=8000", "--dump-dom",
-        f"--user-data-dir={tmp_path}/profile",
+        f"--user-data-dir={tmp_path}/profile", "--host-resolver-rules=MAP * ~NOTFOUND",  # no network
     ]  # fmt: skip
     done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
     seen = json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])

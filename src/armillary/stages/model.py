@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
     from armillary.results import Run
+    from armillary.results.plots.motion import MotionView
     from armillary.results.plots.picture_options import PictureOptions
     from armillary.settings import RunOptions
     from armillary.stages.equations import (
@@ -317,6 +318,26 @@ class Model(ModelPieces, compiled.CompiledModel):
         from armillary.viewer.sketch import draw
 
         return draw(self, path, view=view, initial=initial, parameters=parameters)
+
+    def view(
+        self,
+        *,
+        initial: Mapping[str, Any] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        title: str = "",
+        view: str = "oblique",
+        theme: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> MotionView | Path:
+        """The system to be posed by hand: a page with a slider for each coordinate, in the browser or a
+        notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
+        """
+        from armillary.results.plots.motion import show_page, write_html
+        from armillary.results.plots.picture_options import PictureOptions
+        from armillary.viewer.posing import posing_page
+
+        page = posing_page(self, initial, parameters, title, PictureOptions(view, theme=theme))
+        return show_page(page) if path is None else write_html(page, path)
 
     def regressor(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armillary.files.fmu import element
@@ -18,6 +19,7 @@ from armillary.model.space import attitude, attraction, initial_motion, propulsi
 if TYPE_CHECKING:
     from armillary.files.robots.import_notes import Imported
     from armillary.program.compare import Costs
+    from armillary.results.plots.motion import MotionView
     from armillary.stages.equations import Equations
 
 
@@ -155,6 +157,10 @@ class System(description.Description):
     def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> str:
         """A sketch of the mechanism where runs start, as SVG text; see ``Model.draw``."""
         return self.derive().compile().draw(path, view=view)
+
+    def view(self, path: str | os.PathLike[str] | None = None, *, view: str = "oblique") -> MotionView | Path:
+        """The system to be posed by hand, with a slider for each coordinate; see ``Model.view``."""
+        return self.derive().compile().view(path=path, view=view)
 
     def compare_formalisms(self) -> Costs:
         """Operations of one evaluation by every formalism, side by side; where one refuses, why."""

@@ -73,8 +73,10 @@ def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED) -> str:
-    """A page with some content, drawn by files of ``web/scripts``."""
+def page_text(
+    content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED, code: str = ""
+) -> str:
+    """A page with some content, drawn by files of ``web/scripts`` after ``code`` of its own."""
     meshes: dict[str, Any] = {}
     for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
         meshes |= {} if store is None else store.packed(meshes)
@@ -82,7 +84,7 @@ def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECO
     pieces = {
         "title": html.escape(title),
         "style": _part("page.css"),
-        "script": "\n".join(_part(f"scripts/{name}") for name in scripts),
+        "script": "\n".join([code, *(_part(f"scripts/{name}") for name in scripts)]),
         "three": _three(),
         "data": _json(content),
     }

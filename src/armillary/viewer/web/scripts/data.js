@@ -49,8 +49,8 @@ function loadThree() {
 }
 
 // What a page shows instead of a picture where it cannot make one.
-function report(error) {
-  document.documentElement.dataset.ready = "no";
+function report(error, whole = true) {
+  if (whole) document.documentElement.dataset.ready = "no";
   const hint = byId("hint");
   hint.textContent = /WebGL/i.test(String(error)) ? "This browser shows no WebGL, which the picture needs." : `The page could not be shown: ${error.message}`;
   hint.className = "on";

@@ -20,7 +20,7 @@ async function main() {
   byId("about").textContent = data.about;
   await loadThree();
   const { figures, series } = await readFigures(), choosing = data.layout === "choose";
-  const scene = new Scene(figures), labels = new Labels(scene), tools = new Tools(scene, labels);
+  const scene = Scene.make(figures), labels = new Labels(scene), tools = new Tools(scene, labels);
   const longest = figures.map((f) => f.motion).reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
   const arrows = await Arrows.read(scene, figures);
   for (const name of arrows.groups) {
@@ -67,4 +67,4 @@ async function main() {
   document.documentElement.dataset.ready = "yes";
 }
 
-main().catch(report);
+main().catch((error) => report(error));

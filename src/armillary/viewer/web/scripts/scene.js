@@ -4,6 +4,13 @@
 const SKY = { light: ["#fbfcfd", "#e9eef2"], dark: ["#1b232b", "#0e1317"] };
 
 class Scene {
+  // A scene, or one that draws nothing where the browser has no WebGL: time line and plots work without it.
+  static make(figures) {
+    try { return new Scene(figures); } catch (error) {
+      report(error, false);
+      return new BlindScene(figures);
+    }
+  }
   constructor(figures) {
     this.figures = figures; this.trails = []; this.riding = -1;
     const { follow = -1, view = "oblique" } = data.look || {};
@@ -198,4 +205,13 @@ class Scene {
     return true;
   }
   draw() { this.renderer.render(this.world, this.camera); }
+}
+
+class BlindScene {
+  constructor(figures) { Object.assign(this, { figures, follow: -1, radius: 1, canvas: byId("view"), blind: true }); }
+  show(t) { for (const figure of this.figures) figure.show(t); }
+  look() {} ride() {} restyle() {} resize() {} draw() {} showFrames() {} showTrails() {}
+  project() { return null; }
+  pick() { return null; }
+  refresh() { return false; }
 }
