@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 LEVELS = 65535
+_LARGE = 1_000_000  # bytes from which on the time of compressing counts
 
 
 def packed(channels: np.ndarray) -> dict[str, Any]:
@@ -32,5 +33,7 @@ def packed(channels: np.ndarray) -> dict[str, Any]:
 
 
 def compressed(data: bytes) -> str:
-    """Bytes compressed by zlib, in base 64."""
-    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+    """Bytes compressed by zlib, in base 64. Of 14 MB of motion, level 9 made 2 % less than level 6 in 40
+    times its time.
+    """
+    return base64.b64encode(zlib.compress(data, 9 if len(data) < _LARGE else 6)).decode("ascii")

@@ -73,9 +73,7 @@ def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def page_text(
-    content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED, code: str = ""
-) -> str:
+def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED, code: str = "") -> str:
     """A page with some content, drawn by files of ``web/scripts`` after ``code`` of its own."""
     meshes: dict[str, Any] = {}
     for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
