@@ -2,8 +2,9 @@
 
     python docs/make_gallery.py docs/_build/html/gallery
 
-`make docs` runs it. Each system gets a folder with motion.html, sheet.html, picture.png, and index.html with
-motion and equations side by side. What is there and newer than its source is kept.
+`make docs` runs it. Each system gets a folder with motion.html (the run), live.html (the model itself, where
+it can run in a page), sheet.html, picture.png, and index.html with the system in motion beside its equations.
+What is there and newer than its source is kept.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ iframe {{ border: 0; height: 100%; }}
 #sheet {{ flex: 2; }}
 @media (max-width: 900px) {{ body {{ display: block; }} iframe {{ width: 100%; height: 75%; }} }}
 </style></head>
-<body><iframe id="motion" src="motion.html" title="motion"></iframe>
+<body><iframe id="motion" src="{motion}.html" title="motion"></iframe>
 <iframe id="sheet" src="sheet.html" title="equations"></iframe></body></html>
 """
 
@@ -69,7 +70,22 @@ def _write(place: Path, system: Any, run: arm.Run, options: dict[str, Any], titl
     shown = {key: value for key, value in options.items() if key in ("view", "follow", "paths")}
     run.animate(place / "picture.png", time=run.time[len(run) // 3], size=PICTURE, **shown)
     arm.sheet(system, place / "sheet.html")
-    (place / "index.html").write_text(_PAGE.format(title=html.escape(title)), encoding="utf-8")
+    motion = "live" if _live(place / "live.html", system, run) else "motion"
+    (place / "index.html").write_text(_PAGE.format(title=html.escape(title), motion=motion), encoding="utf-8")
+
+
+def _live(path: Path, system: Any, run: arm.Run) -> bool:
+    """The page in which the model runs, from where the run began; whether there is one."""
+    model = system.derive().compile()
+    names = [*model.coordinate_names, *model.speed_names]
+    start = {name: float(run[name][0]) for name in names if name in run}
+    parameters = {name: run.parameters[name] for name in model.parameters}
+    try:
+        model.live(path, initial=start, parameters=parameters)
+    except arm.ArmillaryError as error:
+        print(f"gallery: '{system.name}' is not live: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _entries() -> Iterator[tuple[Path, str, str, Callable[[], tuple[Any, arm.Run, dict[str, Any]]]]]:

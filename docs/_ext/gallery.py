@@ -14,7 +14,8 @@ _FRAME = """
 ```{{raw}} html
 <p><iframe src="{name}/motion.html" title="motion" loading="lazy"
   style="width:100%;aspect-ratio:16/10;border:1px solid #8884;border-radius:8px"></iframe></p>
-<p><a href="{name}/index.html">motion and equations</a>, <a href="{name}/sheet.html">sheet to print</a></p>
+<p><a href="{name}/index.html">the live model beside its equations</a>, <a href="{name}/sheet.html">sheet to
+print</a></p>
 ```
 """
 _CARD = (
