@@ -25,6 +25,12 @@ class Cloud extends Figure {
     this.parts.forEach(({ many }) => this.root.add(many));
   }
   choose(k) { this.chosen = k; this.motion = this.motions[k]; }
+  // The number of the run under a ray, or -1.
+  under(ray) {
+    this.parts.forEach(({ many }) => { many.boundingSphere = null; }); // kept from the first picture otherwise
+    const [hit] = ray.intersectObjects(this.parts.map((p) => p.many), false);
+    return hit ? hit.instanceId : -1;
+  }
   show(t) {
     super.show(t);
     const place = new THREE.Vector3(), turn = new THREE.Quaternion(), one = new THREE.Vector3(1, 1, 1), pose = new THREE.Matrix4(), all = new THREE.Matrix4();

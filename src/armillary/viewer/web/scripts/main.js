@@ -42,6 +42,13 @@ async function main() {
   // One motion at a time, each shown in two seconds.
   const choose = (k) => { const { motion } = figures[k]; player.use(motion.time); player.rate = (motion.end - motion.start) / 2; plots.use([series[k]]); player.update(); };
   new Legend(scene, choose);
+  for (const cloud of figures.filter((f) => f.content.cloud)) pointer.tapped = (x, y) => { // a run of the cloud is drawn solid
+    const k = scene.blind ? -1 : cloud.under(scene.ray(x, y));
+    if (k < 0) return;
+    cloud.choose(k);
+    hint(cloud.content.cloud.labels[k]);
+    player.update();
+  };
   if (plots.outputs.length) tools.toggle("plots", "outputs over time", "o", true, (on) => { plots.box.hidden = !on; scene.resize(); if (on) plots.draw(player.t); }, tools.showing);
   tools.restyled.push(() => plots.draw(player.t));
   addEventListener("resize", () => { scene.resize(); player.marks(); plots.draw(player.t); });

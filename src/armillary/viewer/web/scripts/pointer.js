@@ -7,7 +7,9 @@ class Pointer {
     canvas.addEventListener("pointermove", (e) => { if (e.buttons) this.hide(); else if (e.pointerType !== "touch") this.at(e.clientX, e.clientY); });
     canvas.addEventListener("pointerdown", (e) => { this.down = [e.clientX, e.clientY]; });
     canvas.addEventListener("pointerup", (e) => { // a tap: touch screens have no pointer that hovers
-      if (this.down && Math.hypot(e.clientX - this.down[0], e.clientY - this.down[1]) < 5) this.at(e.clientX, e.clientY);
+      if (!this.down || Math.hypot(e.clientX - this.down[0], e.clientY - this.down[1]) > 5) return;
+      this.at(e.clientX, e.clientY);
+      if (this.tapped) this.tapped(e.clientX, e.clientY);
     });
     canvas.addEventListener("pointerleave", () => this.hide());
   }

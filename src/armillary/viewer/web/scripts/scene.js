@@ -52,7 +52,8 @@ class Scene {
   addFloor() {
     const up = this.up, size = 10 ** Math.ceil(Math.log10(this.radius * 4)), { min, max } = this.box;
     const grid = new THREE.GridHelper(size, 40, 0x9aa7b2, 0x9aa7b2);
-    grid.material.opacity = 0.26; grid.material.transparent = true;
+    grid.material.transparent = true;
+    this.grid = grid;
     const plane = new THREE.Mesh(new THREE.PlaneGeometry(size, size), new THREE.ShadowMaterial({ opacity: 0.17 }));
     plane.rotateX(-Math.PI / 2); plane.receiveShadow = true;
     this.floor = new THREE.Group();
@@ -70,6 +71,7 @@ class Scene {
     const fade = g.createLinearGradient(0, 0, 0, 256);
     fade.addColorStop(0, top); fade.addColorStop(1, bottom);
     g.fillStyle = fade; g.fillRect(0, 0, 2, 256);
+    this.grid.material.opacity = document.documentElement.dataset.theme === "dark" ? 0.13 : 0.26;
     if (this.world.background) this.world.background.dispose();
     this.world.background = new THREE.CanvasTexture(canvas);
     this.world.background.colorSpace = THREE.SRGBColorSpace;
@@ -175,10 +177,15 @@ class Scene {
     const p = place.clone().applyMatrix4(this.stage.matrixWorld).project(this.camera);
     return p.z < 1 ? { x: (p.x * 0.5 + 0.5) * innerWidth, y: (0.5 - p.y * 0.5) * innerHeight } : null;
   }
-  // The body under a place of the screen: { figure, body, point, at }, `point` in the ground's axes, `at` in the body's.
-  pick(x, y) {
+  // The ray of sight through a place of the screen.
+  ray(x, y) {
     const ray = new THREE.Raycaster();
     ray.setFromCamera(new THREE.Vector2((x / innerWidth) * 2 - 1, 1 - (y / innerHeight) * 2), this.camera);
+    return ray;
+  }
+  // The body under a place of the screen: { figure, body, point, at }, `point` in the ground's axes, `at` in the body's.
+  pick(x, y) {
+    const ray = this.ray(x, y);
     for (const hit of ray.intersectObjects(this.figures.filter((f) => f.root.visible).flatMap((f) => f.groups), true)) {
       let group = hit.object;
       if (!group.isMesh) continue;
