@@ -70,7 +70,7 @@ def _frames(
     look = look_of(options, content)
     probes = np.unique(np.rint(np.linspace(0, count - 1, min(count, _PROBES))).astype(int))
     clouds = [[film.painted(k).surface.vertices for film in films] for k in probes]
-    points = np.concatenate([v for cloud in clouds for v in cloud])
+    points = np.concatenate([*(v for cloud in clouds for v in cloud), *(path for path, _ in paths)])
     if not len(points):
         raise ArmillaryError(f"'{content['name']}' has no bodies, so there is nothing to show")
     size = content["size"]
