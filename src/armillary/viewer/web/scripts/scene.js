@@ -198,7 +198,7 @@ class Scene {
   resize() {
     this.renderer.setSize(innerWidth, innerHeight, false);
     this.camera.aspect = innerWidth / innerHeight;
-    const shift = 0.5 * this.covered();
+    const left = innerWidth < 1000 ? byId("side").offsetWidth : 0, shift = 0.5 * Math.max(0, this.covered() - left); // narrow: between both panels
     if (shift) this.camera.setViewOffset(innerWidth, innerHeight, shift, 0, innerWidth, innerHeight); else this.camera.clearViewOffset();
     this.camera.updateProjectionMatrix();
     this.changed = true;
