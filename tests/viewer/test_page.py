@@ -170,6 +170,7 @@ def test_notebooks_and_browsers_are_told_apart(run, monkeypatch) -> None:
     assert shown.path.read_text(encoding="utf-8") == shown.page
     shutil.rmtree(shown.path.parent)
     monkeypatch.setattr(motion, "_in_notebook", lambda: True)
+    assert "trust the notebook" in repr(run.view())
     cell = run.view()._repr_html_()
     assert len(opened) == 1
     assert cell.startswith('<iframe srcdoc="&lt;!doctype html&gt;')

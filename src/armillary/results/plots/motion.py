@@ -22,6 +22,10 @@ PAGES = (".html", ".htm")
 FILMS = (".png", ".gif", ".webp", ".mp4")
 SCENE = ".glb"
 _HEIGHT = 560  # pixels in a notebook
+# Shown in place of the page where a notebook is not trusted, since its HTML is dropped there.
+_IN_NOTEBOOK = (
+    "MotionView(in this notebook; trust the notebook to see it, or write it to a file with animate)"
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class MotionView:
         )
 
     def __repr__(self) -> str:
-        return f"MotionView({str(self.path)!r})" if self.path else "MotionView(in this notebook)"
+        return f"MotionView({str(self.path)!r})" if self.path else _IN_NOTEBOOK
 
 
 def write_motion(
