@@ -2,6 +2,7 @@ r"""LaTeX of an expression: ``m*L^2/(2*k)`` becomes ``\frac{m\,L^{2}}{2\,k}``.""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -104,8 +105,28 @@ def name_latex(name: str) -> str:
 
 
 def tex_text(text: str) -> str:
-    """Words for LaTeX, outside of formulas, with its special characters escaped."""
-    plain = {"\\": r"\textbackslash{}", "×": r"$\times$", "÷": r"$\div$", "~": r"\textasciitilde{}"}
-    plain |= {"\u2003": r"\quad{}", "└": "", "−": "$-$", "…": r"\dots{}"}
-    special = plain | {"^": r"\textasciicircum{}"} | {c: "\\" + c for c in "_%&#${}"}
-    return "".join(special.get(c, c) for c in text)
+    """Words for LaTeX, outside of formulas: its special characters are escaped, letters and signs that its
+    usual fonts lack are formulas, and others are replaced by their numbers.
+    """
+    return "".join(_WORDS.get(c) or (c if c < "\u0180" or c in _PUNCTUATION else _strange(c)) for c in text)
+
+
+def _strange(c: str) -> str:
+    name = unicodedata.name(c, "")
+    head, _, letter = name.partition(" LETTER ")
+    if head in ("GREEK SMALL", "GREEK CAPITAL") and letter.isalpha():
+        word = (letter.lower() if head == "GREEK SMALL" else letter.capitalize()).replace("amda", "ambda")
+        if word in GREEK:
+            return f"$\\{word}$"
+    return f"U+{ord(c):04X}"
+
+
+_PUNCTUATION = "\u2013\u2014\u2018\u2019\u201c\u201d"  # dashes and quotation marks
+_FORMULAS = {
+    "×": r"\times", "÷": r"\div", "−": "-", "·": r"\cdot", "±": r"\pm", "µ": r"\mu", "°": r"^{\circ}",
+    "²": "^{2}", "³": "^{3}", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "≈": r"\approx", "→": r"\to",
+    "∞": r"\infty", "√": r"\surd", "∂": r"\partial",
+}  # fmt: skip
+_WORDS = {c: f"${formula}$" for c, formula in _FORMULAS.items()} | {c: "\\" + c for c in "_%&#${}"}
+_WORDS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_WORDS |= {"\u2003": r"\quad{}", "└": "{}", "…": r"\dots{}"}
