@@ -79,6 +79,17 @@ def test_rates_of_inputs_and_single_precision(plain: arm.CompiledModel, card: Mo
     np.testing.assert_allclose(gpu["b.q1"], cpu["b.q1"], rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "times", [TIMES, UNEVEN, np.linspace(0.0, 1.0, 40)], ids=["even", "uneven", "others"]
+)
+def test_jumps_in_single_precision(plain: arm.CompiledModel, card: Module, times: np.ndarray) -> None:
+    """The time has seven digits there: a step must end before a jump, and the next begin behind it. If one
+    of them did not, errors would be 5e-3.
+    """
+    cpu, gpu = _both(plain, arm.Signal(times, DATA, interpolation="hold"), precision="single")
+    np.testing.assert_allclose(gpu["b.q1"], cpu["b.q1"], rtol=2e-5, atol=1e-6)
+
+
 def test_chunks_have_the_data_of_their_own_runs(plain: arm.CompiledModel, card: Module) -> None:
     signal = arm.Signal(TIMES, DATA, interpolation="linear")
     asked = plan(plain, RunSettings(T_END, step=0.01, sample=0.25), inputs={"road": signal}, runs=RUNS)

@@ -128,7 +128,8 @@ def _html_block(block: Block) -> str:
         ]
         return html_table(block.header, rows, caption=block.caption)
     kind = "equation result" if block.result else "equation"
-    room = "margin:.5em 0;overflow-x:auto"  # in notebooks, which have no style of ours
+    # In notebooks, which have no style of ours. Without room above and below, scripts were cut off.
+    room = "margin:.2em 0;padding:.4em 0;overflow-x:auto;overflow-y:hidden"
     return f'<div class="{kind}" style="{room}"><math displaystyle="true">{block.formula}</math></div>'
 
 

@@ -31,9 +31,9 @@ class Reached:
     stop: Value | None = None
 
 
-def before_stop(t: float, stop: float) -> float:
+def before_stop(t: float, stop: float, rounding: float = EPSILON) -> float:
     """The time just before a stop at which the last stage of a step from t is evaluated."""
-    return stop - ROUNDINGS * EPSILON * max(abs(t), abs(stop))
+    return stop - ROUNDINGS * rounding * max(abs(t), abs(stop))
 
 
 def _to_stop(f: LoopFunction, stop: Value) -> Value:

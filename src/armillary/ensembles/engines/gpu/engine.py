@@ -90,7 +90,7 @@ class Gpu(Engine):
         self._lock = threading.Lock()
         self.evaluations, self.seconds = 0, 0.0
         cupy = self.device.cupy
-        grid, steps, due = stopped(plan)
+        grid, steps, due = stopped(plan, self._real)
         self._grid, self._due, self._last = cupy.asarray(grid), cupy.asarray(due), len(grid) - 1
         self._spans = _spans(steps)
         self._signals: SignalData | None = None
@@ -205,7 +205,7 @@ class Gpu(Engine):
             return None
         with self._lock:
             if self._signals is None or self._signals.inputs is not starts.inputs:
-                self._signals = SignalData(starts.inputs, self.device)
+                self._signals = SignalData(starts.inputs, self.device, self._real)
             return self._signals
 
     def _put_constants(self, parameters: np.ndarray) -> None:

@@ -17,7 +17,7 @@ _SHARE = 0.5  # of the card's free memory that data may take
 class SignalData:
     """The blocks of all inputs in the form of ``export/cuda/signals.txt``, and their numbers by run."""
 
-    def __init__(self, inputs: DrivenInputs, device: Device) -> None:
+    def __init__(self, inputs: DrivenInputs, device: Device, real: np.dtype) -> None:
         self.inputs = inputs
         self._first: dict[str, int] = {}
         numbers: list[np.ndarray] = []
@@ -31,7 +31,8 @@ class SignalData:
             rows[:, 0] = breaks - places
             begins += places.tolist()
             end += rows.size
-            numbers += [block.breaks, rows.ravel()]
+            # As the kernel has the time, so that a step that begins at a jump is behind it.
+            numbers += [block.breaks.astype(real).astype(float), rows.ravel()]
         if 8 * end > _SHARE * device.free():
             raise ArmillaryError(
                 f"the data of inputs take {8 * end / 2**30:.3g} GiB, more than half of what the GPU has "
@@ -50,10 +51,11 @@ class SignalData:
         return memory
 
 
-def stopped(plan: Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def stopped(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Grid points, the steps between them, and what is due at each, with steps that end just before the
-    times at which inputs jump; as ``runtime/loop/stops.py`` has them.
+    times at which inputs jump, by a few roundings of ``real``; as ``runtime/loop/stops.py`` has them.
     """
+    rounding = float(np.finfo(real).eps)
     assert plan.grid is not None and plan.steps is not None
     due = _due(plan)
     if plan.stops is None:
@@ -65,12 +67,12 @@ def stopped(plan: Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for target, step, now in zip(plan.grid[1:].tolist(), plan.steps.tolist(), due[1:].tolist(), strict=True):
         t = points[-1]
         while stop < target - near:
-            steps.append(before_stop(t, stop) - t)
+            steps.append(before_stop(t, stop, rounding) - t)
             points.append(stop)
             wanted.append(0)
             t, stop, step = stop, next(ahead), target - stop
         met = stop <= target + near
-        steps.append(before_stop(t, min(stop, target)) - t if met else step)
+        steps.append(before_stop(t, min(stop, target), rounding) - t if met else step)
         points.append(max(stop, target) if met else target)
         wanted.append(now)
         while stop <= points[-1]:
