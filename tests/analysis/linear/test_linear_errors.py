@@ -80,3 +80,14 @@ def test_a_derivative_that_is_not_finite_is_named() -> None:
     s.force("odd", "-1/(a.q1 - 1)", s.ground.x, at=a.com)
     with pytest.raises(ArmillaryError, match=r"the rate of 'a.u1' .* has no finite derivative by 'a.q1'"):
         s.derive().compile().linearize({"a.q1": 1.0})
+
+
+def test_a_kink_at_the_operating_point_is_noted() -> None:
+    """A one-sided spring just at contact; none away from it, nor for |v| v, whose slopes agree."""
+    s = arm.System("stop")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", "-40*max(a.q1 - 0.2, 0) - 3*abs(a.u1)*a.u1", s.ground.x, at=a.com)
+    model = s.derive().compile()
+    note = model.linearize({"a.q1": 0.2}).note
+    assert "the rate of 'a.u1' has a kink with 'a.q1'" in note and "max(" in note
+    assert model.linearize({"a.q1": 0.3}).note == "" and model.linearize().note == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import Expr
-from armillary.algebra.walk import symbols
+from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.jacobians import Linearization, Matrices
 from armillary.analysis.linear.points import OperatingPoints
 from armillary.errors import ArmillaryError, ParameterError
@@ -25,6 +25,7 @@ _CHECKED = 20  # operating points that are looked at one by one
 _AT = 1e-12  # of the size of what is compared: a switch or an event is there
 _STEPS = (1e-7, 1e-9)  # to both sides of a switch: a kink shrinks with them, a jump does not
 _JUMP = 1e-9  # of the size of what jumps
+_BENT = 1e-3  # by which two slopes differ at a kink, as a part of the larger
 
 
 _KNOWN: WeakKeyDictionary[Linearization, _Jumps] = WeakKeyDictionary()
@@ -61,20 +62,24 @@ def check_matrices(compiled: Linearization, found: Matrices, system: str) -> Non
             )
 
 
-def check_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> None:
-    """Errors for points at which an event happens, or at which rates or outputs jump."""
+def check_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> str:
+    """Errors for points at which an event happens, or at which rates or outputs jump; a note on the first
+    kink at one of them.
+    """
     if compiled not in _KNOWN:
         _KNOWN[compiled] = _Jumps(model.equations, compiled.form)
     jumps = _KNOWN[compiled]
     watched = [e for e in model.equations.targets.watched if e.name not in INTERNAL_EVENTS]
+    note = ""
     if not watched and jumps.idle:
-        return
+        return note
     for i in range(min(len(points), _CHECKED)):
         instance = Instance(model, points.parameters_of(i))
         t, state, memory = float(points.t[i]), points.states[i], points.memory[i]
         if watched:
             _check_events(model, instance, t, state, memory)
-        jumps(instance, t, state, memory)
+        note = note or jumps(instance, t, state, memory)
+    return note
 
 
 def _check_events(
@@ -91,8 +96,16 @@ def _check_events(
             )
 
 
+def _kinks(roots: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Calls that may have a kink, in the form of ``switches``."""
+    for node in operands_first(roots):
+        if node.kind == "call" and node.data in ("min", "max", "abs"):
+            gap = node.args[0] - node.args[1] if node.data != "abs" else node.args[0]
+            yield node, gap, node
+
+
 class _Jumps:
-    """Places at which rates or outputs jump with a state, the time or an input."""
+    """Places at which rates or outputs jump or bend with a state, the time or an input."""
 
     def __init__(self, equations: DerivedEquations, form: LinearForm) -> None:
         t = equations.targets
@@ -102,7 +115,7 @@ class _Jumps:
         self._labels += [f"output '{c.name}'" for c in columns]
         roots = [*t.rates, *(c.expression for c in columns)]
         hidden = any(m.hidden for m in equations.system.memories.values())  # FMUs: called in runs only
-        found = [] if hidden else list(switches(roots))
+        found = [] if hidden else [*switches(roots), *_kinks(roots)]
         moving = {*t.integrated, t.time, *t.memory}
         self._switches = [(node, [s for s in symbols(gap) if s in moving]) for node, gap, _ in found]
         # Of whole numbers (floor, mod) the sine that vanishes at each of them, else what is compared.
@@ -116,9 +129,11 @@ class _Jumps:
         """Whether nothing can jump."""
         return self._values is None
 
-    def __call__(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> None:
+    def __call__(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> str:
+        """An error for a jump at a point, and a note on a kink there."""
+        note = ""
         if self._values is None:
-            return
+            return note
         targets, plain = self._equations.targets, self._equations.reduction.plain
         parameters = self._equations.system.parameters
         inside = instance.model.inside(instance.parameters)
@@ -129,6 +144,26 @@ class _Jumps:
             for (node, ways), gap in zip(self._switches, self._gaps(at), strict=True):
                 if abs(gap) <= _AT * max((abs(at[s]) for s in ways), default=0.0) + 1e-300 and ways:
                     self._check(node, ways, at)
+                    note = note or self._kink(node, ways, at)
+        return note
+
+    def _kink(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, Any]) -> str:
+        """A note where slopes to both sides of a switch differ."""
+        assert self._values is not None
+        for s in ways:
+            h = _STEPS[0] * max(abs(at[s]), 1.0)
+            before, here, after = (
+                np.array(self._values({**at, s: at[s] + d}), dtype=float) for d in (-h, 0, h)
+            )
+            left, right = here - before, after - here
+            size = np.maximum(np.abs(left), np.abs(right))
+            bent = np.flatnonzero((np.abs(right - left) > _BENT * size) & (size > 1e-12 * (h + np.abs(here))))
+            if bent.size:
+                return (
+                    f"{self._labels[bent[0]]} has a kink with '{s.data.name}' at the operating point, where "
+                    f"'{node}' switches: this model holds on one side of it, or on none"
+                )
+        return ""
 
     def _check(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, Any]) -> None:
         assert self._values is not None

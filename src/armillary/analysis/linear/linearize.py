@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -33,8 +34,8 @@ def linearize(
     compiled = linearization(model, *names)
     check_inputs(compiled.form)
     points = operating_points(model, at, parameters)
-    check_points(model, compiled, points)
-    return at_points(model, compiled, points)
+    note = check_points(model, compiled, points)
+    return replace(at_points(model, compiled, points), note=note)
 
 
 def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> LinearModel:
