@@ -11,6 +11,9 @@ import pytest
 
 import armillary as arm
 from armillary.studies import Study, open_study
+from armillary.studies.cluster.task import Job, run_blocks
+from armillary.studies.store.folder import Folder
+from armillary.version import VERSION
 
 TIMES = np.linspace(-0.1, 1.2, 40)
 ROAD = arm.Signal(TIMES, np.random.default_rng(3).normal(size=40), units="cm", interpolation="hold")
@@ -73,6 +76,20 @@ def test_an_opened_study_has_its_data(finished: Study, tmp_path: Path) -> None:
     for file in (tmp_path / "copy" / "blocks").iterdir():
         file.unlink()
     made = again.run(progress=False)
+    np.testing.assert_array_equal(made.table()["peak"], finished.table()["peak"])
+
+
+def test_a_worker_of_a_cluster_reads_the_data(finished: Study, tmp_path: Path) -> None:
+    """A task, called in this process: it has the folder alone."""
+    shutil.copytree(finished.path, tmp_path / "copy")
+    folder = Folder(tmp_path / "copy")
+    for file in folder.blocks.iterdir():
+        file.unlink()
+    digest = finished._definition.digest
+    job = Job(str(folder.root), digest, finished.runs, VERSION, None, False, 1, "cpu")
+    records, _ = run_blocks(job, [0, 1, 2])
+    assert [r.failed for r in records] == [0, 0, 0]
+    made = open_study(tmp_path / "copy").run(progress=False)
     np.testing.assert_array_equal(made.table()["peak"], finished.table()["peak"])
 
 
