@@ -252,3 +252,16 @@ def test_negative_masses_are_refused_in_the_words_of_the_process(language: str, 
     before, after = str(caught.value).split("-2")
     assert done.returncode != 0
     assert f"{before}-2" in done.stderr and after in done.stderr
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["starts lit", "starts dark"])
+def test_a_memory_begins_at_the_value_of_its_expression(dark: bool, tmp_path: Path) -> None:
+    """Past a planet's night side, from light or from shadow: the impulse is that of the time in the light."""
+    s = arm.System("block")
+    body = s.body("block", joint=arm.Free(), mass=4.0, inertia=(1, 1, 1))
+    s.attractor("planet", 0.0, radius=50.0)
+    s.solar_pressure("light", at=body, area=1e-3, sun=s.ground.x, shadow="planet", pressure=1.0)
+    m = loaded(s.derive().export("python", tmp_path / f"block_{dark}") / "block.py")
+    start = {"block.q1": -300.0, "block.q2": 0.0 if dark else -100.0, "block.u2": 1.0}
+    run = m.simulate(100.0 if dark else 200.0, 7.0, initial=start)
+    assert run.column("block.u1")[-1] == pytest.approx(-1e-3 * (50.0 if dark else 100.0) / 4, rel=1e-9)

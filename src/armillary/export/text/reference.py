@@ -164,7 +164,11 @@ def start_values(
         speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}
         symbols[own] = equations.targets.inputs
         given[own] = [speeds[name] for name in equations.speeds]
-    return StartValues(_plain(state), tuple(symbols), _plain(given), _plain(place.memory))
+    # Memories that begin at an expression are given as described: the start of a run computes them.
+    memory = place.memory.copy()
+    for i, described in enumerate(equations.system.memories.values()):
+        memory[i] = memory[i] if described.start is None else stored[i]
+    return StartValues(_plain(state), tuple(symbols), _plain(given), _plain(memory))
 
 
 def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajectory | None:
