@@ -150,6 +150,21 @@ console.log(JSON.stringify({{ time: [...time], opening, events, status, told }})
 
 
 @needs_node
+def test_the_class_starts_momenta_from_speeds(tmp_path: Path) -> None:
+    case = CASES["momenta"]
+    folder = equations("momenta").export("wasm", tmp_path / "momenta", methods=["rk4"])
+    found = _node(folder, f"""
+import {{ load }} from "./double_pendulum.js";
+const model = await load();
+const run = model.simulate({case.duration}, {json.dumps({"step": case.step, "initial": case.initial})});
+console.log(JSON.stringify({{ energy: [...run.values.energy], speed: [...run.values["lower.u1"]] }}));
+""")  # fmt: skip
+    run = equations("momenta").compile().simulate(case.duration, step=case.step, initial=case.initial)
+    np.testing.assert_allclose(found["energy"], run["energy"], rtol=1e-13)
+    np.testing.assert_allclose(found["speed"], run["lower.u1"], atol=1e-13)
+
+
+@needs_node
 def test_loops_are_closed_in_the_class_as_in_the_process(tmp_path: Path) -> None:
     folder = equations("four bar").export("wasm", tmp_path / "bar", methods=["rk4"])
     found = _node(folder, """

@@ -33,16 +33,19 @@ Wanted = list[tuple[str, Any]] | None  # names with their limits, None for those
 
 
 def sliders_of(
-    about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] = frozenset()
+    about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] = frozenset(), size: float = 1.0
 ) -> list[Slider]:
-    """Sliders of parameters and initial values, or of inputs too where they are named."""
+    """Sliders of parameters and initial values, or of inputs too where they are named.
+
+    ``size`` is a typical length of the system: as far as coordinates at zero are moved unasked.
+    """
     known = _known(about, (PARAMETERS, STARTS, INPUTS), hidden)
     if wanted is not None:
-        return [_slider(item, known, "sliders=") for item in wanted]
+        return [_slider(item, known, "sliders=", size) for item in wanted]
     needed = [p["name"] for p in about["parameters"] if p["needed"]][:_MOST_PARAMETERS]
     coordinates = [s["name"] for s in about["starts"] if s["kind"] == "coordinate" and s["free"]]
     chosen = (*needed, *coordinates[:_MOST_COORDINATES])
-    return [_slider((name, None), known, "") for name in chosen]
+    return [_slider((name, None), known, "", size) for name in chosen]
 
 
 def inputs_of(about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] = frozenset()) -> list[Slider]:
@@ -87,7 +90,7 @@ def wanted_sliders(wanted: Any, option: str) -> Wanted:
     return found
 
 
-def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str) -> Slider:
+def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str, size: float = 1.0) -> Slider:
     name, limits = item
     if name not in known:
         kinds = "input" if option == "inputs=" else "parameter, coordinate, speed, state or input"
@@ -97,7 +100,10 @@ def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str) -> Sli
         )
     kind, entry = known[name]
     value = entry["value"] if kind == PARAMETERS else entry["initial"] / entry["factor"]
-    low, high = _suitable(value, entry["units"]) if limits is None else _limits(name, limits, value, option)
+    reach = size / entry["factor"] if kind == STARTS and entry["kind"] == "coordinate" else 1.0
+    low, high = (
+        _suitable(value, entry["units"], reach) if limits is None else _limits(name, limits, value, option)
+    )
     return Slider(name, kind, low, high, value, label_units(entry["units"]), entry["about"])
 
 
@@ -115,11 +121,11 @@ def _limits(name: str, limits: Any, value: float, option: str) -> tuple[float, f
     return low, high
 
 
-def _suitable(value: float, units: str) -> tuple[float, float]:
-    """From zero to twice the value; half a turn to either side for angles, one unit for other zeros."""
+def _suitable(value: float, units: str, reach: float) -> tuple[float, float]:
+    """From zero to twice the value; half a turn to either side for angles, ``reach`` for other zeros."""
     turn = _TURNS.get(units)
     if turn is not None and abs(value) <= turn:
         return -turn, turn
     if value == 0.0:
-        return -1.0, 1.0
+        return -reach, reach
     return min(0.0, 2.0 * value), max(0.0, 2.0 * value)

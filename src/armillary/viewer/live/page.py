@@ -87,7 +87,7 @@ def live_page(
     names = [o["name"] for o in about["outputs"]]
     figure = bodies_of(made.equations, values)
     count = len(figure["bodies"])
-    moved = sliders_of(about, asked, hidden)
+    moved = sliders_of(about, asked, hidden, figure["size"])
     content = {
         "system": about["name"],
         "about": f"{count} {'body' if count == 1 else 'bodies'}, {made.equations.freedom}",

@@ -140,11 +140,23 @@ async function main() {
   live.preview(6, 120);
   let figure = new Figure(data.figures[0], live.motion);
   const scene = new Scene([figure]), labels = new Labels(scene);
-  if (scene.follow < 0 && scene.radius > 8 * data.size) { scene.follow = 0; scene.radius = 4 * data.size; }
+  if (scene.follow < 0 && scene.radius > 8 * data.size) {
+    scene.follow = 0; scene.radius = 4 * data.size;
+    scene.floor.removeFromParent();
+    scene.addFloor();
+  }
+  const floor = { base: scene.floor.position.clone(), cell: 10 ** Math.ceil(Math.log10(4 * scene.radius)) / 40 };
   const tools = new Tools(scene, labels);
   const plots = (live.plots = new LivePlots(spec.outputs, data.shown));
   live.reset();
 
+  // The floor under the body that is followed, moved by whole cells of its grid, so that the motion is seen against it.
+  function moveFloor() {
+    if (scene.follow < 0) return;
+    const q = scene.floor.quaternion, place = scene.groups[scene.follow].position.clone().sub(floor.base).applyQuaternion(q.clone().invert());
+    place.set(Math.round(place.x / floor.cell) * floor.cell, 0, Math.round(place.z / floor.cell) * floor.cell);
+    scene.floor.position.copy(place.applyQuaternion(q).add(floor.base));
+  }
   // Another figure in place of the one shown.
   function replaceFigure() {
     const frames = figure.ground.getObjectByName("frame").visible, shared = new Set([...MESHES.values()].map((m) => m.geometry));
@@ -158,12 +170,18 @@ async function main() {
   function update() {
     if (live.stale) replaceFigure();
     scene.show(model.t);
+    moveFloor();
     if (scene.trails.length) scene.showTrails(true);
     if (live.hand) live.hand.draw();
     labels.update();
+    if (scene.follow < 0 && scene.riding < 0 && outOfSight()) { scene.follow = 0; scene.look("oblique"); }
     if (live.pointer && !(live.hand && live.hand.held)) live.pointer.update();
     plots.draw();
     byId("clock").textContent = `${model.t.toFixed(2)} s${live.playing && live.rate === Infinity ? ` · ${live.reached.toFixed(0)} ×` : live.slow ? ` · ${live.slow.toFixed(2)} ×` : ""}`;
+  }
+  // Whether all bodies have left the picture.
+  function outOfSight() {
+    return figure.bodies.every((body, b) => { const p = scene.project(figure.place(b, body.com)); return !p || p.x < 0 || p.y < 0 || p.x > innerWidth || p.y > innerHeight; });
   }
   function say(text) { const box = byId("hint"); clearTimeout(hint.timer); if (text) box.textContent = text; box.className = text ? "on" : ""; }
   function play(on) {
