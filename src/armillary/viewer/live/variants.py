@@ -27,8 +27,8 @@ def variants(
     sliders: Sequence[Slider],
 ) -> dict[str, list[list[float]]]:
     """For each slider the numbers that it changes: [which, its change at the lower limit, at the upper]."""
-    if figure.get("meshes"):
-        return {}  # of files, which no parameter changes
+    if figure["meshes"].found:
+        return {}  # pictures from files, which no parameter changes
     start = list(_numbers([figure[part] for part in _PARTS]))
     found = {}
     for slider in sliders:

@@ -139,6 +139,11 @@ async function main() {
   live.reset();
   live.preview(6, 120);
   let figure = new Figure(data.figures[0], live.motion);
+  figure.reach = () => { // where the mass centres go, too
+    const box = Figure.prototype.reach.call(figure);
+    figure.bodies.forEach((body, b) => live.motion.path(b, body.com, 400).forEach((p) => box.expandByPoint(p)));
+    return box;
+  };
   const scene = new Scene([figure]), labels = new Labels(scene);
   if (scene.follow < 0 && scene.radius > 8 * data.size) {
     scene.follow = 0; scene.radius = 4 * data.size;
@@ -174,7 +179,12 @@ async function main() {
     if (scene.trails.length) scene.showTrails(true);
     if (live.hand) live.hand.draw();
     labels.update();
-    if (scene.follow < 0 && scene.riding < 0 && outOfSight()) { scene.follow = 0; scene.look("oblique"); }
+    if (scene.follow < 0 && scene.riding < 0 && outOfSight()) {
+      scene.follow = 0; scene.radius = Math.max(scene.radius, 2 * data.size);
+      scene.look("oblique");
+      tools.nav.querySelector("select").value = tools.followed();
+      moveFloor();
+    }
     if (live.pointer && !(live.hand && live.hand.held)) live.pointer.update();
     plots.draw();
     byId("clock").textContent = `${model.t.toFixed(2)} s${live.playing && live.rate === Infinity ? ` · ${live.reached.toFixed(0)} ×` : live.slow ? ` · ${live.slow.toFixed(2)} ×` : ""}`;
