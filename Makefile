@@ -33,14 +33,17 @@ endef
 
 # $(call environment,folder,extras): a virtual environment with Armillary and its extras.  A folder that is
 # broken, half made or of an unsupported Python is made anew.  The output of pip is shown only when it fails.
-# Python compiles modules when they are imported; pip would compile everything, for twice the time.
+# Python compiles modules when they are imported; pip would compile everything, for twice the time.  Python
+# makes its own pip for an environment in five seconds; where it has one already, that one installs another.
 define environment
 $(python_found); \
-if ! { "$(1)/bin/python" -c '$(SUPPORTED)' && "$(1)/bin/python" -m pip --version; } >/dev/null 2>&1; then \
-    "$$python" -m venv --clear "$(1)" || exit 1; \
+if ! "$(1)/bin/python" -c '$(SUPPORTED)' >/dev/null 2>&1; then \
+    "$$python" -m pip --python "$$(command -v "$$python")" --version >/dev/null 2>&1 && bare=--without-pip || bare=; \
+    "$$python" -m venv --clear $$bare "$(1)" || exit 1; \
 fi; \
 echo "Installing armillary[$(2)] into $(1) (once)"; \
-"$(1)/bin/python" -m pip install --no-compile --no-input --disable-pip-version-check -e '.[$(2)]' \
+own="$(1)/bin/python -m pip"; $$own --version >/dev/null 2>&1 || own="$$python -m pip --python $(1)/bin/python"; \
+$$own install --no-compile --no-input --disable-pip-version-check pip -e '.[$(2)]' \
     >"$(1)/install.log" 2>&1 </dev/null || { cat "$(1)/install.log" >&2; exit 1; }
 endef
 

@@ -21,6 +21,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
 # Programs that JAX compiles here run for milliseconds.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Workers of a Dask cluster are forked from one process that has imported what they need, in seconds each.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 
 from armillary.program.passes import sequence  # after the variables that NumPy reads
 
@@ -33,7 +35,7 @@ gc.disable()
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # the default, 700, takes 4 % of the time; graphs are freed without it
+    gc.set_threshold(200_000, 20, 20)  # the default, 700, takes 8 % of the time; graphs are freed without it
     gc.enable()
 
 
@@ -72,6 +74,9 @@ OPTIMISED = tuple(
         "runtime/test_integrators_accumulation.py::test_relays",
         "test_readme.py",
         "test_docs.py::test_python_blocks_run[README.md]",
+        # long runs, for which optimising pays
+        "verification/test_examples.py::test_example_runs[car_study]",
+        "verification/test_spinning_boom.py::test_a_slow_spin_up",
     )
 )
 # Among them, tests of large models that are about the derivation.
@@ -83,16 +88,28 @@ CHOSEN = os.environ.get("ARMILLARY_COMPILE")
 
 # The passes that search for what sums and products have in common change operation counts, not numbers, and
 # take a tenth of a derivation's time. They are left out where neither counts nor the program's text are the
-# subject. Programs that they have improved are run and compared in tests/program, llvm and ensembles, by the
-# published cases, the pages and the examples, and in the tests named here.
-UNSEARCHED = ("tests/mechanics",)
+# subject. Programs that they have improved are run and compared in tests/program, llvm, ensembles and
+# analysis, by the published cases, the pages and the examples, and in the tests named here.
+UNSEARCHED = tuple(
+    f"tests/{place}"
+    for place in (
+        *("export", "files", "mechanics", "model", "run_files", "runtime", "studies", "viewer"),
+        *(f"analysis/{part}" for part in ("identification", "inverse", "kinematics", "linear", "operating")),
+        "analysis/test_",
+    )
+)
 SEARCHED = tuple(
     f"tests/{place}"
     for place in (
+        "analysis/inverse/test_inverse.py::test_a_general_arm_costs_less",
+        "export/test_export_starts.py::test_an_export_names_its_states_and_costs",
+        "files/robots/test_spelled_angles",
         *("mechanics/test_chain_growth", "mechanics/test_closed_chains"),
         "mechanics/test_back_substitution.py::test_contributions_stand_in_the_program",
         "mechanics/test_flexible_adversarial.py::test_operations_of_a_panel_array",
         "mechanics/test_gears.py::test_mimics_cost_little",
+        *("model/test_judgement", "model/space/test_wheels.py::test_a_thin_disc"),
+        *("runtime/test_compiled", "runtime/test_checked_runs"),
     )
 )
 

@@ -18,10 +18,13 @@ def _step(method: str, size: float) -> dict[str, float]:
     return {} if METHODS[method].adaptive else {"step": size}
 
 
+BALLS = ((0.01, -1), (0.1, 0), (0.5, -1), (0.8, 0), (0.95, -1))  # restitution, direction of the event
+
+
 @pytest.mark.parametrize(
-    ("restitution", "direction"), [(0.01, -1), (0.1, 0), (0.5, -1), (0.8, 0), (0.95, -1)]
+    ("method", "restitution", "direction"),
+    [(m, *ball) for m in COMPILED for ball in BALLS] + [("scipy:RK45", *ball) for ball in BALLS[2:4]],
 )
-@pytest.mark.parametrize("method", (*COMPILED, "scipy:RK45"))
 def test_a_ball_that_comes_to_rest_ends_the_run(method, restitution, direction):
     """Dropped from 5 with gravity 10, its bounces have the limit (1 + e)/(1 − e) seconds.
 

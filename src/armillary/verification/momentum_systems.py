@@ -158,9 +158,13 @@ class MomentumSystem:
         return self.coordinates(config) | {name: x for name, x in values.items() if name not in locked}
 
 
-@cache
 def momentum_equations(name: str, *, locked: bool = True, damped: bool = True) -> Equations:
     """The momentum-state equations of a system of the data, derived once."""
+    return _derived(name, locked, damped)
+
+
+@cache
+def _derived(name: str, locked: bool, damped: bool) -> Equations:
     return MomentumSystem(name, locked=locked, damped=damped).system.derive("momentum")
 
 
