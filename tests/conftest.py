@@ -24,9 +24,11 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 # Workers of a Dask cluster are forked from one process that has imported what they need, in seconds each.
 os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 
-from armillary.program.passes import sequence  # after the variables that NumPy reads
+# After the variables that NumPy reads.
+from armillary.program.passes import sequence
+from armillary.results.plots import figure
 
-NODES = sequence.SEARCHED
+NODES, POINTS, LAYOUT = sequence.SEARCHED, figure.STYLE["savefig.dpi"], figure.LAYOUT
 
 # Eight thousand tests are millions of objects that stay: looking through them for garbage takes a fifth of
 # the time of their collection, and is repeated later.
@@ -72,7 +74,7 @@ OPTIMISED = tuple(
         *("runtime/test_compiled", "runtime/test_integrators.py", "runtime/test_integrators_runs"),
         "runtime/test_integrators_accumulation.py::test_crossings_of_a_chirp",
         "runtime/test_integrators_accumulation.py::test_relays",
-        "test_readme.py",
+        *("export/fmi/test_fmu_import", "test_readme.py"),
         "test_docs.py::test_python_blocks_run[README.md]",
         # long runs, for which optimising pays
         "verification/test_examples.py::test_example_runs[car_study]",
@@ -113,6 +115,9 @@ SEARCHED = tuple(
     )
 )
 
+# Figures are drawn once and of a sixteenth of their points, but where their look is the subject.
+FIGURES = "tests/results"
+
 
 def limit() -> float:
     """Seconds after which a test is ended with a traceback of all threads, and with it the process, since
@@ -150,6 +155,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         os.environ["ARMILLARY_COMPILE"] = "full" if optimised else "quick"
     searched = not item.nodeid.startswith(UNSEARCHED) or item.nodeid.startswith(SEARCHED)
     sequence.SEARCHED = NODES if searched else 0
+    shown = item.nodeid.startswith(FIGURES)
+    figure.STYLE["savefig.dpi"], figure.LAYOUT = (POINTS, LAYOUT) if shown else (40, "none")
     faulthandler.dump_traceback_later(limit(), exit=True, file=item.config.stash[_STDERR])
     try:
         return (yield)

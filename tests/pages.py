@@ -67,14 +67,6 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
-def plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of a sixteenth of the points, drawn once: what they look like, tests/results shows."""
-    from armillary.results.plots import figure
-
-    monkeypatch.setitem(figure.STYLE, "savefig.dpi", 40)
-    monkeypatch.setattr(figure, "LAYOUT", "none")
-
-
 def run_page(text: str, filename: str) -> int:
     """Number of blocks executed, in order, in one namespace and folder, as a reader would type them."""
     namespace: dict[str, object] = {"__name__": "__main__"}

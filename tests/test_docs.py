@@ -17,7 +17,7 @@ import pytest
 
 from armillary.model.recording.verbs import VERBS
 from tests.export.fmi import host
-from tests.pages import plain_figures, run_page
+from tests.pages import run_page
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)
@@ -40,7 +40,6 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     text = page.read_text(encoding="utf-8")
     if "from fmpy import" in text and not host.FMPY_SIMULATES:
         monkeypatch.setattr("fmpy.simulate_fmu", host.simulate_fmu)
-    plain_figures(monkeypatch)
     monkeypatch.chdir(tmp_path)
     run_page(text, str(page))
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import plain_figures
-
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 DEMONSTRATION = ROOT / "examples" / "demo.py"  # draws the Stanford arm
@@ -32,7 +30,6 @@ def test_example_runs(
     if path.stem == "fmu_strut" and not (shutil.which("cc") or shutil.which("gcc")):
         pytest.skip("an FMU is built with a C compiler, and there is none")
     monkeypatch.setattr(sys, "argv", [str(path), str(tmp_path)])
-    plain_figures(monkeypatch)
     monkeypatch.syspath_prepend(path.parent)
     runpy.run_path(str(path), run_name="__main__")
     assert_shown(tmp_path / f"{path.stem}.png", capsys.readouterr().out)

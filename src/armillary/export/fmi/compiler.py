@@ -15,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from armillary.errors import ArmillaryError
+from armillary.llvm.jit import quick
 
 # Products and sums are not fused, so that the numbers are those of the standard on every machine.
-FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden")
+FLAGS = ("-std=c99", "-ffp-contract=off", "-fvisibility=hidden")
 
 
 def find_compiler() -> list[str]:
@@ -41,8 +42,8 @@ def find_compiler() -> list[str]:
 
 
 def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str] = FLAGS) -> bytes:
-    """The sources as a shared library for this machine."""
-    command = find_compiler()
+    """The sources as a shared library for this machine, optimised unless ``ARMILLARY_COMPILE`` is "quick"."""
+    command = [*find_compiler(), "-O0" if quick() else "-O2"]
     position = [] if sys.platform == "win32" else ["-fPIC"]
     made = [name for name in sources if name.endswith(".c")]
     with tempfile.TemporaryDirectory(prefix="armillary-") as folder, ThreadPoolExecutor() as pool:
