@@ -18,6 +18,7 @@ from armillary.files.xml import Element, parse_xml
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
 _INSTANCES = 100_000
+_DEEPEST = 200  # a node in nodes
 
 
 def read_dae(data: bytes) -> Iterator[Patch]:
@@ -85,12 +86,12 @@ class _Scene:
                 for face in self.geometry(geometry):
                     yield placed(face.patch._replace(colour=self.colour(face.material, {})), whole)
             return
-        stack = [(node, whole) for node in reversed(_all(scene, "node"))]
+        stack = [(node, whole, 0) for node in reversed(_all(scene, "node"))]
         met = total = 0
         while stack:
-            node, above = stack.pop()
+            node, above, depth = stack.pop()
             met += 1
-            if met > _INSTANCES:
+            if met > _INSTANCES or depth > _DEEPEST:
                 raise MeshFault("its nodes go in a circle")
             T = above @ _transform(node)
             for instance in _all(node, "instance_geometry", "instance_controller"):
@@ -101,7 +102,7 @@ class _Scene:
                         raise MeshFault(f"it has more than {MOST:,} triangles")
                     yield placed(face.patch._replace(colour=self.colour(face.material, bound)), T)
             others = [self.found(i.attributes["url"]) for i in _all(node, "instance_node")]
-            stack += [(child, T) for child in reversed([*_all(node, "node"), *others])]
+            stack += [(child, T, depth + 1) for child in reversed([*_all(node, "node"), *others])]
 
     def _carried(self, instance: Element) -> Element:
         """The geometry of an instance; that of a controller without its deformation."""

@@ -22,7 +22,6 @@ _KINDS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126:
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
 _READ = {"KHR_mesh_quantization", "KHR_materials_unlit", "KHR_texture_transform"}
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
-_INSTANCES = 100_000  # of meshes at nodes
 
 
 def read_glb(data: bytes) -> Iterator[Patch]:
@@ -58,14 +57,16 @@ class _Scene:
     def nodes(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
         """Nodes of the scene with a mesh, and their place in it."""
         nodes, scenes = self.json.get("nodes", []), self.json.get("scenes", [])
-        roots = scenes[self.json.get("scene", 0)].get("nodes", []) if scenes else range(len(nodes))
-        stack = [(i, np.eye(4)) for i in reversed(list(roots))]
-        met = 0
+        children = {i for node in nodes for i in node.get("children", [])}
+        others = [i for i in range(len(nodes)) if i not in children]
+        roots = scenes[self.json.get("scene", 0)].get("nodes", []) if scenes else others
+        stack = [(i, np.eye(4)) for i in reversed(roots)]
+        met: set[int] = set()
         while stack:
             index, above = stack.pop()
-            met += 1
-            if met > _INSTANCES:
+            if index in met:  # nodes of glTF 2.0 are strict trees
                 raise MeshFault("its nodes go in a circle")
+            met.add(index)
             node = nodes[index]
             T = above @ _transform(node)
             if "mesh" in node:
