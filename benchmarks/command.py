@@ -21,7 +21,7 @@ from benchmarks.exported import measure_exported
 from benchmarks.flexible import measure_flexible
 from benchmarks.formalisms import EXAMPLES as COMPARED
 from benchmarks.formalisms import compare_examples
-from benchmarks.fresh import import_seconds, in_fresh_process
+from benchmarks.fresh import ROBOT_FILES, import_seconds, in_fresh_process
 from benchmarks.linkages import LINKAGES
 from benchmarks.measure import measure
 from benchmarks.models import MODELS, TIMED
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kind = "linkages" if key in LINKAGES else "models"
         results[kind].append(record := measure(EVERY[key], environment, peers, effort))
         print(report.model_table(record) + "\n", flush=True)
-    derived = only if options.only else (*GROWTH, *EXAMPLES)
+    derived = only if options.only else (*GROWTH, *EXAMPLES, *ROBOT_FILES)
     results["derivation"] = derivations(derived, repeats=1 if options.quick else 3)
     results["import_seconds"] = import_seconds(repeats=3 if options.quick else 9)
     results["sympy_chain8"] = (

@@ -1,7 +1,8 @@
 """Derivation and compilation measured in a process of their own: CPU and wall seconds, stages, peak memory.
 
-`python -m benchmarks.fresh chain64` prints one measurement as JSON. A pendulum goes first, so that what is
-paid once per process (loading LLVM) is not charged to the model; it is reported apart, as `start`.
+`python -m benchmarks.fresh chain64` prints one measurement as JSON: the time from a description to the first
+result. A pendulum goes first, so that what is paid once per process (loading LLVM) is not charged to the
+model; it is reported apart, as `start`. Machine code that was kept from earlier processes is not used.
 """
 
 from __future__ import annotations
@@ -11,14 +12,24 @@ import os
 import resource
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks.build import HERE, run
+import armillary as arm
+from benchmarks.build import HERE, NotAvailable, run
 from benchmarks.candidate import Operations
+from benchmarks.environment import find_environment
 from benchmarks.linkages import LINKAGES
 from benchmarks.models import MODELS, chain
 from benchmarks.published import example_system
+
+ROBOT_FILES = {
+    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
+    "talos": "talos_data/robots/talos_full_v2.urdf",
+    "tiago": "tiago_description/robots/tiago.urdf",
+}
+"""Files of example-robot-data."""
 
 
 def peak_memory() -> float:
@@ -35,17 +46,31 @@ def peak_memory() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
 
 
+def described_system(key: str) -> arm.System:
+    """A model or linkage of the benchmarks, a robot, or an example by the name of its file."""
+    from benchmarks.ours import system
+
+    if key in ROBOT_FILES:
+        folder = find_environment().site / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+        if not folder.is_dir():
+            raise NotAvailable("example-robot-data is not installed")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return arm.load(folder / ROBOT_FILES[key], floating=True, torques="all")
+    model = {**MODELS, **LINKAGES}.get(key)
+    return system(model) if model else example_system(key)
+
+
 def measure(key: str) -> dict[str, Any]:
-    """A model or linkage of the benchmarks, or an example by the name of its file."""
+    """CPU seconds and memory of one model from its description to machine code."""
     from benchmarks.ours import system
 
     start = time.process_time()
     system(chain(1)).derive().compile()
     started = time.process_time()
 
-    model = {**MODELS, **LINKAGES}.get(key)
     wall = time.perf_counter()
-    described = system(model) if model else example_system(key)
+    described = described_system(key)
     described_at = time.process_time()
     equations = described.derive()
     derived = time.process_time()
@@ -89,4 +114,5 @@ def in_fresh_process(key: str, repeats: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    os.environ["ARMILLARY_CACHE"] = "off"
     print(json.dumps(measure(sys.argv[1])))

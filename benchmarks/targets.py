@@ -205,7 +205,10 @@ def derivation_targets(fresh: dict[str, dict[str, Any]], sympy: dict[str, Any]) 
         Target("Whipple bicycle: operations", 2000, fresh.get("bicycle", {}).get("operations")),
         Target("Spacecraft 2 (10 speeds): derive and compile, CPU s", 0.3, together("spacecraft2")),
         Target("chain of 10: derive and compile, CPU s", 0.3, together("chain10")),
-        Target("chain of 64: derive and compile, CPU s", 3.0, together("chain64")),
+        Target("chain of 64: derive and compile, CPU s", 0.6, together("chain64")),
+        Target("ANYmal: derive and compile, CPU s", 0.5, together("anymal")),
+        Target("Talos: derive and compile, CPU s", 1.0, together("talos")),
+        Target("TIAGo: derive and compile, CPU s", 1.0, together("tiago")),
         Target("growth from 16 to 64 links, exponent", LINEAR, growth_exponent(fresh, "chain16", "chain64")),
         Target("chain of 64: peak memory, MB", 500.0, fresh.get("chain64", {}).get("peak_megabytes")),
         Target(
