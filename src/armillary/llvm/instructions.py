@@ -82,7 +82,9 @@ class Instructions:
     # ---------------------------------------------------------------- arithmetic
 
     def arithmetic(self, operation: str, a: Operand, b: Operand, flags: str = "contract ") -> str:
-        return self.emit(f"{operation} {flags}{self.real} {self.operand(a)}, {self.operand(b)}")
+        first = a if isinstance(a, str) else self.number(a)
+        second = b if isinstance(b, str) else self.number(b)
+        return self.emit(f"{operation} {flags}{self.real} {first}, {second}")
 
     def add(self, a: Operand, b: Operand) -> str:
         return self.arithmetic("fadd", a, b, "")

@@ -93,8 +93,8 @@ class Module:
             f"declare {v} @llvm.{f}.{suffix}({v}, {v}) nounwind" for f in ("minimum", "maximum", "copysign")
         ]
         likely = '!0 = !{!"branch_weights", i32 2000, i32 1}'
-        parts = [*declared, *self.helpers.values(), *self.functions, likely]
-        return _without_repeated_declarations("\n".join(parts))
+        head = _without_repeated_declarations("\n".join([*declared, *self.helpers.values()]))
+        return "\n".join([head, *self.functions, likely])
 
 
 def _without_repeated_declarations(text: str) -> str:
@@ -267,8 +267,10 @@ class Writer(Instructions):
         above: list[str] = []
         below: list[str] = []
         arrival = self.arrival
-        for base, n in sorted(zip(node.args, exponents, strict=True), key=lambda f: arrival.get(f[0], 0)):
-            (above if n > 0 else below).append(self.power(self.value(base), abs(n)))
+        bases = zip(node.args, exponents, strict=True)
+        for base, n in sorted(bases, key=lambda f: arrival.get(f[0], 0)) if len(exponents) > 1 else bases:
+            value = self.value(base)
+            (above if n > 0 else below).append(value if n == 1 else self.power(value, abs(n)))
         size = abs(float(coefficient))
         if size != 1 or not above:
             above.insert(0, self.number(size))

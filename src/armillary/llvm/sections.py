@@ -243,20 +243,20 @@ def _angles(section: Section) -> list[Expr]:
     """Symbols whose sine or cosine the section needs, in order; they are grouped and come first."""
     found: dict[Expr, None] = {}
     for node in section.nodes:
-        if node.kind == "call" and node.data in ("sin", "cos") and node.args[0].kind == "symbol":
+        if node.kind == "call" and _grouped_call(node):
             found[node.args[0]] = None
     return list(found)
 
 
 def _grouped_call(node: Expr) -> bool:
-    return node.kind == "call" and node.data in ("sin", "cos") and node.args[0].kind == "symbol"
+    return node.data in ("sin", "cos") and node.args[0].kind == "symbol"
 
 
 def _pieces(section: Section) -> list[list[Expr]]:
-    nodes = list(section.nodes)
-    early = [n for n in nodes if _grouped_call(n)]
-    rest = [n for n in nodes if not _grouped_call(n)]
-    sizes = [_size(n) for n in rest]
+    early = [n for n in section.nodes if n.kind == "call" and _grouped_call(n)]
+    rest = [n for n in section.nodes if n.kind != "call" or not _grouped_call(n)]
+    # Instructions of a node, roughly, in units of a sum or product of a few operands.
+    sizes = [1 + len(n.args) // 8 for n in rest]
     count = max(1, round(sum(sizes) / PIECE))
     share = sum(sizes) / count
     cut: list[list[Expr]] = [[]]
@@ -267,11 +267,6 @@ def _pieces(section: Section) -> list[list[Expr]]:
         cut[-1].append(node)
         filled += size
     return [early + cut[0], *cut[1:]]
-
-
-def _size(node: Expr) -> int:
-    """Instructions of a node, roughly, in units of a sum or product of a few operands."""
-    return 1 + len(node.args) // 8
 
 
 def _crossing(pieces: list[list[Expr]]) -> dict[Expr, int]:
