@@ -227,6 +227,8 @@ ACT = """
   seen.picked = hit && figure.bodies[hit.body].name;
   a.pointer.at(end.x, end.y);
   seen.tip_words = document.getElementById("tip").textContent;
+  a.tools.write(); a.scene.camera.position.set(1, 2, 3); a.tools.read();
+  seen.address = location.hash; seen.back = a.scene.camera.position.toArray();
   a.scene.ride(1);  // seen from the body, its own place stays
   const there = (t) => { a.player.seek(t); return a.scene.project(figure.place(1, [0, 0, 0])); };
   const still = [0.2, 1.7].map(there);
@@ -276,4 +278,7 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     assert seen["force"] == pytest.approx(pull, abs=0.05)
     assert seen["picked"] in ("upper", "lower") and "q1" in seen["tip_words"]
     assert seen["still"] < 0.5
+    assert "shown=names%2Cforces%2Cvelocities%2Cplots" in seen["address"] and "theme=dark" in seen["address"]
+    camera = re.search(r"camera=([^&]*)", seen["address"])[1].split("%2C")
+    assert seen["back"] == pytest.approx([float(x) for x in camera[:3]])
     assert seen["computed"] == [[7, 2, 3], [4, 5, 6], [1, 0, 0, 0]]  # poses of a function instead of rows

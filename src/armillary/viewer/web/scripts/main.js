@@ -54,6 +54,7 @@ async function main() {
   addEventListener("resize", () => { scene.resize(); player.marks(); plots.draw(player.t); });
   scene.resize();
   scene.look((data.look || {}).view || "oblique");
+  tools.read();
   player.marks();
   if (choosing) choose(0); else player.update();
   if (!player.asked && player.time.length > 1 && !matchMedia("(prefers-reduced-motion: reduce)").matches) player.toggle();

@@ -64,7 +64,6 @@ class Player {
     byId("line").title = data.events.slice(0, 30).map(([t, name]) => `${+t.toPrecision(6)} s: ${name}`).join("\n");
   }
   write() {
-    const address = `#t=${+this.t.toPrecision(8)}&theme=${document.documentElement.dataset.theme || "light"}`;
-    try { history.replaceState(null, "", address); } catch { /* pages inside others have no address */ }
+    this.tools.write({ t: +this.t.toPrecision(8) });
   }
 }

@@ -32,6 +32,25 @@ class Tools {
     byId("menu").onclick = () => byId("side").classList.toggle("open");
     this.theme(this.given().get("theme") || (data.look || {}).theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   }
+  // The state of the view in the address: time, theme, camera, and what is shown.
+  write(more = {}) {
+    const { scene } = this, given = Object.fromEntries(this.given()), short = (v) => v.toArray().map((x) => +x.toPrecision(4));
+    const state = { ...given, ...more, theme: document.documentElement.dataset.theme || "light" };
+    if (!scene.blind) state.camera = [...short(scene.camera.position), ...short(scene.controls.target)].join();
+    state.shown = [...this.showing.querySelectorAll('[aria-pressed="true"]')].map((b) => b.textContent).join();
+    try { history.replaceState(null, "", `#${new URLSearchParams(state)}`); } catch { /* pages inside others have no address */ }
+  }
+  // The view of the address, where it has one; called when all buttons are there.
+  read() {
+    const given = this.given(), camera = (given.get("camera") || "").split(",").map(Number);
+    if (given.has("shown")) {
+      const shown = given.get("shown").split(",");
+      for (const b of this.showing.querySelectorAll("[aria-pressed]")) if ((b.getAttribute("aria-pressed") === "true") !== shown.includes(b.textContent)) b.click();
+    }
+    if (this.scene.blind) return;
+    if (camera.length === 6 && camera.every(Number.isFinite)) { this.scene.camera.position.set(...camera.slice(0, 3)); this.scene.controls.target.set(...camera.slice(3)); }
+    this.scene.controls.addEventListener("end", () => this.write());
+  }
   followed() { return this.scene.follow >= 0 ? `follow ${this.scene.follow}` : ""; }
   given() { return new URLSearchParams(location.hash.slice(1)); }
   group(name) { const made = element("div", { className: "group" }); made.setAttribute("aria-label", name); this.nav.append(made); return made; }
