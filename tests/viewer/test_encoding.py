@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from armillary.viewer.encoding import LEVELS, packed
+from armillary.viewer.figures import ARROW_LEVELS
 
 
 def _unpacked(coded: dict) -> np.ndarray:
@@ -41,4 +42,5 @@ def test_a_minute_of_31_bodies_takes_less_than_a_megabyte() -> None:
     t = np.arange(3600) / 60
     phases = np.random.default_rng(2).uniform(0, 6, 31 * 7)
     values = np.sin(t[:, None] * np.linspace(0.5, 8, 31 * 7) + phases)
-    assert len(packed(values)["data"]) < 1e6
+    arrows = values[:, :93]  # of the velocities
+    assert len(packed(values)["data"]) + len(packed(arrows, ARROW_LEVELS)["data"]) < 1e6

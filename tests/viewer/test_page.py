@@ -275,7 +275,7 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     end = poses.positions[row, 1] + poses.rotations[row, 1] @ [0, 0, -0.6]
     length = np.linalg.norm(end - [1, 0, 0])
     pull = -200 * (length - 0.8) * (end - [1, 0, 0]) / length
-    assert seen["force"] == pytest.approx(pull, abs=0.05)
+    assert seen["force"] == pytest.approx(pull, abs=0.2)  # half of 1/2047 of their range
     assert seen["picked"] in ("upper", "lower") and "q1" in seen["tip_words"]
     assert seen["still"] < 0.5
     assert "shown=names%2Cforces%2Cvelocities%2Cplots" in seen["address"] and "theme=dark" in seen["address"]

@@ -17,16 +17,18 @@ LEVELS = 65535
 _LARGE = 1_000_000  # bytes from which on the time of compressing counts
 
 
-def packed(channels: np.ndarray) -> dict[str, Any]:
-    """Channels (rows × channels) as JSON data: lowest values, steps, and the coded differences."""
+def packed(channels: np.ndarray, levels: int = LEVELS) -> dict[str, Any]:
+    """Channels (rows × channels) as JSON data: lowest values, steps, and the coded differences. ``levels`` is
+    the number of steps in the range of a channel.
+    """
     rows, count = channels.shape
     finite = np.isfinite(channels)
     low = np.min(channels, axis=0, where=finite, initial=np.inf)
     high = np.max(channels, axis=0, where=finite, initial=-np.inf)
     low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
-    step = np.where(high > low, (high - low) / LEVELS, 1.0)
-    levels = np.rint((np.where(finite, channels, low) - low) / step).astype(np.int32)
-    coded = np.diff(levels, n=2, axis=0, prepend=np.zeros((2, count), dtype=np.int32))
+    step = np.where(high > low, (high - low) / levels, 1.0)
+    steps = np.rint((np.where(finite, channels, low) - low) / step).astype(np.int32)
+    coded = np.diff(steps, n=2, axis=0, prepend=np.zeros((2, count), dtype=np.int32))
     wrapped = (coded.T & 0xFFFF).astype("<u2")  # sums modulo 2¹⁶ give the levels back
     split = np.concatenate([(wrapped & 0xFF).ravel(), (wrapped >> 8).ravel()]).astype(np.uint8)
     return {"rows": rows, "low": low.tolist(), "step": step.tolist(), "data": compressed(split.tobytes())}

@@ -22,6 +22,7 @@ from armillary.viewer.poses import PoseFunction, Poses
 
 _KEPT = 60  # outputs that a page offers, the model's own first
 _EVEN = 1e-9  # by which times may deviate from equal steps, as a part of a step
+ARROW_LEVELS = 2047  # levels of arrows, which are drawn and shown with three digits
 ROWS = 20_000  # of a motion in a page: more are thinned
 
 
@@ -82,7 +83,7 @@ class Figure:
             "columns": packed(self.columns),
             "outputs": self.outputs,
             "arrows": self.arrows.entries,
-            "vectors": packed(self.arrows.vectors),
+            "vectors": packed(self.arrows.vectors, ARROW_LEVELS),
         }
 
 

@@ -85,6 +85,6 @@ class Arrows {
   // What arrows that are shown say about a body.
   words(figure, body) {
     return this.arrows.filter((a) => a.figure === figure && a.body === body && this.on.has(a.group))
-      .map((a) => [`${a.kind === "velocity" ? "speed" : `${a.kind} ${a.name}`}`, `${+this.value(a, this.t).length().toPrecision(4)} ${a.units}`]);
+      .map((a) => [`${a.kind === "velocity" ? "speed" : `${a.kind} ${a.name}`}`, `${+this.value(a, this.t).length().toPrecision(3)} ${a.units}`]);
   }
 }
