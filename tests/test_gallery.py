@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,25 @@ def test_the_moving_picture_of_the_readme_is_small() -> None:
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert "docs/_static/pendulum.webp" in readme
     assert (DOCS / "_static" / "pendulum.webp").stat().st_size < 300_000
+
+
+def test_a_page_of_the_gallery_is_made_with_motion_model_and_sheet(tmp_path: Path) -> None:
+    maker = runpy.run_path(str(DOCS / "make_gallery.py"))
+    text = "# A pendulum\n\n```python\n" + _PENDULUM + "```\n"
+    system, run, options = maker["_classic"](text)
+    assert options == {"view": "front", "paths": ["bob"]}
+    maker["_write"](tmp_path / "pendulum", system, run, options, "A <pendulum>")
+    names = {"index.html", "live.html", "motion.html", "picture.png", "sheet.html"}
+    assert {path.name for path in (tmp_path / "pendulum").iterdir()} == names
+    index = (tmp_path / "pendulum" / "index.html").read_text(encoding="utf-8")
+    assert 'src="live.html"' in index and "A &lt;pendulum&gt;" in index
+
+
+_PENDULUM = """import armillary as arm
+
+s = arm.System("pendulum")
+s.gravity(9.81, "-ground.z")
+s.body("bob", joint=arm.Revolute("y"), com=(0, 0, -1), mass=1, inertia=0)
+run = s.derive().compile().simulate(0.2, sample=0.1, initial={"bob.q1": 1.0})
+run.animate("motion.html", view="front", paths=["bob"])
+"""
