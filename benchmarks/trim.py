@@ -10,6 +10,7 @@ Newton's method, eigenvalues and outputs.
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import time
 from pathlib import Path
@@ -20,25 +21,41 @@ from armillary.columns import aligned
 REPEATS = 20
 REST, STEADY = "equilibrium", "trim"
 # Example, verb, request.
+_FREE_FALL = dict.fromkeys([f"hub.{name}{i}" for name in "qu" for i in (1, 2, 3)])
+_STILL = {"hub.u4": 0.0, "hub.u5": 0.0, "hub.u6": 0.0}
 PROBLEMS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("array_deployment", REST, {"starts": {"panel1.q1": 0.3}}),
+    ("basilisk_panels", STEADY, {"fixed": _STILL, "rates": _FREE_FALL, "starts": {"panel1.q1": 0.5}}),
     ("bicycle", STEADY, {"fixed": {"heading.u1": 5.0}, "starts": {"lean.q1": 0.2, "fork.q1": 0.2}}),
+    ("bouncing_ball", STEADY, {"rates": {"ball.u1": -9.81}}),
     ("bowling_ball", REST, {}),
     ("bricard", REST, {}),
     ("bump_stop", REST, {}),
     ("car", STEADY, {"inputs": ["STEER"], "outputs": {"Ay": 0.3}}),
+    ("car_small", STEADY, {"inputs": ["STEER"], "outputs": {"Ay": 0.3}}),
+    ("cart", STEADY, {"fixed": {"B.u1": 2.0}, "inputs": ["F"], "starts": {"FA.q1": 0.4}}),
+    ("chain", REST, {"starts": {"link1.q1": 0.3}}),
     ("double_wishbone", REST, {}),
     ("five_bar", REST, {}),
+    ("fmu_strut", REST, {"starts": {"oil.q1": 0.02}}),
     ("four_bar", REST, {"starts": {"A.q1": -0.5}}),
+    ("hub_and_panels", REST, {"starts": {"panel1.q1": 0.5, "panel6.q1": -0.4}}),
     ("integral_control", REST, {}),
+    ("jpl_spinning_rotor", REST, {"starts": {"platform.q1": 0.3}}),
+    ("jpl_two_bodies", REST, {"starts": {"platform.q1": 0.3}}),
+    ("momentum_tree", REST, {"starts": {"G1.q1": 0.5}}),
     ("pendulum", REST, {}),
     ("rolling_disc", STEADY, {"fixed": {"lean.q1": 0.3, "heading.u3": -2.0}, "starts": {"disc.u1": 1.0}}),
     ("slider_crank", REST, {}),
+    ("slosh", STEADY, {"rates": {"craft.u3": None}, "starts": {"slosh.q1": 0.6, "slosh.q2": -0.4}}),
     ("spacecraft_1", REST, {}),
+    ("spacecraft_1_small", REST, {}),
     ("spacecraft_2", REST, {}),
     ("spinning_boom", REST, {}),
     ("spinning_top", REST, {"starts": {"top.q1": 0.9, "top.q2": 0.4}, "settle": True}),
     ("stanford_arm", REST, {}),
+    ("steered_car", STEADY, {"fixed": {"car.u1": 8.0}, "inputs": ["drive"], "t": math.pi}),
+    ("stewart_platform", REST, {"starts": {"platform.q1": 0.1}}),
 )
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from armillary.analysis.kinematics.follower_layout import FIELDS
-from armillary.llvm.cache import digest
-from armillary.llvm.jit import Passes, chosen, engine
+from armillary.analysis.kinematics.follower_layout import FOLLOWER
+from armillary.llvm.jit import chosen
+from armillary.llvm.routines import Method, compiled_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +108,7 @@ def follow(
         "motions": len(c.moved), "quaternions": len(c.quaternions), "descend": int(descend),
         "function": c.function,
     }  # fmt: skip
-    fields = np.zeros(len(FIELDS), dtype=np.int64)
-    for name, value in numbers.items():
-        fields[FIELDS[name]] = value
-    for name, array in arrays.items():
-        fields[FIELDS[name]] = array.ctypes.data
-    _follower(chosen())(fields.ctypes.data)
+    _follower(chosen())("follow", FOLLOWER.fields({**arrays, **numbers}))
     return Followed(positions[first:], clock[first:], report[:, 0], report[:, 1])
 
 
@@ -130,29 +123,14 @@ def _wholes(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 @cache
-def _follower(chosen: tuple[str, ...]) -> _Held:
+def _follower(chosen: tuple[str, ...]) -> Method:
     """The compiled loop, one for all systems, kept for this process."""
 
-    def texts() -> list[str]:
+    def text() -> str:
         from armillary.analysis.kinematics.follower_code import follower_text
 
-        return [follower_text()]
+        return follower_text()
 
-    package = Path(__file__).parents[2]
-    written = [Path(__file__).with_name("follower_code.py"), Path(__file__).with_name("follower_layout.py")]
-    written.append(package / "llvm" / "builder.py")
-    name = digest(*(file.read_text(encoding="utf-8") for file in written))
-    made = engine(f"follower {name}", texts, 2, Passes(2))
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(made.get_function_address("armillary_follow"))
-    return _Held(call, made)
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """A compiled function together with the engine that its code belongs to."""
-
-    call: Callable[[int], None]
-    engine: Any
-
-    def __call__(self, fields: int) -> None:
-        self.call(fields)
+    here = Path(__file__)
+    written = [here.with_name("follower_code.py"), here.with_name("follower_layout.py")]
+    return compiled_method("follower", text, written, ["follow"])

@@ -17,22 +17,10 @@ conditions need no case of their own: δ is the shortest. Rows of A are scaled t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-from armillary.analysis.kinematics.follower_layout import ADDRESSES, FIELDS
-from armillary.llvm.assembly import (
-    ADDRESS,
-    NOTHING,
-    REAL,
-    WHOLE,
-    Callee,
-    Function,
-    FunctionType,
-    Module,
-    constant,
-)
-from armillary.llvm.builder import Code, Value, Variable, Vector
+from armillary.analysis.kinematics.follower_layout import FOLLOWER
+from armillary.llvm.assembly import NOTHING, REAL, WHOLE, Module
+from armillary.llvm.builder import Value, Variable
+from armillary.llvm.routines import Routine, routine
 
 LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything
 SHRINK = 0.6  # of each move in terms of the last; one half at a double root, so that these are reached
@@ -42,64 +30,10 @@ CLOSED, SETTLED, EXACT = 1e-9, 1e-7, 1e-15  # of F and of δ, where Newton's met
 WEAK = 1e-2  # of the least pivot of the row before: a position from which no path may go on
 LEAST_ROW = 1e-4  # of the largest row: where a row vanishes, its scale does not
 LEAST_DAMPING = 1e-20
-_SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
-class _Routine(Code):
-    """A function of the follower under construction: its first argument holds the fields of the layout."""
-
-    def __getitem__(self, field: str) -> Value:
-        place = self.builder.place(self.function.args[0], constant(WHOLE, FIELDS[field]), WHOLE)
-        return Value(self, self.builder.load(place, ADDRESS if field in ADDRESSES else WHOLE))
-
-    def vector(self, field: str, first: Value | None = None) -> Vector:
-        found = Vector(self, self[field].raw)
-        return found if first is None else Vector(self, found.at(first))
-
-    def index(self, field: str, i: Value) -> Value:
-        """An entry of a list of whole numbers."""
-        place = self.builder.place(self[field].raw, i.raw, WHOLE)
-        return Value(self, self.builder.load(place, WHOLE))
-
-    def put_index(self, field: str, i: Value, value: Value) -> None:
-        self.builder.store(value.raw, self.builder.place(self[field].raw, i.raw, WHOLE))
-
-    def sum(self, count: Value, term: Callable[[Value], Value]) -> Value:
-        found = Variable(self, self.real(0.0))
-        with self.each(count) as i:
-            found.set(found.get() + term(i))
-        return found.get()
-
-    def largest(self, count: Value, term: Callable[[Value], Value]) -> Value:
-        """The largest magnitude; NaN where one is no number."""
-        found = Variable(self, self.real(0.0))
-        with self.each(count) as i:
-            found.set(self.intrinsic("maximum", found.get(), self.magnitude(term(i))))
-        return found.get()
-
-    @contextmanager
-    def span(self, first: Value, end: Value) -> Iterator[Value]:
-        """A loop over first … end − 1."""
-        with self.each(end - first) as i:
-            yield i + first
-
-    def move(self, count: Value, source: Vector, target: Vector) -> None:
-        with self.each(count) as i:
-            target[i] = source[i]
-
-
-def _routine(module: Module, name: str, result: str, *arguments: str) -> _Routine:
-    kind = FunctionType(result, (ADDRESS, *arguments))
-    function = Function(module, kind, f"armillary_{name}")
-    function.attributes.append("nounwind")
-    if name != "follow":
-        function.linkage = "internal"
-    return _Routine(function)
-
-
-def _call(f: _Routine, other: _Routine, *arguments: Value) -> Value:
-    raw = [f.function.args[0], *(a.raw for a in arguments)]
-    return Value(f, f.builder.call(other.function.callee, raw))
+def _routine(module: Module, name: str, result: str, *arguments: str) -> Routine:
+    return routine(module, FOLLOWER, name, result, *arguments, public=name == "follow")
 
 
 def follower_text() -> str:
@@ -115,19 +49,15 @@ def follower_text() -> str:
     return str(module)
 
 
-def _emit_evaluate(module: Module) -> _Routine:
+def _emit_evaluate(module: Module) -> Routine:
     """`evaluate(t)`: F, A and N at the trial position."""
     f = _routine(module, "evaluate", NOTHING, REAL)
-    out = f["out"].raw
-    f.builder.call(
-        Callee(_SECTION, f["function"].raw.name),
-        [f.argument(1).raw, f["trial"].raw, f["constants"].raw, f["memory"].raw, out],
-    )
+    f.evaluate("function", f.argument(1), f.vector("trial"), f.vector("out"))
     f.give()
     return f
 
 
-def _emit_scale(module: Module) -> _Routine:
+def _emit_scale(module: Module) -> Routine:
     """`scale()`: the weight of each row, one over its largest element.
 
     That of a gap counts for at least 1e-4 of the largest of all gaps; targets of one group have one weight.
@@ -158,7 +88,7 @@ def _emit_scale(module: Module) -> _Routine:
     return f
 
 
-def _emit_solve(module: Module) -> _Routine:
+def _emit_solve(module: Module) -> Routine:
     """`solve(√μ)`: the step δ, by reflections of [A; √μ 1 | −F; 0]; its largest element.
 
     The least pivot is left in the second of the settings.
@@ -210,7 +140,7 @@ def _emit_solve(module: Module) -> _Routine:
     return f
 
 
-def _emit_apply(module: Module) -> _Routine:
+def _emit_apply(module: Module) -> Routine:
     """`apply(share)`: trial += N δ · share, with unit Euler parameters."""
     f = _routine(module, "apply", NOTHING, REAL)
     first = f["rows"] + f["entries"]
@@ -228,29 +158,29 @@ def _emit_apply(module: Module) -> _Routine:
     return f
 
 
-def _off(f: _Routine) -> Value:
+def _off(f: Routine) -> Value:
     weights, out = f.vector("weights"), f.vector("out")
     return f.largest(f["rows"], lambda i: weights[i] * out[i])
 
 
 def _emit_newton(
-    module: Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
-) -> _Routine:
+    module: Module, evaluate: Routine, scale: Routine, solve: Routine, apply: Routine
+) -> Routine:
     """`newton(t)`: 1 where the trial position was brought to F = 0 by moves that shrink."""
     f = _routine(module, "newton", WHOLE, REAL)
     t = f.argument(1)
     turns, last = Variable(f, f.whole(0)), Variable(f, f.real(LIMIT / SHRINK))
     found = Variable(f, f.whole(0))
     with f.repeat() as loop:
-        _call(f, evaluate, t)
-        _call(f, scale)
+        f.run(evaluate, t)
+        f.run(scale)
         off = _off(f)
-        length = _call(f, solve, f.real(1e-10))
+        length = f.run(solve, f.real(1e-10))
         exact = off <= EXACT
         shrinks = length <= SHRINK * last.get()
         with f.when(~(exact | shrinks)):  # false for NaN too
             loop.leave()
-        _call(f, apply, f.real(1.0))
+        f.run(apply, f.real(1.0))
         with f.when(exact | ((off <= CLOSED) & (length <= SETTLED))):
             found.set(f.whole(1))
             loop.leave()
@@ -263,8 +193,8 @@ def _emit_newton(
 
 
 def _emit_descend(
-    module: Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
-) -> _Routine:
+    module: Module, evaluate: Routine, scale: Routine, solve: Routine, apply: Routine
+) -> Routine:
     """`descend(t)`: the trial position moved to where Σ (w F)² is least; the largest w F there.
 
     Rows marked as stiff weigh ``weight`` times as much as the others.
@@ -277,8 +207,8 @@ def _emit_descend(
     def cost() -> Value:
         return f.sum(f["rows"], lambda i: weights[i] * out[i] * weights[i] * out[i])
 
-    _call(f, evaluate, t)
-    _call(f, scale)
+    f.run(evaluate, t)
+    f.run(scale)
     with f.each(f["rows"]) as i:
         weights[i] = weights[i] * f.choose(f.index("stiff", i) > 0, weight, 1.0)
     damping, least, turns = Variable(f, f.real(1e-3)), Variable(f, cost()), Variable(f, f.whole(0))
@@ -286,10 +216,10 @@ def _emit_descend(
         with f.when((turns.get() >= DESCENTS) | ~(least.get() > 0.0)):
             loop.leave()
         turns.set(turns.get() + 1)
-        length = _call(f, solve, f.root(damping.get()))
+        length = f.run(solve, f.root(damping.get()))
         f.move(width, trial, kept)
-        _call(f, apply, f.least(1.0, LIMIT / f.most(length, LIMIT)))
-        _call(f, evaluate, t)
+        f.run(apply, f.least(1.0, LIMIT / f.most(length, LIMIT)))
+        f.run(evaluate, t)
         there = cost()
         better = there < least.get()
         with f.when(better):
@@ -297,7 +227,7 @@ def _emit_descend(
             damping.set(f.most(damping.get() * 0.2, LEAST_DAMPING))
         with f.when(~better):
             f.move(width, kept, trial)
-            _call(f, evaluate, t)
+            f.run(evaluate, t)
             damping.set(f.most(damping.get() * 4.0, 1e-12))
         settled = f.choose(better, length, 1.0) <= 1e-13
         with f.when(settled | (damping.get() > 1e12)):
@@ -306,7 +236,7 @@ def _emit_descend(
     return f
 
 
-def _emit_follow(module: Module, newton: _Routine, descend: _Routine) -> _Routine:
+def _emit_follow(module: Module, newton: Routine, descend: Routine) -> Routine:
     """`follow()`: a position for every row, each from that of the row it starts from."""
     f = _routine(module, "follow", NOTHING)
     width, targets, first = f["width"], f["targets"], f["first_target"]
@@ -324,12 +254,12 @@ def _emit_follow(module: Module, newton: _Routine, descend: _Routine) -> _Routin
             f.move(width, good, trial)
             with f.each(targets) as k:
                 trial[first + k] = goal[k + 1]
-            off = _call(f, descend, goal[0])
+            off = f.run(descend, goal[0])
             report[1] = off
             solved = Variable(f, f.whole(0))
             with f.when(off <= 1e-5):
                 f.move(width, trial, good)
-                solved.set(_call(f, newton, goal[0]))
+                solved.set(f.run(newton, goal[0]))
                 with f.when(solved.get().equals(0)):
                     f.move(width, good, trial)
             with f.when(solved.get().equals(0)):
@@ -346,7 +276,7 @@ def _emit_follow(module: Module, newton: _Routine, descend: _Routine) -> _Routin
                     whole = goal[k + 1] - begin[k + 1]
                     trial[first + k] = f.choose(s < 1.0, begin[k + 1] + s * whole, goal[k + 1])
                 t = f.choose(s < 1.0, begin[0] + s * (goal[0] - begin[0]), goal[0])
-                done = _call(f, newton, t)
+                done = f.run(newton, t)
                 with f.when(done.equals(1)):
                     f.move(width, trial, good)
                     reached.set(s)

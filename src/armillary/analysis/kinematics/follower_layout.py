@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from armillary.llvm.routines import Layout
+
 _COUNTS = (
     "count",  # rows to be found
     "starts",  # positions that are there already, before those of the rows
@@ -15,10 +17,10 @@ _COUNTS = (
     "quaternions",
     "descend",
 )
-ADDRESSES = (
+_ADDRESSES = (
     *("function", "constants", "memory"),
     *("places", "moved", "along", "units", "stiff", "origins", "sources"),  # whole numbers
     *("sizes", "settings", "times", "wanted", "positions", "strengths", "report"),
     *("out", "weights", "matrix", "step", "trial", "kept", "good", "begin"),  # work
 )
-FIELDS = {name: i for i, name in enumerate((*_COUNTS, *ADDRESSES))}
+FOLLOWER = Layout(_COUNTS, _ADDRESSES)

@@ -82,7 +82,7 @@ class Conditions:
             )
         self.depends = np.zeros((len(rows), len(self.names)), dtype=bool)
         self.depends[self._at[:, 0], self._at[:, 1]] = True
-        self._flat = self._at[:, 0] * len(self.names) + self._at[:, 1]
+        self.flat = self._at[:, 0] * len(self.names) + self._at[:, 1]
         self.at_rest = self._rates_at_rest(t.rates[: self.coordinates], t.speeds)
         held = set(symbols(*rows))
         self.depends_on_time = t.time in held
@@ -93,6 +93,16 @@ class Conditions:
             inputs=[*variables[n:], *direction],
             search=False,
         )
+
+    @cached_property
+    def values_address(self) -> int:
+        """The function of c, for compiled loops."""
+        return self.code.address(_VALUES)
+
+    @cached_property
+    def slopes_address(self) -> int:
+        """The function of the entries of ∂c/∂x at ``flat``, or of one column; for compiled loops."""
+        return self.code.address(_SLOPES)
 
     def cyclic(self, rows: Collection[int] = ()) -> frozenset[int]:
         """Places of cyclic coordinates and states of the user's own; ``rows`` must not depend on them."""
@@ -121,7 +131,7 @@ class Conditions:
     def dense(self, entries: np.ndarray) -> np.ndarray:
         """Derivatives as a matrix."""
         found = np.zeros(len(self.labels) * len(self.names))
-        found[self._flat] = entries
+        found[self.flat] = entries
         return found.reshape(len(self.labels), len(self.names))
 
 

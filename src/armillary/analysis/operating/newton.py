@@ -11,31 +11,38 @@ it, and follows the agreement of the model with the conditions (Moré 1978, "The
 implementation and theory", Lecture Notes in Mathematics 630). Directions without effect (d below 1e-11 of the
 largest) are not moved along, so that what the conditions leave open stays at its start. Bounds are kept by
 projection, and an unknown that a step would lead out of its bounds is held there.
+
+All of it is compiled code (`newton_code.py`), one for all systems; Python prepares the arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
-MET = 1e-9  # of the size of a condition: what is above this is not met
-_ROUNDING = 1e-15
-_NO_EFFECT = 1e-11  # singular value, as a part of the largest, of a direction without effect
-_MOST = 80  # steps
+from armillary.analysis.operating.conditions import ConditionValues
+from armillary.analysis.operating.newton_code import MET
+from armillary.analysis.operating.newton_layout import SEARCH
+from armillary.llvm.jit import chosen
+from armillary.llvm.routines import Method, compiled_method
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """Conditions as functions of the unknowns, with sizes and bounds."""
+    """Conditions with their wanted values, unknowns with their sizes and bounds; all else is as in x."""
 
-    residual: Callable[[np.ndarray], np.ndarray]
-    jacobian: Callable[[np.ndarray], np.ndarray]
+    values: ConditionValues
+    x: np.ndarray  # state and inputs
+    rows: np.ndarray
+    unknown: np.ndarray
+    wanted: np.ndarray  # of the rows
     sizes: np.ndarray  # of the unknowns
-    weights: np.ndarray  # one over the sizes of the conditions
-    low: np.ndarray
-    high: np.ndarray
+    weights: np.ndarray  # one over the sizes of the rows
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
     angles: np.ndarray | None = None  # which of the unknowns are angles
 
 
@@ -43,7 +50,8 @@ class Equations:
 class Root:
     """Where Newton's method ended: whether the conditions are met, and what is left of each."""
 
-    x: np.ndarray
+    x: np.ndarray  # state and inputs
+    unknowns: np.ndarray
     residual: np.ndarray
     relative: np.ndarray  # residuals over the sizes of their conditions
     steps: int
@@ -60,84 +68,109 @@ class Root:
         return self.error <= MET
 
 
-def newton(equations: Equations, start: np.ndarray) -> Root:
-    """A root near a start, or the place where the conditions are nearest to being met."""
-    s, w, low, high = equations.sizes, equations.weights, equations.low, equations.high
-    x = np.clip(start, low, high)
-    c = equations.residual(x)
-    r = c * w
-    merit = float(r @ r)
-    radius, steps = float(np.sqrt(len(x))) or 1.0, 0
-    held = np.zeros(len(x), dtype=bool)
-    while np.isfinite(merit) and steps < _MOST and len(x):
-        if np.max(np.abs(r)) <= _ROUNDING:
-            break
-        A = equations.jacobian(x) * w[:, None] * s
-        if not np.all(np.isfinite(A)):
-            break
-        slope = A.T @ r
-        held = ((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0))
-        step = _Steps(A if not held.any() else A[:, ~held], r)
-        if not steps and equations.angles is not None:
-            full = step.within(np.inf)
-            # Sizes of lengths, speeds and inputs are guesses, that of an angle is not.
-            if np.max(np.abs(full[equations.angles[~held]]), initial=0.0) <= 1.0:
-                radius = max(radius, 1.01 * float(np.sqrt(full @ full)))
-        steps += 1
-        while True:
-            p = np.zeros(len(x))
-            p[~held] = step.within(radius)
-            trial = np.clip(x + s * p, low, high)
-            p = (trial - x) / s
-            length = float(np.sqrt(p @ p))
-            c_trial = equations.residual(trial)
-            r_trial = c_trial * w
-            new = float(r_trial @ r_trial)
-            predicted = r + A @ p
-            expected = merit - float(predicted @ predicted)
-            gained = merit - new
-            if new < merit and gained > 1e-4 * expected:
-                break
-            radius = 0.25 * min(length, radius)
-            if radius < 1e-12 or (np.max(np.abs(r)) <= MET and length <= 1e-6):
-                return Root(x, c, r, steps, held)
-        if gained > 0.75 * expected:
-            radius = max(radius, 3.0 * length)
-        elif gained < 0.25 * expected:
-            radius = 0.5 * length
-        stalled = new > 0.9 * merit and np.max(np.abs(r_trial)) <= MET
-        x, c, r, merit = trial, c_trial, r_trial, new
-        if stalled:
-            break
-    return Root(x, c, r, steps, held)
+def newton(equations: Equations) -> Root:
+    """A root near x, or the place where the conditions are nearest to being met."""
+    e, n = equations, len(equations.unknown)
+    work = _work(e.values, e.x, len(e.rows), n)
+    none = np.full(n + 1, np.inf)
+    work |= {
+        "rows": len(e.rows),
+        "unknowns": n,
+        "needed": n,
+        "row_list": _wholes(e.rows),
+        "unknown_list": _wholes(e.unknown),
+        "needed_list": _wholes(e.unknown),
+        "angles": _wholes(np.zeros(n) if e.angles is None else e.angles),
+        "held": np.zeros(n + 1, dtype=np.int64),
+        "settings": np.array([e.values.t, 0.0 if e.angles is None else 1.0]),
+        "wanted": _reals(e.wanted),
+        "sizes": _reals(e.sizes),
+        "weights": _reals(e.weights),
+        "low": -none if e.low is None else _reals(e.low),
+        "high": none if e.high is None else _reals(e.high),
+    }
+    _search(chosen())("newton", SEARCH.fields(work))
+    x, r, held, report = (work[name] for name in ("x", "r", "held", "report"))
+    assert isinstance(x, np.ndarray) and isinstance(r, np.ndarray)
+    assert isinstance(held, np.ndarray) and isinstance(report, np.ndarray)
+    x, r = x[: len(e.x)], r[: len(e.rows)]
+    return Root(x, x[e.unknown], r / e.weights, r, int(report[0]), held[:n].astype(bool))
 
 
-class _Steps:
-    """Steps of one linear model of the conditions, for any radius."""
+def rest(values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.ndarray) -> np.ndarray | None:
+    """Where coordinates come to rest that move with their accelerations; see ``starts.py``."""
+    found = values.of
+    speeds = found.speeds
+    work = _work(values, x, 0, len(moved), len(closed))
+    work |= {
+        "needed": len(moved) + speeds.stop - speeds.start,
+        "moved": len(moved),
+        "closed": len(closed),
+        "first_speed": speeds.start,
+        "speeds": speeds.stop - speeds.start,
+        "needed_list": _wholes(np.concatenate([moved, np.arange(speeds.start, speeds.stop)])),
+        "moved_list": _wholes(moved),
+        "closed_list": _wholes(closed),
+        "settings": np.array([values.t, 0.0]),
+    }
+    _search(chosen())("rest", SEARCH.fields(work))
+    there, report = work["x"], work["report"]
+    assert isinstance(there, np.ndarray) and isinstance(report, np.ndarray)
+    return there[: len(found.names)] if report[0] > 0 else None
 
-    def __init__(self, A: np.ndarray, r: np.ndarray) -> None:
-        U, self.d, self.Vt = np.linalg.svd(A, full_matrices=False)
-        self.b = -(U.T @ r)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cut = _NO_EFFECT * (self.d[0] if self.d.size else 0.0)
-            self.full = np.where(self.d > cut, self.b / self.d, 0.0)
 
-    def within(self, radius: float) -> np.ndarray:
-        """The best step that is not longer than a radius."""
-        z = self.full
-        length = float(np.sqrt(z @ z))
-        if length > radius:
-            # 1/|z(μ)| is nearly linear in μ; Newton's method on it (Moré 1978).
-            mu = 0.0
-            for _ in range(20):
-                squares = self.d * self.d + mu
-                slope = float(np.sum(z * z / np.where(squares > 0, squares, 1.0))) / (length or 1.0)
-                mu = max(mu + (length / radius - 1.0) * length / (slope or 1.0), 0.0)
-                squares = self.d * self.d + mu
-                z = self.d * self.b / np.where(squares > 0, squares, 1.0)
-                length = float(np.sqrt(z @ z))
-                if abs(length - radius) <= 0.1 * radius:
-                    break
-            if length > radius:
-                z = z * (radius / length)
-        return self.Vt.T @ z
+def _work(
+    values: ConditionValues, x: np.ndarray, rows: int, unknowns: int, closed: int = 0
+) -> dict[str, int | np.ndarray]:
+    """The fields that do not depend on the method: functions, constants, the place, work."""
+    found = values.of
+    m, n, entries = len(found.labels), len(found.names), len(found.flat)
+    height = max(rows, unknowns + closed) + 1
+    place = np.zeros(2 * n + 1)
+    place[:n] = x
+    work: dict[str, int | np.ndarray] = {
+        "conditions": m,
+        "columns": n,
+        "entries": entries,
+        "by_columns": int(found.by_columns),
+        "values": found.values_address,
+        "slopes": found.slopes_address,
+        "constants": _reals(values.constants),
+        "memory": _reals(values.memory),
+        "flat": _wholes(found.flat),
+        "x": place,
+        "c": np.empty(m + 1),
+        "out": np.empty(max(entries, m) + 1),
+        "C": np.zeros(m * n + 1),
+        "A": np.empty(height * (unknowns + 1)),
+        "R": np.empty(height * (unknowns + 1)),
+        "report": np.zeros(1),
+    }
+    work |= {name: np.empty((unknowns + 1) ** 2) for name in ("V", "G")}
+    work |= {name: np.empty(unknowns + 1) for name in ("d", "b", "full", "z", "p", "kept", "direct")}
+    work |= {name: np.empty(height) for name in ("r", "r_trial", "right")}
+    return work
+
+
+def _reals(values: np.ndarray) -> np.ndarray:
+    found = np.ascontiguousarray(values, dtype=float)
+    return found if found.size else np.zeros(1)
+
+
+def _wholes(values: np.ndarray) -> np.ndarray:
+    found = np.ascontiguousarray(values, dtype=np.int64)
+    return found if found.size else np.zeros(1, dtype=np.int64)
+
+
+@cache
+def _search(chosen: tuple[str, ...]) -> Method:
+    """The compiled search, one for all systems, kept for this process."""
+
+    def text() -> str:
+        from armillary.analysis.operating.newton_code import search_text
+
+        return search_text()
+
+    here = Path(__file__)
+    written = [here.with_name("newton_code.py"), here.with_name("newton_layout.py")]
+    return compiled_method("operating points", text, written, ["newton", "rest"])

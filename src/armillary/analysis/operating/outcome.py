@@ -37,9 +37,9 @@ def held_values(made: Problem, x: np.ndarray) -> Held:
     return Held(parameters, memory, outputs)
 
 
-def operating_point(made: Problem, x: np.ndarray, root: Root) -> OperatingPoint:
+def operating_point(made: Problem, root: Root) -> OperatingPoint:
     """A solution with its names, units, residuals and stability."""
-    request, found = made.request, made.conditions
+    request, found, x = made.request, made.conditions, root.x
     c, C = made.values.values(x), made.values.jacobian(x)
     n, quantities = len(found.states), request.quantities
     unknown = {found.names[j] for j in made.unknown}
@@ -47,10 +47,12 @@ def operating_point(made: Problem, x: np.ndarray, root: Root) -> OperatingPoint:
     roles |= dict.fromkeys(request.fixed, "fixed") | dict.fromkeys(unknown & set(roles), "found")
     inside = dict(zip(found.names, x.tolist(), strict=True))
     shown = {name: inside[name] / quantities[name].factor for name in found.names}
-    units = [made.units(int(i)) for i in made.rows]
-    labels = made.labels
-    left = [(c[i] - made.wanted[i]) / factor + 0.0 for i, (factor, _) in zip(made.rows, units, strict=True)]
-    want = [made.wanted[i] / factor for i, (factor, _) in zip(made.rows, units, strict=True)]
+    given = {found.states.index(name) for name, rate in request.rates.items() if rate is not None}
+    rows = sorted({*made.rows.tolist(), *(given & set(made.constant.tolist()))})
+    units = [made.units(i) for i in rows]
+    labels = [found.labels[i] for i in rows]
+    left = [(c[i] - made.wanted[i]) / factor + 0.0 for i, (factor, _) in zip(rows, units, strict=True)]
+    want = [made.wanted[i] / factor for i, (factor, _) in zip(rows, units, strict=True)]
     held = held_values(made, x)
     return OperatingPoint(
         system=found.equations.system.name,

@@ -138,8 +138,8 @@ class OperatingPoint(Mapping[str, float]):
         rows = []
         for name, value in self.initial.items():
             role = self.roles[name]
-            if role == "cyclic":
-                role = f"cyclic, rate {self.rates[name]:.6g}"
+            if role == "cyclic" or abs(self.rates[name]) > _MOVES:
+                role = f"{role}, rate {self.rates[name]:.6g}"
             rows.append([name, _number(value), label_units(self.units[name]), role])
         rows += [
             [name, _number(value), label_units(self.units[name]), "input found"]
@@ -188,5 +188,6 @@ def _number(value: float) -> str:
 
 
 _ZERO = 1e-14
+_MOVES = 1e-9  # rate of a state that does not rest
 _HEAD: Sequence[str] = ["", "value", "", ""]
 _CONDITIONS: Sequence[str] = ["condition", "wanted", "residual", ""]

@@ -22,6 +22,7 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.assembly import ScatterNumbers
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 
+_NO_CHANGE = 1e-9  # of what an input changes a condition by: what is below is rounding
 _SAMPLES, _NEAR = 6, 0.3  # places near a start, and how far they lie, in sizes, to find sizes of conditions
 
 
@@ -75,21 +76,12 @@ class Problem:
 
     def equations(self, x: np.ndarray) -> Equations:
         """The conditions as functions of the unknowns, the other columns as in x."""
-        rows, unknown, wanted = self.rows, self.unknown, self.wanted[self.rows]
-        whole, both = x.copy(), np.ix_(rows, unknown)
-
-        def residual(z: np.ndarray) -> np.ndarray:
-            whole[unknown] = z
-            return self.values.values(whole)[rows] - wanted
-
-        def jacobian(z: np.ndarray) -> np.ndarray:
-            whole[unknown] = z
-            return self.values.jacobian(whole)[both]
-
+        rows, unknown = self.rows, self.unknown
         sizes, weights = self.sizes(x)
         low, high = self._bounds
         return Equations(
-            residual, jacobian, sizes[unknown], weights[rows], low, high, self._angles[unknown]
+            self.values, x, rows, unknown, self.wanted[rows], sizes[unknown], weights[rows], low, high,
+            self._angles[unknown],
         )  # fmt: skip
 
     @cached_property
@@ -139,6 +131,10 @@ class Problem:
         rows = np.where(rows > 0, rows, np.max(changes, axis=0))
         for j in range(n, len(x)):
             effect = np.max(slopes[:, :, j], axis=0)
+            own = effect * abs(
+                x[j]
+            )  # where the states change a condition by rounding alone, this is its size
+            rows = np.where(rows < _NO_CHANGE * own, own, rows)
             if not idle and j >= len(self.conditions.states) and not effect[self.rows].any():
                 raise _idle_input(self, self.conditions.names[j])
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,7 +11,6 @@ from armillary.analysis.operating.conditions import conditions
 from armillary.analysis.operating.newton import Equations, newton
 from armillary.analysis.operating.request import Request
 from armillary.errors import ParameterError
-from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.runtime.start.initial import initial_states, initial_values
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, Any])
     own |= {name: value / request.quantities[name].factor for name, value in request.fixed.items()}
     inputs = np.array([start.get(name, value) for name, value in request.inputs.items()], dtype=float)
     model = request.model
-    plain = request.at_rest and not mass_centre_starts(model.equations.system)
+    plain = request.at_rest and not model.equations.system.centres
     if plain:
         quick = _closed(request, np.concatenate([_as_given(request, own), inputs]), set(own))
         if quick is not None:
@@ -68,17 +67,7 @@ def _closed(request: Request, x: np.ndarray, named: set[str]) -> np.ndarray | No
     columns = np.array([i for i, name in enumerate(found.states) if name in follow], dtype=int)
     rows = np.arange(found.closed.start, found.closed.stop)
     values = found.instance(request.t, request.parameters, request.memory)
-    both = np.ix_(rows, columns)
-
-    def whole(z: np.ndarray) -> np.ndarray:
-        moved = x.copy()
-        moved[columns] = z
-        return moved
-
-    free = np.full(len(columns), np.inf)
-    equations = Equations(
-        lambda z: values.values(whole(z))[rows], lambda z: values.jacobian(whole(z))[both],
-        np.ones(len(columns)), np.ones(len(rows)), -free, free,
-    )  # fmt: skip
-    root = newton(equations, x[columns])
-    return whole(root.x) if root.met else None
+    root = newton(
+        Equations(values, x, rows, columns, np.zeros(len(rows)), np.ones(len(columns)), np.ones(len(rows)))
+    )
+    return root.x if root.met else None

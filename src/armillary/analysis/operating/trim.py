@@ -39,11 +39,11 @@ def trim(model: CompiledModel, **asked: Any) -> OperatingPoint:
         firsts += scattered(made, firsts[0], [_ALL_ROUND] * (request.scattered - 1))
     if request.settle:
         firsts = [_settled(made, x) for x in firsts]
-    tried = [(x, _solved(made, x, thorough=len(firsts) == 1)) for x in firsts]
-    roots = [(x, root) for x, root in tried if root.met]
+    tried = [_solved(made, x, thorough=len(firsts) == 1) for x in firsts]
+    roots = [root for root in tried if root.met]
     if not roots:
-        raise ArmillaryError(_why_not(made, min((root for _, root in tried), key=lambda root: root.error)))
-    points = [operating_point(made, _whole(made, x, root.x), root) for x, root in _distinct(roots)]
+        raise ArmillaryError(_why_not(made, min(tried, key=lambda root: root.error)))
+    points = [operating_point(made, root) for root in _distinct(roots)]
     if named is not model.base:  # the same state as the model itself takes it
         points = [replace(op, state=model.state(op, op.parameters, op.time)) for op in points]
     return replace(points[0], others=tuple(points[1:]))
@@ -69,32 +69,26 @@ def _settled(made: Problem, x: np.ndarray) -> np.ndarray:
     return found
 
 
-def _whole(made: Problem, x: np.ndarray, unknowns: np.ndarray) -> np.ndarray:
-    whole = x.copy()
-    whole[made.unknown] = unknowns
-    return whole
-
-
 def _solved(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
     """The root from a start, or the place nearest to one that was met."""
-    best = newton(made.equations(x), x[made.unknown])
+    best = newton(made.equations(x))
     if best.met or not thorough:
         return best
     for start in rough_starts(made, x):
-        root = newton(made.equations(start), start[made.unknown])
+        root = newton(made.equations(start))
         if root.met:
             return root
         best = min(best, root, key=lambda found: found.error)
     return best
 
 
-def _distinct(roots: list[tuple[np.ndarray, Root]]) -> list[tuple[np.ndarray, Root]]:
+def _distinct(roots: list[Root]) -> list[Root]:
     """Solutions that differ, in the order in which they were found."""
-    kept: list[tuple[np.ndarray, Root]] = []
-    for x, root in roots:
-        size = np.maximum(np.abs(root.x), 1.0)
-        if all(np.max(np.abs(root.x - other.x) / size, initial=0.0) > _SAME for _, other in kept):
-            kept.append((x, root))
+    kept: list[Root] = []
+    for root in roots:
+        size = np.maximum(np.abs(root.unknowns), 1.0)
+        if all(np.max(np.abs(root.unknowns - o.unknowns) / size, initial=0.0) > _SAME for o in kept):
+            kept.append(root)
     return kept
 
 

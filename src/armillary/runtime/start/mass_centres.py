@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ParameterError
-from armillary.model.space.initial_motion import mass_centre_starts
+from armillary.model.description import Description
+from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.models.instance import Instance
+
+# Their expressions take some milliseconds to make: more than the rest of the start of a run.
+_kept: WeakKeyDictionary[Description, tuple[Any, list[MassCentreStart]]] = WeakKeyDictionary()
+
+
+def _starts(system: Description) -> list[MassCentreStart]:
+    """The starts of mass centres, made again where bodies or starts were added."""
+    key = (list(system.centres.items()), len(system.bodies))
+    if system not in _kept or _kept[system][0] != key:
+        _kept[system] = key, mass_centre_starts(system)
+    return _kept[system][1]
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
@@ -32,7 +45,7 @@ def with_mass_centres(
     """The place with the joints of bodies set whose mass centres ``start_mass_centre`` places; a whole state
     given in order stays as it is."""
     equations = instance.equations
-    starts = mass_centre_starts(equations.system)
+    starts = _starts(equations.system)
     if not starts or (initial is not None and not isinstance(initial, Mapping)):
         return place
     values = instance.values(place)

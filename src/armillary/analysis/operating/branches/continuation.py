@@ -39,7 +39,7 @@ def follow(curve: Curve, first: Place, low: float, high: float, most: int) -> li
 
 def _closed(curve: Curve, first: Place, here: Place) -> bool:
     """Whether a branch is back where it began."""
-    apart = (here.z - first.z) / curve.equations.sizes
+    apart = (here.z - first.z) / curve.sizes
     return bool(np.linalg.norm(apart) < 0.5 * _LONGEST and here.tangent @ first.tangent > _TURN)
 
 

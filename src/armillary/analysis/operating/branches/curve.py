@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.analysis.operating.newton import Equations
 from armillary.analysis.operating.stability import Stability
 
 _CORRECTIONS = 8
@@ -46,7 +45,10 @@ class Place:
 class Curve:
     """The conditions as functions of z, λ last, and the stability at a point."""
 
-    equations: Equations
+    residual: Callable[[np.ndarray], np.ndarray]
+    jacobian: Callable[[np.ndarray], np.ndarray]
+    sizes: np.ndarray  # of z
+    weights: np.ndarray  # one over the sizes of the conditions
     stability: Callable[[np.ndarray], Stability | None]
 
     def place(self, z: np.ndarray, along: np.ndarray) -> Place | None:
@@ -71,15 +73,13 @@ class Curve:
         return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
 
     def _scaled(self, z: np.ndarray) -> np.ndarray:
-        e = self.equations
-        return e.jacobian(z) * e.weights[:, None] * e.sizes
+        return self.jacobian(z) * self.weights[:, None] * self.sizes
 
     def corrected(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
         """The point of the branch across ``along`` from a start, and the corrections that it took."""
-        e = self.equations
         z = start
         for count in range(_CORRECTIONS):
-            r = e.residual(z) * e.weights
+            r = self.residual(z) * self.weights
             if not np.all(np.isfinite(r)):
                 return None
             if np.max(np.abs(r), initial=0.0) <= _CLOSE:
@@ -87,13 +87,13 @@ class Curve:
             A = np.vstack([self._scaled(z), along])
             if not np.all(np.isfinite(A)):
                 return None
-            right = np.append(r, along @ ((z - start) / e.sizes))
-            z = z - e.sizes * np.linalg.lstsq(A, right, rcond=1e-12)[0]
+            right = np.append(r, along @ ((z - start) / self.sizes))
+            z = z - self.sizes * np.linalg.lstsq(A, right, rcond=1e-12)[0]
         return None
 
     def step(self, place: Place, h: float) -> tuple[Place, int] | None:
         """The point of the branch at a distance h."""
-        found = self.corrected(place.z + h * place.tangent * self.equations.sizes, place.tangent)
+        found = self.corrected(place.z + h * place.tangent * self.sizes, place.tangent)
         if found is None:
             return None
         there = self.place(found[0], place.tangent)

@@ -180,9 +180,7 @@ class _Tracer:
         return stability_of(self.wide.values, self.wide.values.values(x), self.wide.values.jacobian(x))
 
     def branch(self, most: int) -> Branch:
-        low, high = np.full(len(self.sizes), -np.inf), np.full(len(self.sizes), np.inf)
-        equations = Equations(self.residual, self.jacobian, self.sizes, self.weights, low, high)
-        curve = Curve(equations, self.stability)
+        curve = Curve(self.residual, self.jacobian, self.sizes, self.weights, self.stability)
         z = np.append(self.x[self.made.unknown], self.varied.now)
         inside = self.low < z[-1] < self.high
         if not self.low <= z[-1] <= self.high:
@@ -208,23 +206,20 @@ class _Tracer:
 
     def _moved(self, z: np.ndarray, value: float) -> np.ndarray:
         """z at the nearest end of the range."""
-        low, high = np.full(len(z) - 1, -np.inf), np.full(len(z) - 1, np.inf)
-
-        def whole(x: np.ndarray) -> np.ndarray:
-            return np.append(x, value)
-
-        equations = Equations(
-            lambda x: self.residual(whole(x)), lambda x: self.jacobian(whole(x))[:, :-1],
-            self.sizes[:-1], self.weights, low, high,
-        )  # fmt: skip
-        root = newton(equations, z[:-1])
+        z = np.append(z[:-1], value)
+        wanted = self.wanted.copy()
+        if self.row >= 0:
+            wanted[self.wide.rows == self.row] += value - self.varied.now
+        unknown = self.wide.unknown[: len(z) - 1]
+        values, rows, sizes = self.wide.values, self.wide.rows, self.sizes[:-1]
+        root = newton(Equations(values, self.whole(z), rows, unknown, wanted, sizes, self.weights))
         if not root.met:
             at = value / self.varied.quantity.factor
             raise ArmillaryError(
                 f"from this operating point no solution with {self.varied.name} = {at:.6g} was found, where "
                 "the branch should start; find an operating point between the two ends first"
             )
-        return whole(root.x)
+        return np.append(root.unknowns, value)
 
     # ------------------------------------------------------------ the result
 
@@ -290,4 +285,4 @@ def _point(made: Problem, x: np.ndarray) -> OperatingPoint:
     left = made.values.values(x)[made.rows] - made.wanted[made.rows]
     _, weights = made.sizes(x, idle=True)
     held = np.zeros(len(made.unknown), dtype=bool)
-    return operating_point(made, x, Root(x[made.unknown], left, left * weights[made.rows], 0, held))
+    return operating_point(made, Root(x, x[made.unknown], left, left * weights[made.rows], 0, held))
