@@ -124,9 +124,13 @@ def _emit_decompose(module: Module) -> Routine:
         V[i] = 0.0
     with f.each(n) as i:
         V[i * n + i] = 1.0
+
+    def column(j: Value) -> Vector:
+        return f.vector("A", j * height)
+
     most = Variable(f, f.real(0.0))
     with f.each(n) as j:
-        most.set(f.most(f.sum(height, lambda i: A[j * height + i] * A[j * height + i]), most.get()))
+        most.set(f.most(f.dot(height, column(j), column(j)), most.get()))
     least = most.get() * 1e-32  # squares of lengths that are rounding
     sweeps, turned = Variable(f, f.whole(0)), Variable(f, f.whole(1))
     with f.repeat() as loop:
@@ -134,11 +138,10 @@ def _emit_decompose(module: Module) -> Routine:
             loop.leave()
         turned.set(f.whole(0))
         sweeps.set(sweeps.get() + 1)
+        with f.each(n) as j:  # squares of lengths, which rotations change by known amounts
+            d[j] = f.dot(height, column(j), column(j))
         with f.each(n) as p, f.span(p + 1, n) as q:
-            first, second = p * height, q * height
-            alpha = f.sum(height, lambda i: A[first + i] * A[first + i])
-            beta = f.sum(height, lambda i: A[second + i] * A[second + i])
-            gamma = f.sum(height, lambda i: A[first + i] * A[second + i])
+            alpha, beta, gamma = d[p], d[q], f.dot(height, column(p), column(q))
             large = (alpha > least) & (beta > least)
             with f.when(large & (f.magnitude(gamma) > EPSILON * f.root(alpha) * f.root(beta))):
                 turned.set(f.whole(1))
@@ -147,6 +150,7 @@ def _emit_decompose(module: Module) -> Routine:
                 tangent = f.choose(zeta < 0.0, 0.0 - size, size)
                 cosine = 1.0 / f.root(1.0 + tangent * tangent)
                 sine = cosine * tangent
+                d[p], d[q] = f.most(alpha - tangent * gamma, 0.0), beta + tangent * gamma
                 for M, rows in ((A, height), (V, n)):
                     with f.each(rows) as i:
                         here, there = M[p * rows + i], M[q * rows + i]
@@ -154,11 +158,11 @@ def _emit_decompose(module: Module) -> Routine:
                         M[q * rows + i] = sine * here + cosine * there
     largest = Variable(f, f.real(0.0))
     with f.each(n) as j:
-        d[j] = f.root(f.sum(height, lambda i: A[j * height + i] * A[j * height + i]))
+        d[j] = f.root(f.dot(height, column(j), column(j)))
         largest.set(f.most(d[j], largest.get()))
     with f.each(n) as j:
         zero = d[j].equals(0.0)
-        along = f.sum(height, lambda i: A[j * height + i] * r[i])
+        along = f.dot(height, column(j), r)
         b[j] = f.choose(zero, 0.0, (0.0 - along) / f.choose(zero, 1.0, d[j]))
         acts = d[j] > cut * largest.get()
         full[j] = f.choose(acts, b[j] / f.choose(acts, d[j], 1.0), 0.0)
