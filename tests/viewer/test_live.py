@@ -172,18 +172,22 @@ ACT = """
 """
 
 
+def _seen(page: str, act: str, folder: Path, *flags: str) -> dict:
+    """What a page in a browser gives back."""
+    path = folder / "live.html"
+    path.write_text(page.replace("</body>", act + "</body>"), encoding="utf-8")
+    command = [
+        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", *flags, "--window-size=900,600",
+        "--virtual-time-budget=8000", "--dump-dom", f"--user-data-dir={folder}/profile",
+    ]  # fmt: skip
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
+    return json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])
+
+
 @needs_browser
 def test_the_model_runs_in_a_browser(model, page: str, tmp_path: Path) -> None:
     """Numbers are those of the process; sliders, keys and the pointer change them."""
-    path = tmp_path / "live.html"
-    path.write_text(page.replace("</body>", ACT + "</body>"), encoding="utf-8")
-    command = [
-        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
-        "--enable-unsafe-swiftshader", "--window-size=900,600", "--virtual-time-budget=8000", "--dump-dom",
-        f"--user-data-dir={tmp_path}/profile",
-    ]  # fmt: skip
-    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
-    seen = json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])
+    seen = _seen(page, ACT, tmp_path, "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
     assert seen.get("ready") == "yes", seen
     assert not seen["struck"]
     settings = {"method": "dopri5", "rtol": 1e-6, "atol": 1e-8, "max_step": 1 / 60}
@@ -201,3 +205,25 @@ def test_the_model_runs_in_a_browser(model, page: str, tmp_path: Path) -> None:
     # Where the spring of 14 rad/s holds the weight of the bob: k L cos q = m g sin q.
     assert seen["pulled"] == pytest.approx(math.atan(14**2 * 0.8 / 9.81), abs=1e-6)
     assert seen["plots"] == 1 and seen["rows"] == 241
+
+
+WITHOUT = """
+<script>
+(async () => {
+  while (!document.documentElement.dataset.ready) await new Promise((go) => setTimeout(go, 20));
+  const a = window.armillary, seen = { hint: document.getElementById("hint").textContent };
+  a.play(false); a.reset(); for (let i = 0; i < 60; i++) a.live.advance(1 / 60);
+  seen.angle = a.value("bob.q1");
+  document.body.replaceChildren(JSON.stringify(seen));
+})().catch((error) => document.body.replaceChildren(JSON.stringify({ error: error.stack })));
+</script>
+"""
+
+
+@needs_browser
+def test_a_browser_without_webgl_runs_the_model_and_says_so(model, page: str, tmp_path: Path) -> None:
+    seen = _seen(page, WITHOUT, tmp_path, "--disable-3d-apis")
+    assert "no WebGL" in seen.get("hint", ""), seen
+    settings = {"method": "dopri5", "rtol": 1e-6, "atol": 1e-8, "max_step": 1 / 60}
+    run = model.simulate(2.0, sample=1 / 60, initial={"bob.q1": 0.8}, **settings)
+    assert seen["angle"] == pytest.approx(run["bob.q1"][60], abs=1e-12)
