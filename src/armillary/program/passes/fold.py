@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from armillary.algebra.expression import Expr, number, scale, total
 from armillary.program.cost import numbers_before
 from armillary.program.passes.graph import Graph
@@ -13,9 +15,10 @@ def fold(graph: Graph, constants: Constants) -> Graph:
 
     It comes last, because terms with the same constant may still have a pair to share.
     """
-    if all([_plain(node) for node in graph.order]):
+    scaled_sums = [node for node in graph.order if not _plain(node)]
+    counted = graph.uses if scaled_sums else {}
+    if not any([_folds(c, a) and counted[a] == 1 for node in scaled_sums for c, a in _terms(node)]):
         return graph
-    counted = graph.uses
 
     def make(node: Expr, args: list[Expr]) -> Expr | None:
         if _plain(node):
@@ -23,7 +26,7 @@ def fold(graph: Graph, constants: Constants) -> Graph:
         terms: list[tuple[float, Expr]] = [(1, number(node.data[0]))]
         changed = False
         for c, old, term in zip(node.data[1], node.args, args, strict=True):
-            if c not in (1, -1) and counted[old] == 1 and term.kind == "product" and term.args[0].constant:
+            if _folds(c, term) and counted[old] == 1:
                 scaled = scale(term, abs(c))
                 named = hoisted_product(scaled, list(scaled.args), constants)
                 c, term = (1 if c > 0 else -1), scaled if named is None else named
@@ -32,6 +35,15 @@ def fold(graph: Graph, constants: Constants) -> Graph:
         return total(terms) if changed else None
 
     return graph.remade(make)
+
+
+def _terms(node: Expr) -> Iterable[tuple[float, Expr]]:
+    return zip(node.data[1], node.args, strict=True)
+
+
+def _folds(c: float, term: Expr) -> bool:
+    """Whether a number before a term goes into a constant factor of it."""
+    return c not in (1, -1) and term.kind == "product" and term.args[0].constant
 
 
 def _plain(node: Expr) -> bool:
