@@ -150,6 +150,27 @@ console.log(JSON.stringify({{ time: [...time], opening, events, status, told }})
 
 
 @needs_node
+def test_the_class_refuses_a_negative_mass_and_keeps_what_was(tmp_path: Path) -> None:
+    s = arm.System("two masses")
+    s.parameter("m", 1.0, units="kg")
+    a = s.body("a", joint=arm.Prismatic("x"), mass="2*m", inertia=0)
+    s.force("f", "1.0*m*9.81", s.ground.x, at=a.com)
+    folder = s.derive().export("wasm", tmp_path / "masses", methods=["rk4"])
+    found = _node(
+        folder,
+        """
+import { load } from "./two_masses.js";
+const model = await load();
+let told = "";
+try { model.setParameters({ m: -1.5 }); } catch (error) { told = error.message; }
+console.log(JSON.stringify({ told, kept: model.parameters.m, rate: model.derivatives(0, [0, 0])[1] }));
+""",
+    )
+    assert found["told"] == "body 'a': its mass is -3 with these parameters"
+    assert found["kept"] == 1.0 and found["rate"] == pytest.approx(9.81 / 2, rel=1e-15)
+
+
+@needs_node
 def test_the_class_starts_momenta_from_speeds(tmp_path: Path) -> None:
     case = CASES["momenta"]
     folder = equations("momenta").export("wasm", tmp_path / "momenta", methods=["rk4"])

@@ -71,12 +71,14 @@ def lanes_module(program: Program, lanes: int) -> Module:
 
 
 def start_text(section: Section, places: Mapping[Expr, Place], time: Expr) -> str:
-    """The function start(t, state, parameters, memory, out) of a section, as a module of its own."""
+    """A section that a start computes as a module of its own, with one function of (t, state, parameters,
+    memory, out) by the section's name.
+    """
     module = Module()
     arrays = [f"ptr {_ATTRIBUTES} readonly %{name}" for name in ("state", "parameters", "memory")]
     arguments = ", ".join([f"{module.real} %t", *arrays, f"ptr {_ATTRIBUTES} %out"])
     outs = [("out", i) for i in range(len(section.results))]
-    _function(module, "start", section, arguments, {**places, time: "%t"}, outs)
+    _function(module, section.name, section, arguments, {**places, time: "%t"}, outs)
     return module.text()
 
 

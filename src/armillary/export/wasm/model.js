@@ -47,14 +47,30 @@ class ArmillaryModel {
   precompute() {
     const { places, parameters, constants } = this.about;
     this.array("parameters", parameters.length).set(parameters.map((p) => this.parameters[p.name] * p.factor));
+    this.checkPhysical();
     this.exported.precompute(places.parameters, places.constants);
     this.exported.pose_precompute(places.parameters, places.constants + 8 * constants);
   }
 
+  // An error for parameters with which no body can be.
+  checkPhysical() {
+    const { physical, places } = this.about;
+    if (!physical.length) return;
+    this.exported.physical(0, places.state, places.parameters, places.memory_in, places.out);
+    this.array("out", physical.length).forEach((value, i) => {
+      if (value < 0) throw new Error(`${physical[i]} is ${+value.toPrecision(6)} with these parameters`);
+    });
+  }
+
   // Values of parameters by name, in their units; a run goes on with them from where it is.
   setParameters(values) {
-    for (const name in values) { this.find("parameters", name); this.parameters[name] = Number(values[name]); }
-    this.precompute();
+    const before = { ...this.parameters };
+    for (const name in values) this.find("parameters", name);
+    try { for (const name in values) this.parameters[name] = Number(values[name]); this.precompute(); } catch (error) {
+      this.parameters = before;
+      this.precompute();
+      throw error;
+    }
     if (this.method) { this.set("restart", 1); this.normalise(); }
   }
 

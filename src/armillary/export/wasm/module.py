@@ -11,6 +11,7 @@ Besides the memory it exports
     normalise(t, state, constants, memory)                 where there are Euler parameters or loops
     geometry(t, state, constants, memory, out)             where there are loops: what closes them
     start(t, given, parameters, memory, out)               where a start is computed: memory, then state
+    physical(t, given, parameters, memory, out)            where parameters could make a mass negative
     drive_<method>(control, workspace) -> why it returned  ``runtime/loop/loop.py``
 
 Everything lies at fixed addresses, which the description holds; nothing is allocated.
@@ -93,6 +94,9 @@ class WasmModule:
         texts = [text, poses, self._row_text(), power_text(1)[1]]
         if (start := self.source.start) is not None:
             texts.append(start_text(start.section, start.places, program.time))
+        if (physical := self.source.physical) is not None:
+            given = {s: ("parameters", i) for i, s in enumerate(program.parameters)}
+            texts.append(start_text(physical.section, given, program.time))
         for name, shape in self.shapes.items():
             loop = str(emit_loop(shape, linked=True).module)
             texts.append(loop.replace("@armillary_drive(", f"@drive_{name}("))
@@ -103,6 +107,7 @@ class WasmModule:
             if re.search(rf"^define void @{name}\(", text, re.M)
         ]
         exports += ["start"] if start is not None else []
+        exports += ["physical"] if physical is not None else []
         exports += [f"drive_{name}" for name in self.methods]
         apart = ("derivatives", "columns", "poses", "events", "update", "fire", "normalise", "outputs")
         return web_assembly(texts, exports, room=self._room, apart=apart)
@@ -165,7 +170,12 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
             "constants": len(program.constants) + len(self._poses.program.constants),
             "state": len(program.state),
             "memory_in": len(program.memory),
-            "out": max(self.row, len(program.memory) + len(program.state), len(geometry)),
+            "out": max(
+                self.row,
+                len(program.memory) + len(program.state),
+                len(geometry),
+                len(self.source.physical.texts) if self.source.physical else 0,
+            ),
             "times": ROWS + 1,
             "rows": (ROWS + 1) * self.row,
             "log": 2 * self._log,
@@ -226,6 +236,7 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
                 {"name": b.name, "parent": index.get(b.parent.name, -1) if b.parent else -1}
                 for b in self.bodies
             ],
+            "physical": list(self.source.physical.texts) if self.source.physical else [],
             "quaternions": list(program.quaternions),
             "constants": len(program.constants),
             "row": self.row,
