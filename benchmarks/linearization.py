@@ -1,12 +1,13 @@
-"""A and B of robots beside their derivatives, and beside Pinocchio's analytical derivatives in C++.
+"""A and B of robots beside their derivatives, Pinocchio's analytical derivatives and CasADi's Jacobian.
 
     python benchmarks/linearization.py [--peers-python PATH] [--rounds N] [--sweep]
 
 The Stanford arm and robots of `example-robot-data` are loaded from the same URDF files by both programs,
 without damping and mimics. Armillary's function gives A and B by the efforts of all joints,
 `computeABADerivatives` the accelerations, their derivatives by coordinates and speeds, and the inverse mass
-matrix. On a fixed base the two are compared. With ``--sweep`` 100,000 eigen-analyses of the car of Sayers
-(1990) over speed and load are timed, in seconds of processor time.
+matrix. So does CasADi's Jacobian of Pinocchio's `aba`, by Pinocchio's own coordinates (Euler parameters, and
+cosine and sine of joints without limits). On a fixed base all are compared. With ``--sweep`` 100,000
+eigen-analyses of the car of Sayers (1990) over speed and load are timed, in seconds of processor time.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ import numpy as np
 import armillary as arm
 from armillary.analysis.linear.jacobians import Linearization
 from armillary.runtime.models.functions import ModelFunctions
-from benchmarks.build import HERE, cached, run
+from benchmarks.build import HERE, NotAvailable, cached, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
 from benchmarks.environment import Environment, find_environment
 from benchmarks.inverse import ROBOTS, Robot, measured_robots, robot_file
+from benchmarks.peers.casadi_jacobian import casadi_jacobian
 from benchmarks.robots import pinocchio_robot
 from benchmarks.text import number, table
 from benchmarks.timing import Effort, time_interleaved
@@ -40,14 +42,16 @@ from examples import car
 
 TOLERANCE = 1e-9
 """Largest difference of an element, relative to the largest of its matrix."""
-RATIO, FASTER = 2.5, 5.0  # times the derivatives, and as fast as the peer
-MEASURED = ("Stanford arm", "UR5, 6 axes", "Panda, 7 axes and gripper", "HyQ", "ANYmal B")
+RATIO, FASTER, CASADI = 2.5, 5.0, 1.5  # times the derivatives, and as fast as the peers
+MEASURED = ("Stanford arm", "UR5, 6 axes", "Panda, 7 axes and gripper", "HyQ", "ANYmal B", "Talos")
 POINTS = 100_000
 
 
-def measure_linearization(environment: Environment, effort: Effort) -> list[dict[str, Any]]:
-    """A record for each robot; what is missing has the reason in it."""
-    chosen = [robot for robot in ROBOTS if robot.name in MEASURED]
+def measure_linearization(
+    environment: Environment, effort: Effort, names: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """A record for each robot, or those whose names start so; what is missing has the reason in it."""
+    chosen = [r for r in ROBOTS if r.name in MEASURED and (not names or r.name.startswith(tuple(names)))]
     return measured_robots(chosen, lambda robot: _measured(robot, environment, effort))
 
 
@@ -62,7 +66,12 @@ def _measured(robot: Robot, environment: Environment, effort: Effort) -> dict[st
     del told["given"]  # no efforts act
     ours, rates, found = _ours(robot, path, told)
     theirs = pinocchio_robot(told, environment, "-DABA_DERIVATIVES")
-    timings = time_interleaved([ours, rates, theirs], effort)
+    others: dict[str, Any] = {}
+    try:
+        casadi, out = casadi_jacobian(told, environment)
+    except NotAvailable as reason:
+        casadi, others["casadi_missing"] = None, str(reason)
+    timings = time_interleaved([ours, rates, theirs, *([casadi] if casadi else [])], effort)
     assert ours.operations is not None and rates.operations is not None
     record = {
         "speeds": told["nv"],
@@ -72,8 +81,14 @@ def _measured(robot: Robot, environment: Environment, effort: Effort) -> dict[st
         "nanoseconds": timings[0].minimum,
         "rates_nanoseconds": timings[1].minimum,
         "peer_nanoseconds": timings[2].minimum,
+        **others,
     }
-    return record if robot.floating else {**record, "error": _difference(found, theirs, told)}
+    if casadi is not None and casadi.operations is not None:
+        record |= {"casadi_nanoseconds": timings[3].minimum, "casadi_operations": casadi.operations.total}
+    if robot.floating:
+        return record
+    error = _difference(found, theirs, told)
+    return {**record, "error": max(error, _casadi_difference(found, casadi, out, told) if casadi else 0.0)}
 
 
 def _difference(found: np.ndarray, theirs: Native, told: dict[str, Any]) -> float:
@@ -83,6 +98,16 @@ def _difference(found: np.ndarray, theirs: Native, told: dict[str, Any]) -> floa
         whole = theirs.at(k, n + 3 * n * n)[n:].reshape(3, n, n)
         expected = np.concatenate(list(whole), axis=1)
         worst = max(worst, float(np.max(np.abs(ours - expected)) / np.max(np.abs(expected))))
+    return worst
+
+
+def _casadi_difference(found: np.ndarray, theirs: Native, out: np.ndarray, told: dict[str, Any]) -> float:
+    """Of ∂u̇/∂u and M⁻¹; CasADi's columns of coordinates are by cosines, sines and Euler parameters."""
+    n, worst = told["nv"], 0.0
+    for k, ours in enumerate(found):
+        theirs.at(k, n)
+        expected = out.reshape(-1, n).T[:, -2 * n :]
+        worst = max(worst, float(np.max(np.abs(ours[:, n:] - expected)) / np.max(np.abs(expected))))
     return worst
 
 
@@ -157,20 +182,27 @@ def linearization_table(records: Sequence[dict[str, Any]]) -> str:
     """Times beside the derivatives' and the peer's, and how many meet the targets."""
     head = [
         "robot", "speeds", "operations", "of derivatives", "ns", "derivatives ns", "ratio",
-        "ABA derivatives ns", "faster by", "compile s", "difference",
+        "ABA derivatives ns", "faster by", "CasADi ns", "faster by", "compile s", "difference",
     ]  # fmt: skip
     rows = [
         [
             r["name"], str(r["speeds"]), f"{r['operations']:,}", f"{r['rates_operations']:,}",
             number(r["nanoseconds"], 0), number(r["rates_nanoseconds"], 0),
             number(r["nanoseconds"] / r["rates_nanoseconds"]), number(r["peer_nanoseconds"], 0),
-            number(r["peer_nanoseconds"] / r["nanoseconds"]), number(r["compile_seconds"]),
+            number(r["peer_nanoseconds"] / r["nanoseconds"]),
+            number(r["casadi_nanoseconds"], 0) if "casadi_nanoseconds" in r else "",
+            number(r["casadi_nanoseconds"] / r["nanoseconds"]) if "casadi_nanoseconds" in r else "",
+            number(r["compile_seconds"]),
             f"{r['error']:.0e}" if "error" in r else "",
         ]
         for r in records if "nanoseconds" in r
     ]  # fmt: skip
-    lines = ["A and B beside the derivatives, and Pinocchio's computeABADerivatives", table(head, rows)]
+    lines = [
+        "A and B beside the derivatives, Pinocchio's computeABADerivatives and CasADi",
+        table(head, rows),
+    ]
     lines += [f"{r['name']}: {r['missing']}" for r in records if "missing" in r]
+    lines += [f"{r['name']}: {r['casadi_missing']}" for r in records if "casadi_missing" in r]
     lines += [f"{r['name']}: WRONG by {r['error']:.1e}" for r in records if r.get("error", 0.0) > TOLERANCE]
     good = [r for r in records if "nanoseconds" in r and r.get("error", 0.0) <= TOLERANCE]
     close = sum(r["nanoseconds"] <= RATIO * r["rates_nanoseconds"] for r in good)
@@ -179,6 +211,9 @@ def linearization_table(records: Sequence[dict[str, Any]]) -> str:
         f"of {len(records)} robots {close} within {RATIO} times the derivatives, {fast} at least {FASTER:g} "
         "times as fast as the peer"
     )
+    beside = [r for r in good if "casadi_nanoseconds" in r]
+    ahead = sum(CASADI * r["nanoseconds"] <= r["casadi_nanoseconds"] for r in beside)
+    lines.append(f"{ahead} of {len(beside)} at least {CASADI} times as fast as CasADi's Jacobian")
     return "\n".join(lines)
 
 
@@ -189,6 +224,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--peers-python", metavar="PATH", help="interpreter of the environment that has the peers"
     )
+    parser.add_argument(
+        "--robots", nargs="+", metavar="NAME", help="some robots, by the start of their names"
+    )
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="rounds of 3 ms per candidate")
     parser.add_argument("--sweep", action="store_true", help="100,000 eigen-analyses of the car instead")
     options = parser.parse_args(arguments)
@@ -196,7 +234,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         matrices, whole = sweep_seconds()
         print(f"{POINTS:,} linear models of the car: {matrices:.2f} s; with their eigenvalues {whole:.2f} s")
         return 0
-    records = measure_linearization(find_environment(options.peers_python), Effort(rounds=options.rounds))
+    effort = Effort(rounds=options.rounds)
+    records = measure_linearization(find_environment(options.peers_python), effort, options.robots)
     print(linearization_table(records))
     return int(any(r.get("error", 0.0) > TOLERANCE for r in records))
 

@@ -1,7 +1,6 @@
 // A robot by Pinocchio's articulated-body algorithm, with -DRNEA by its recursive Newton-Euler algorithm, or with
 // -DABA_DERIVATIVES by the analytical derivatives of the first (which then follow the accelerations, by rows), compiled for
-// this processor; `create` then takes rates of the speeds in place of efforts. The file has one line per joint:
-// kind, parent, axis, place (rotation by rows, translation), mass, mass centre, inertia by rows; and the gravity first.
+// this processor; `create` then takes rates of the speeds in place of efforts. robot_file.hpp describes the file.
 #include <pinocchio/fwd.hpp>
 #include <pinocchio/multibody.hpp>
 #include <pinocchio/multibody/joint.hpp>
@@ -12,44 +11,12 @@
 #else
 #include <pinocchio/algorithm/aba.hpp>
 #endif
-#include <fstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-using namespace pinocchio;
+#include "robot_file.hpp"
+
 using Vec = Eigen::VectorXd;
-using Three = Eigen::Vector3d;
-
-static Three three(std::istream& file) {
-  Three v;
-  file >> v[0] >> v[1] >> v[2];
-  return v;
-}
-
-static Eigen::Matrix3d nine(std::istream& file) {
-  Eigen::Matrix3d m;
-  for (int i = 0; i < 9; i++) file >> m(i / 3, i % 3);
-  return m;
-}
-
-static JointModel joint_of(const std::string& kind, const Three& axis) {
-  if (kind == "JointModelRX") return JointModelRX();
-  if (kind == "JointModelRY") return JointModelRY();
-  if (kind == "JointModelRZ") return JointModelRZ();
-  if (kind == "JointModelRUBX") return JointModelRUBX();
-  if (kind == "JointModelRUBY") return JointModelRUBY();
-  if (kind == "JointModelRUBZ") return JointModelRUBZ();
-  if (kind == "JointModelPX") return JointModelPX();
-  if (kind == "JointModelPY") return JointModelPY();
-  if (kind == "JointModelPZ") return JointModelPZ();
-  if (kind == "JointModelRevoluteUnaligned") return JointModelRevoluteUnaligned(axis);
-  if (kind == "JointModelRevoluteUnboundedUnaligned") return JointModelRevoluteUnboundedUnaligned(axis);
-  if (kind == "JointModelPrismaticUnaligned") return JointModelPrismaticUnaligned(axis);
-  if (kind == "JointModelPlanar") return JointModelPlanar();
-  if (kind == "JointModelFreeFlyer") return JointModelFreeFlyer();
-  throw std::runtime_error("no joint " + kind);
-}
 
 struct Robot {
   Model model;
@@ -75,22 +42,7 @@ const char* failure() { return failure_text.c_str(); }
 void* create(const char* path, long states, const double* q, const double* v, const double* given) {
   try {
     Robot* robot = new Robot;
-    std::ifstream file(path);
-    robot->model.gravity.linear() = three(file);
-    std::string kind;
-    for (int n = 1; file >> kind; n++) {
-      int parent;
-      double mass;
-      file >> parent;
-      const Three axis = three(file);
-      const Eigen::Matrix3d R = nine(file);
-      const SE3 place(R, three(file));
-      file >> mass;
-      const Three com = three(file);
-      const Eigen::Matrix3d inertia = nine(file);
-      const JointIndex joint = robot->model.addJoint(parent, joint_of(kind, axis), place, "joint" + std::to_string(n));
-      robot->model.appendBodyToJoint(joint, Inertia(mass, com, inertia), SE3::Identity());
-    }
+    robot->model = read_robot(path);
     robot->data = Data(robot->model);
     for (long k = 0; k < states; k++) {
       robot->q.push_back(Eigen::Map<const Vec>(q + k * robot->model.nq, robot->model.nq));

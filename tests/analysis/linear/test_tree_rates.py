@@ -12,6 +12,7 @@ from armillary.analysis.linear.implicit import implicit_rates
 from armillary.analysis.linear.jacobians import Linearization
 from armillary.analysis.linear.tree_rates import TreeRates
 from armillary.program.formalisms.derivation import derivation
+from armillary.runtime.models import functions
 from examples import stanford_arm
 
 
@@ -69,7 +70,7 @@ def test_the_arm_takes_fewer_operations_than_by_differentiating_its_efforts() ->
     assert made.form.solution.operations.total == 596
 
 
-def test_columns_solved_in_vectors_are_those_written_out() -> None:
+def test_columns_solved_in_vectors_are_those_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """L D Lᵀ x = g in compiled code, four columns at once, and as expressions of the same factors."""
     equations = stanford_arm.system(controller=False).derive()
     made = Linearization(equations, ["MF", "L1"])
@@ -79,6 +80,11 @@ def test_columns_solved_in_vectors_are_those_written_out() -> None:
     assert form.solution is not None
     values = {s.data.name: x for s, x in zip(equations.targets.integrated, state, strict=True)}
     values |= {name: value for name, value in equations.parameters.items() if value is not None}
+    monkeypatch.setattr(functions, "_THREAD", 1)
+    monkeypatch.setattr(functions, "processors", lambda: 3)
+    many = made.rows(0.0, np.linspace(state, -state, 8), {"MF": np.linspace(0.6, 0.4, 8)})
+    single = made.at(0.0, np.linspace(state, -state, 8)[5], {"MF": np.linspace(0.6, 0.4, 8)[5]})
+    assert np.array_equal(many.A[5], single.A)  # rows shared by threads
     for entries, found in ((form.A, A), (form.B, B)):
         places, expressions = zip(*entries.items(), strict=True)
         written = np.zeros(found.shape)

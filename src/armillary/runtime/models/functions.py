@@ -7,7 +7,9 @@ They state these as expressions, and this module compiles them, to be evaluated 
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.llvm.jit import Compiled
+from armillary.llvm.jit import Compiled, holds_addresses
 from armillary.llvm.rows import function_rows, precompute_rows
 from armillary.llvm.sections import llvm_text
 from armillary.program.cost import Operations
@@ -27,6 +29,7 @@ from armillary.runtime.start.initial import initial_memory
 _WHOLE, _REALS = ctypes.c_int64, ctypes.c_void_p
 _PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
 _ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_REALS] * 5)
+_THREAD = 2_000_000  # operations that are worth a thread: half a millisecond, and starting one takes a tenth
 _CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_REALS] * 2)
 _WHOLE_FUNCTION = """
 define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
@@ -48,6 +51,11 @@ class Continuation(Protocol):
 
     def text(self, name: str) -> str:
         """A function ``name`` of the array of results."""
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ModelFunctions:
@@ -75,6 +83,7 @@ class ModelFunctions:
         parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]
         text = "\n".join([llvm_text(program), *parts, precompute_rows(), *map(function_rows, functions)])
         self._code = Compiled(text)
+        self._foreign = holds_addresses(text)  # such code may hold states of its own
         self._lengths = {name: len(s.results) for name, s in zip(functions, program.stepping, strict=True)}
         self.operations: dict[str, Operations] = {
             name: s.operations for name, s in zip(functions, program.stepping, strict=True)
@@ -143,7 +152,8 @@ class ModelFunctions:
         inputs: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> np.ndarray:
-        """The results of a function at many places, a row each, in one compiled loop.
+        """The results of a function at many places, a row each, in one compiled loop, which several threads
+        share where it takes long.
 
         Time, state, memory, inputs and parameters are those of all rows, or have a leading axis of rows.
         """
@@ -164,7 +174,21 @@ class ModelFunctions:
         strides = [1 if times.ndim else 0, *(a.shape[1] if a.ndim == 2 else 0 for a in arrays[1:])]
         out = np.empty((n, self._lengths[name]))
         places = [a.ctypes.data for a in (*arrays, out)]
-        self._rows[name](n, *strides, out.shape[1], *places)
+        strides.append(out.shape[1])
+
+        def share(first: int, count: int) -> None:
+            starts = [place + 8 * first * stride for place, stride in zip(places, strides, strict=True)]
+            self._rows[name](count, *strides, *starts)
+
+        threads = 1 if self._foreign else min(processors(), n * self.operations[name].total // _THREAD)
+        if threads < 2:
+            share(0, n)
+            return unsigned_zeros(out)
+        from concurrent.futures import ThreadPoolExecutor
+
+        cuts = [n * i // threads for i in range(threads + 1)]
+        with ThreadPoolExecutor(threads) as pool:  # compiled code runs without Python's lock
+            list(pool.map(share, cuts, (b - a for a, b in pairwise(cuts))))
         return unsigned_zeros(out)
 
 
