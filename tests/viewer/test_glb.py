@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import armillary as arm
 from armillary.files.meshes.reading import read_surface
 from armillary.viewer.appearance import Appearance
-from armillary.viewer.figures import figure_of
+from armillary.viewer.figures import figure_of, relative
 from armillary.viewer.gltf.motion import glb_of
 from armillary.viewer.poses import PoseFunction
 
@@ -195,6 +195,41 @@ def test_pages_and_films_bend_plates_as_surfaces(bending, tmp_path: Path) -> Non
     places = np.array(panel["places"])
     assert np.allclose(places.min(axis=0), [0, -0.5, 0]) and np.allclose(places.max(axis=0), [2, 0.5, 0])
     assert bending.animate(tmp_path / "panel.png", size=(64, 48)).stat().st_size > 500
+
+
+@pytest.fixture(scope="module")
+def orbiting() -> arm.Run:
+    """A hub with a panel, 1 m long, at 7,000 km: 16 bits of its way are 200 m, single precision 0.5 m."""
+    s = arm.System("orbit")
+    hub = s.body("hub", joint=arm.Free(), mass=10, inertia=(1, 2, 2.5))
+    s.body(
+        "panel",
+        parent=hub,
+        joint=arm.Revolute("z"),
+        at=(1, 0, 0),
+        mass=1,
+        com=(0.5, 0, 0),
+        inertia=(0.1, 0.2, 0.2),
+    )
+    start = {"hub.q1": 7e6, "hub.u2": 7500.0, "hub.u6": 0.01, "panel.u1": 0.01}
+    return s.derive().compile().simulate(600.0, step=1.0, initial=start)
+
+
+def test_places_on_bodies_that_travel_far_are_resolved_in_files(orbiting) -> None:
+    poses = PoseFunction(orbiting.picture).of_run(orbiting)
+    between = poses.positions[:, 1] - poses.positions[:, 0]
+    scene = Scene(glb_of(figure_of(orbiting, orbiting.picture)))
+    hub, panel = (scene.values(scene.named[name], "translation") for name in ("hub", "panel"))
+    assert np.max(np.abs(panel - hub - between)) < 1e-6
+    way = scene.values(scene.named["carrier"], "translation")
+    assert np.max(np.abs(way + hub - poses.positions[:, 0])) < 0.5
+    figure = figure_of(orbiting, orbiting.picture)
+    data = figure.packed()
+    assert data["bases"] == [-1, 0]
+    step = np.array(data["poses"]["step"]).reshape(2, 7)[:, :2]  # z is constant
+    assert step[0].max() > 50 and step[1].max() < 1e-4
+    stored = relative(figure.channels, data["bases"])
+    assert np.allclose(stored[:, 7:10], between)
 
 
 def test_lengths_are_metres_and_runs_of_one_row_stand_still() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import armillary as arm
 from armillary.viewer.appearance import Appearance
+from armillary.viewer.figures import figure_of
+from armillary.viewer.film.figure import FilmFigure
 
 
 def _cart() -> arm.System:
@@ -92,6 +94,28 @@ def test_surroundings_do_not_hide_a_body() -> None:
     s.ground.shape(arm.Plane(1, 1))
     look = Appearance(s.derive(), {})
     assert [p["kind"] for p in look.parts(look.ground)] == ["plane", "rod"]
+
+
+def test_where_others_have_shapes_only_bodies_that_move_and_have_a_mass_are_described() -> None:
+    s = arm.System("robot")
+    s.body("a", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1)).shape(arm.Box(1, 1, 1))
+    s.body("sensor", parent=s.bodies["a"], mass=0.1, inertia=(1, 1, 1))
+    s.body("frame", parent=s.bodies["a"], joint=arm.Revolute("x"), mass=0, inertia=0)
+    s.body("flap", parent=s.bodies["frame"], joint=arm.Revolute("z"), mass=1, inertia=(1, 2, 2.5))
+    look = Appearance(s.derive(), {})
+    kinds = {body.name: [p["kind"] for p in look.parts(body)] for body in look.bodies}
+    assert kinds == {"a": ["box"], "sensor": [], "frame": [], "flap": ["box", "pin"]}
+
+
+def test_films_fit_the_mechanism_not_its_surroundings() -> None:
+    s = arm.System("on a floor")
+    s.body("a", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1)).shape(arm.Box(1, 1, 1))
+    s.ground.shape(arm.Plane(500, 500), at=(0, 0, -1))
+    run = s.derive().compile().simulate(0.1, step=0.05)
+    figure = figure_of(run, run.picture)
+    film = FilmFigure(figure.content, figure.channels, figure.amplitudes, meshes=figure.meshes)
+    assert np.max(np.abs(film.points(0))) == 0.5
+    assert np.max(np.abs(film.painted(0).surface.vertices)) == 250
 
 
 def test_shapes_do_not_change_the_motion() -> None:

@@ -126,9 +126,10 @@ class Appearance:
         return [*parts, *self._described(body)] if self._is_drawn(body) else parts
 
     def _is_drawn(self, body: Body) -> bool:
-        """Whether a body without a shape is drawn: where others have shapes, one with a mass alone."""
+        """Whether a body without a shape is drawn: where others have one, only if it moves and has a mass."""
         shaped = any(not s.ends and s.kind not in SURROUNDINGS for s in self._system.shapes.values())
-        return not shaped or (body.parent is not None and bool(self.numbers([body.mass])[0] > 0))
+        moves = body.parent is not None and bool(body.coordinates)
+        return not shaped or (moves and bool(self.numbers([body.mass])[0] > 0))
 
     def _described(self, body: Body) -> list[dict[str, Any]]:
         """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""

@@ -21,6 +21,7 @@ from armillary.viewer.meshes import MeshStore
 from armillary.viewer.poses import PoseFunction, Poses
 
 _KEPT = 60  # outputs that a page offers, the model's own first
+_FAR = 50.0  # times the size of a system: with 16 bits a step is 1/1300 of that size
 _EVEN = 1e-9  # by which times may deviate from equal steps, as a part of a step
 ARROW_LEVELS = 2047  # levels of arrows, which are drawn and shown with three digits
 ROWS = 20_000  # of a motion in a page: more are thinned
@@ -37,12 +38,14 @@ def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> d
 
 def content_of(look: Appearance) -> dict[str, Any]:
     """What is drawn of a system, as data of a page."""
+    index = {body.name: i for i, body in enumerate(look.bodies)}
     bodies = [
         {
             "name": body.name,
             "colour": COLOURS[i % len(COLOURS)],
             "parts": look.parts(body),
             "com": look.numbers(body.com_coordinates).tolist(),
+            "parent": -1 if body.parent is None else index.get(body.parent.name, -1),
         }
         for i, body in enumerate(look.bodies)
     ]
@@ -75,10 +78,14 @@ class Figure:
     meshes: MeshStore
 
     def packed(self) -> dict[str, Any]:
-        """The figure as data of a page."""
+        """The figure as data of a page. Bodies that travel far are placed from those that carry them, so that
+        16 bits resolve where they are on each other: ``bases`` has the index of that body, or −1.
+        """
+        bases = carriers(self.content, self.channels)
         return self.content | {
             "time": times_of(self.time),
-            "poses": packed(self.channels),
+            "bases": bases,
+            "poses": packed(relative(self.channels, bases)),
             "amplitudes": packed(self.amplitudes),
             "columns": packed(self.columns),
             "outputs": self.outputs,
@@ -138,6 +145,22 @@ def paths_of(
         at = body.com_coordinates if name in look.named else body.points[point].coordinates
         found.append({"name": name, "body": body.name, "at": look.numbers(at).tolist()})
     return found
+
+
+def carriers(content: Mapping[str, Any], channels: np.ndarray) -> list[int]:
+    """For each body the index of its parent where it travels far, else −1."""
+    travelled = np.ptp(channels, axis=0).reshape(-1, 7)[:, :3].max(axis=1)
+    bodies = zip(content["bodies"], travelled, strict=True)
+    return [body["parent"] if way > _FAR * content["size"] else -1 for body, way in bodies]
+
+
+def relative(channels: np.ndarray, bases: Sequence[int]) -> np.ndarray:
+    """Channels with positions from the origins of these bodies, in the ground's axes."""
+    made = channels.copy()
+    for b, base in enumerate(bases):
+        if base >= 0:
+            made[:, 7 * b : 7 * b + 3] -= channels[:, 7 * base : 7 * base + 3]
+    return made
 
 
 def channels(poses: Poses) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from armillary.viewer.bent_surfaces import bent
+from armillary.viewer.given_shapes import SURROUNDINGS
 from armillary.viewer.links import COLOUR as LINK
 from armillary.viewer.links import bars_of
 from armillary.viewer.meshes import MeshStore
@@ -57,7 +58,7 @@ class FilmFigure:
     def _static(self, opacity: float) -> None:
         """Surfaces of all parts in the axes of their bodies, one after another."""
         surfaces: list[Surface] = []
-        owners, colours, opacities, parts = (list[np.ndarray]() for _ in range(4))
+        owners, around, colours, opacities, parts = (list[np.ndarray]() for _ in range(5))
         known = {} if self._meshes is None else self._meshes.found
         for b, body in enumerate([*self.content["bodies"], self.content["ground"]]):
             for part in body["parts"]:
@@ -65,11 +66,13 @@ class FilmFigure:
                     faces = len(made.faces)
                     surfaces.append(made)
                     owners.append(np.full(len(made.vertices), b))
+                    around.append(np.full(len(made.vertices), part["kind"] in SURROUNDINGS))
                     colours.append(np.tile(_colour(part, own, body["colour"]), (faces, 1)))
                     opacities.append(np.full(faces, opacity * part.get("opacity", 1.0)))
                     parts.append(np.full(faces, len(parts)))
         self._surface = joined(surfaces)
         self._owner = np.concatenate([np.zeros(0, dtype=int), *owners])
+        self._around = np.concatenate([np.zeros(0, dtype=bool), *around])
         self._colours = np.concatenate([np.zeros((0, 3)), *colours])
         self._opacities = np.concatenate([np.zeros(0), *opacities])
         self._parts = np.concatenate([np.zeros(0, dtype=int), *parts])
@@ -86,6 +89,13 @@ class FilmFigure:
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[:, b] + self.rotations[:, b] @ np.asarray(at, dtype=float)
         return found
+
+    def points(self, frame: int) -> np.ndarray:
+        """Corners that must be in the picture: of all but planes and the like, if there are others."""
+        vertices = self.painted(frame).surface.vertices
+        kept = np.ones(len(vertices), dtype=bool)
+        kept[: len(self._around)] = ~self._around
+        return vertices[kept] if kept.any() else vertices
 
     def painted(self, frame: int) -> Painted:
         """All surfaces in one frame."""

@@ -69,7 +69,7 @@ def _frames(
     up, count = np.array(content["up"]), len(films[0].positions)
     look = look_of(options, content)
     probes = np.unique(np.rint(np.linspace(0, count - 1, min(count, _PROBES))).astype(int))
-    clouds = [[film.painted(k).surface.vertices for film in films] for k in probes]
+    clouds = [[film.points(k) for film in films] for k in probes]
     points = np.concatenate([*(v for cloud in clouds for v in cloud), *(path for path, _ in paths)])
     if not len(points):
         raise ArmillaryError(f"'{content['name']}' has no bodies, so there is nothing to show")
@@ -87,6 +87,8 @@ def _frames(
     elif look["follow"] >= 0:
         whole = np.concatenate([v for cloud in clouds for v in cloud])
         floor = _floor(whole, up, max(reach, float(np.linalg.norm(np.ptp(whole, axis=0)))), reach)
+    if any(part["kind"] in ("heights", "earth") for part in content["ground"]["parts"]):
+        floor = None  # the model has its own
     camera: Camera = fitted(points, options.view, up, *options.size)
     painter = Painter(up, floor, options.theme or "light")
     for k in range(count):

@@ -26,6 +26,7 @@ from armillary.viewer.part_surfaces import mesh_surfaces, surfaces_of
 from armillary.viewer.surfaces import Surface, joined
 
 _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
+_FAR = 1e3  # times the size of a system: single precision is 1/10,000 of that size there
 _STILL = 1e-9  # of the size of a system: a motion that is none
 
 
@@ -52,10 +53,15 @@ class _Scene:
         self.channels: list[dict[str, Any]] = []
         self.samplers: list[dict[str, Any]] = []
         self.input = self.document.floats(seconds, bounds=True) if len(seconds) > 1 else -1
+        self.carried = self._carried()
         nodes = [self._body(b, body) for b, body in enumerate(self.content["bodies"])]
+        nodes += [node for link in self.content["springs"] for node in self._link(link)]
+        if self.carried is not None:
+            carrier = self._node("carrier", children=nodes)
+            self._animate(carrier, "translation", self.carried)
+            nodes = [carrier]
         if fixed := self._parts(self.content["ground"]):
             nodes.append(self._node("ground", children=fixed))
-        nodes += [node for link in self.content["springs"] for node in self._link(link)]
         up = Rotation.align_vectors([[0.0, 1.0, 0.0]], [self.content["up"]])[0].as_quat()
         root = self._node(self.content["name"], children=nodes, rotation=_quaternion(up))
         if metres != 1.0:
@@ -64,6 +70,16 @@ class _Scene:
         if self.channels:
             animation = {"name": "motion", "channels": self.channels, "samplers": self.samplers}
             self.document.add("animations", animation)
+
+    def _carried(self) -> np.ndarray | None:
+        """The way of a system that travels far, which a node of its own takes: single precision would not
+        resolve places on the bodies. Positions are from it then.
+        """
+        way = self.positions.mean(axis=1)
+        if max(np.max(np.ptp(way, axis=0)), np.max(np.abs(way))) < _FAR * self.content["size"]:
+            return None
+        self.positions = self.positions - way[:, None]
+        return np.asarray(way)
 
     # ------------------------------------------------------------ nodes
 
@@ -162,7 +178,8 @@ class _Scene:
         """Places of a point of a body in all rows; that of an unknown body is one of the ground."""
         place = np.asarray(at, dtype=float)
         if body not in self.index:
-            return np.tile(place, (len(self.rows), 1))
+            fixed = np.tile(place, (len(self.rows), 1))
+            return fixed if self.carried is None else fixed - self.carried
         b = self.index[body]
         return np.asarray(self.positions[:, b] + Rotation.from_quat(self.turned[:, b]).apply(place))
 

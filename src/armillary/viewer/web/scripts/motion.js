@@ -6,10 +6,14 @@ class RecordedMotion {
   constructor(time, poses, amplitudes) {
     this.time = time; this.channels = poses; this.amplitudes = amplitudes; this.bodies = poses.length / 7;
     this.start = time[0]; this.end = time[time.length - 1];
-    this.now = new Float32Array(poses.length + amplitudes.length);
+    this.now = new Float64Array(poses.length + amplitudes.length);
   }
   static async read(figure) {
     const [poses, amplitudes] = await Promise.all([unpack(figure.poses), unpack(figure.amplitudes)]);
+    // Places from another body, which comes before: the sum needs more than single precision.
+    (figure.bases || []).forEach((base, b) => {
+      if (base >= 0) for (let n = 0; n < 3; n++) poses[7 * b + n] = Float64Array.from(poses[7 * b + n], (x, i) => x + poses[7 * base + n][i]);
+    });
     return new RecordedMotion(times(figure.time), poses, amplitudes);
   }
   row(t) { return rowAt(this.time, t); }
