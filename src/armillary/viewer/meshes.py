@@ -126,14 +126,11 @@ def picture_mesh(surface: Surface) -> PictureMesh:
     low, longest = used.min(axis=0), float(np.max(np.ptp(used, axis=0)))
     step = longest / LEVELS or 1.0
     levels = np.rint((used - low) / step).astype(np.int64)
-    owner = np.repeat(np.arange(len(surface.faces)), 3)
-    places, faces, kept = _welded(levels, owner)
-    cells = 512
+    cells = LEVELS + 1 if len(surface.faces) <= 4 * FINEST else 512
+    places, faces, kept = _merged(levels, cells)
     while len(faces) > FINEST:
-        width = LEVELS / cells
-        _, faces, kept = _welded(np.floor(levels / width).astype(np.int64), owner)
-        places = _middles(levels, np.floor(levels / width).astype(np.int64))
-        cells //= 2
+        cells = min(cells // 2, 512)
+        places, faces, kept = _merged(levels, cells)
     if not len(faces):
         raise MeshFault("its faces have no area")
     order, first = _by_use(faces)
@@ -144,25 +141,21 @@ def picture_mesh(surface: Surface) -> PictureMesh:
     return PictureMesh(places[first].astype(np.int64), low, step, order, colours)
 
 
-def _keys(levels: np.ndarray) -> np.ndarray:
-    return np.asarray((levels[:, 0] << 34) + (levels[:, 1] << 17) + levels[:, 2])
-
-
-def _welded(levels: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Different corners, faces of them without those that lost their area, and which faces these were."""
-    _, index, inverse = np.unique(_keys(levels), return_index=True, return_inverse=True)
+def _merged(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Corners in each of so many cells per side as one in their middle, faces of them without those that lost
+    their area, and which faces these were.
+    """
+    coarse = levels * cells // (LEVELS + 1)
+    keys = (coarse[:, 0] << 34) + (coarse[:, 1] << 17) + coarse[:, 2]
+    _, inverse = np.unique(keys, return_inverse=True)
+    inverse = inverse.ravel()
+    count = np.bincount(inverse)
+    sums = [np.bincount(inverse, weights=levels[:, k]) for k in range(3)]
+    middles = np.rint(np.stack(sums, axis=1) / count[:, None]).astype(np.int64)
     faces = inverse.reshape(-1, 3)
     a, b, c = faces.T
     solid = (a != b) & (b != c) & (c != a)
-    return levels[index], faces[solid], owner[::3][solid]
-
-
-def _middles(levels: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """The mean of the corners in each cell, in the order of the cells' keys."""
-    _, inverse = np.unique(_keys(cells), return_inverse=True)
-    count = np.bincount(inverse.ravel())
-    sums = [np.bincount(inverse.ravel(), weights=levels[:, k]) for k in range(3)]
-    return np.asarray(np.rint(np.stack(sums, axis=1) / count[:, None]).astype(np.int64))
+    return middles, faces[solid], np.flatnonzero(solid)
 
 
 def _by_use(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
