@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ class Appearance:
             found.append(solid | least | ({"opacity": _GLASS} if found else {}))
         elif body.parent is not None and self.numbers([body.mass])[0] > 0:
             found.append(self._point_mass(body))
-        closing = [place for other, place in self.closures() if other is body]
+        closing = [place for other, place in self._closing if other is body]
         balls = [{"kind": "ball", "radius": 0.04 * size, "at": place.tolist()} for place in closing]
         return [*found, *self._joint(body), *balls]
 
@@ -211,6 +212,10 @@ class Appearance:
                     }
                 )
         return found
+
+    @cached_property
+    def _closing(self) -> list[tuple[Body, np.ndarray]]:
+        return self.closures()
 
     def closures(self) -> list[tuple[Body, np.ndarray]]:
         """Places where loops are closed: each on a body, in its axes."""

@@ -41,7 +41,8 @@ class Looks:
         origin, place, rotation = element.only("origin"), np.zeros(3), np.eye(3)
         if origin is not None:
             place = np.array(origin.numbers("xyz", 3, [0, 0, 0]))
-            rotation = roll_pitch_yaw(origin.numbers("rpy", 3, [0, 0, 0]))
+            if any(angles := origin.numbers("rpy", 3, [0, 0, 0])):
+                rotation = roll_pitch_yaw(angles)
         geometry = element.need("geometry")
         if not geometry.children:
             geometry.fail("it is empty")

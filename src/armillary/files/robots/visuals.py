@@ -7,7 +7,9 @@ above that of the file. Nothing is opened here; a picture reads the meshes, and 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +51,7 @@ def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
     """The file of a mesh, which need not be there but must be inside the root."""
     if "\0" in name or len(name) > 1000 or not name.strip():
         raise ModelError("the name of a mesh is not that of a file")
-    folder = robot.resolve().parent
+    folder = _folder(robot)
     text = name.replace("\\", "/")
     for start in _PACKAGE:
         if text.startswith(start):
@@ -60,6 +62,7 @@ def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
     return _inside(folder / text.removeprefix("file://"), limit, name)
 
 
+@lru_cache(maxsize=64)
 def _package(package: str, folder: Path, root: Path | None) -> Path:
     """The folder of a package: in the stated root, or above the robot's file by its name."""
     if root is not None:
@@ -68,8 +71,13 @@ def _package(package: str, folder: Path, root: Path | None) -> Path:
     return next((above for above in (folder, *folder.parents) if above.name == package), folder / package)
 
 
+@lru_cache(maxsize=8)
+def _folder(robot: Path) -> Path:
+    return robot.resolve().parent
+
+
 def _inside(path: Path, root: Path, name: str) -> Path:
-    target = path.resolve()
+    target = Path(os.path.normpath(path))
     if not target.is_relative_to(root):
         raise ModelError(
             f"mesh '{name[:80]}' is outside of the folder '{root}'; state a wider one with root="
