@@ -26,7 +26,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8
 _NONE = 1e-9  # of the size of a system: a length that is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
 _ROUND = 0.08  # the same where all three are nearly equal: a ball
-_IMPOSSIBLE = 0.01  # by which a moment may exceed the sum of the two others
+_IMPOSSIBLE = 0.15  # part by which a moment may exceed the sum of the two others
 _GLASS = 0.55  # opacity of a solid around the links of its body
 _STATIONS = 17  # along a beam
 _SHEET = (13, 9)  # places along and across a plate
@@ -90,9 +90,8 @@ class Appearance:
         if high - low < _ROUND * high:
             radius = float(np.sqrt(2.5 * moments.mean() / mass))
             longest = max((float(np.linalg.norm(p)) for p in self._places[body.name]), default=0.0)
-            if (
-                0 < longest < 2 * radius
-            ):  # equal moments are often placeholders: the ball would hide its links
+            # Equal moments are often placeholders: such a ball would hide the links it is on.
+            if 0.3 * radius < longest < 2 * radius:
                 return None
             return {"kind": "sphere", "radius": radius, **place}
         for single, k in ((high, 2), (low, 0)):  # about the axis of the cylinder: J = m r²/2
@@ -155,7 +154,7 @@ class Appearance:
         """A ball, larger than a sleeve that it is in; for one that slides across gravity, a block."""
         place = {"at": self.numbers(body.com_coordinates).tolist()}
         slides = [axis for kind, axis in self.joint_axes(body) if kind is Slide]
-        if len(slides) == 1 and (body.parent is not self.ground or abs(slides[0] @ self.up()) < 0.5):
+        if len(slides) == 1 and abs(slides[0] @ self.up()) < 0.5:
             x = np.eye(3)[int(np.argmin(np.abs(slides[0])))]
             y = np.cross(slides[0], x) / np.linalg.norm(np.cross(slides[0], x))
             axes = np.stack([np.cross(y, slides[0]), y, slides[0]], axis=1)
