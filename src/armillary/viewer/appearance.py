@@ -14,7 +14,7 @@ from armillary.algebra.walk import symbols
 from armillary.model.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexiblePart, Node
-from armillary.model.joints import Slide, Tumble, Turn
+from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
@@ -91,7 +91,8 @@ class Appearance:
             radius = float(np.sqrt(2.5 * moments.mean() / mass))
             longest = max((float(np.linalg.norm(p)) for p in self._places[body.name]), default=0.0)
             # Equal moments are often placeholders: such a ball would hide the links it is on.
-            if 0.3 * radius < longest < 2 * radius:
+            least = 0.3 * radius if self._is_free(body) else 0.0
+            if least < longest < 2 * radius:
                 return None
             return {"kind": "sphere", "radius": radius, **place}
         for single, k in ((high, 2), (low, 0)):  # about the axis of the cylinder: J = m r²/2
@@ -180,11 +181,16 @@ class Appearance:
                 found.append((Tumble, np.zeros(3)))
         return found
 
+    def _is_free(self, body: Body) -> bool:
+        """Whether a body moves freely in a plane or in space."""
+        steps = body.assembly.steps
+        return any(isinstance(step, Drift) for step in steps) or sum(isinstance(s, Slide) for s in steps) > 1
+
     def _joint(self, body: Body) -> list[dict[str, Any]]:
         """A pin for a hinge, a sleeve for a slide, a ball for a ball joint; nothing for a body that moves
         freely in a plane or in space.
         """
-        if sum(kind is Slide for kind, _ in self.joint_axes(body)) > 1:
+        if self._is_free(body):
             return []
         kinds: dict[Any, str] = {Turn: "pin", Slide: "sleeve"}
         return [

@@ -68,6 +68,9 @@ class MeshStore:
     def __init__(self) -> None:
         self.found: dict[str, PictureMesh | None] = {}
 
+    def __len__(self) -> int:
+        return sum(mesh is not None for mesh in self.found.values())
+
     def key(self, shape: str, file: str, up: str) -> str | None:
         """The key of a file's mesh; where it cannot be used a warning, once a file, and None."""
         key = hashlib.sha256(f"{file}\n{up}".encode()).hexdigest()[:16]
