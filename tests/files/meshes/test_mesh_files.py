@@ -115,6 +115,7 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><COLLADA>&a;</COLL
         ("a.glb", glb_bytes(extensionsRequired=["KHR_draco_mesh_compression"]), "KHR_draco"),
         ("a.glb", glb_bytes(meshes=[]), "damaged"),
         ("a.glb", glb_bytes(bufferViews=[{"buffer": 0, "byteLength": 9, "byteOffset": 60}] * 2), "beyond"),
+        ("a.dae", dae_text(TRIANGLES).replace("<node>", '<node id="n"><instance_node url="#n"/>'), "circle"),
         ("a.dae", BOMB, "document type or entity"),
         ("a.dae", dae_text(TRIANGLES.replace("#v", "#nothing")), "no '#nothing'"),
         ("a.dae", dae_text(TRIANGLES.replace("<p>0", "<p>99")), "not there"),

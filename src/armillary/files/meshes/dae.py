@@ -17,8 +17,7 @@ from armillary.files.meshes.surface import MOST, MeshFault, Patch, fans, hex_col
 from armillary.files.xml import Element, parse_xml
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
-_INSTANCES = 100_000
-_DEEPEST = 200  # a node in nodes
+_NODES, _DEEPEST = 30_000, 200  # nodes, counted as often as they are instanced, and nodes in each other
 
 
 def read_dae(data: bytes) -> Iterator[Patch]:
@@ -91,8 +90,8 @@ class _Scene:
         while stack:
             node, above, depth = stack.pop()
             met += 1
-            if met > _INSTANCES or depth > _DEEPEST:
-                raise MeshFault("its nodes go in a circle")
+            if depth > _DEEPEST or met > _NODES:
+                raise MeshFault(f"its nodes go in a circle, or are more than {_NODES:,}")
             T = above @ _transform(node)
             for instance in _all(node, "instance_geometry", "instance_controller"):
                 bound = self._bound(instance)
