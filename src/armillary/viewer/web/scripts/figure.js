@@ -101,6 +101,7 @@ class Figure {
     const box = new THREE.Box3();
     for (const group of [...this.groups, this.ground])
       for (const part of group.children) if (!part.userData.around) box.union(new THREE.Box3().setFromObject(part));
+    for (const { line } of this.springs) box.union(new THREE.Box3().setFromObject(line.root));
     this.bodies.forEach((_, b) => this.motion.path(b, [0, 0, 0], 400).forEach((p) => box.expandByPoint(p.add(this.root.position))));
     return box;
   }
