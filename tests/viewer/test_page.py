@@ -186,9 +186,19 @@ def test_the_command_shows_a_saved_run_or_makes_one(run, tmp_path: Path) -> None
     assert app.main(["view", model, "--duration", "0.5 s", "-o", str(page)], standalone_mode=False) == 0
     assert _data(page.read_text())["about"].endswith("0 to 0.5 s")
     picture = tmp_path / "picture.png"
-    assert (
-        app.main(["view", model, str(tmp_path / "run.csv"), "-o", str(picture)], standalone_mode=False) == 0
-    )
+    how = [
+        "--view",
+        "front",
+        "--follow",
+        "lower",
+        "--path",
+        "lower.end",
+        "--theme",
+        "dark",
+        "-o",
+        str(picture),
+    ]
+    assert app.main(["view", model, str(tmp_path / "run.csv"), *how], standalone_mode=False) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -15,13 +15,17 @@ _SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration,
     """
     armillary view car.toml step.nc -o step.html
     armillary view step.toml
-    armillary view stewart_platform --duration 5 -o platform.gif
+    armillary view stewart_platform --duration 5 --view front -o platform.gif
     """
 )
 @options.model_argument
 @click.argument("saved", metavar="[RUN]", required=False, type=click.Path())
 @click.option("--duration", metavar="TIME", help="Without a saved run: how long to simulate.")
 @click.option("--title", default="", help="Title of the page; the name of the system if left out.")
+@click.option("--view", "side", default="oblique", help="From where: oblique, front, side, top, x, y or z.")
+@click.option("--follow", metavar="BODY", help="A body that stays in the picture.")
+@click.option("--path", "paths", metavar="POINT", multiple=True, help="A body or point whose path is drawn.")
+@click.option("--theme", help="light or dark; a page without it takes that of the browser.")
 @options.settings_option
 @options.formalism_option
 @click.option(
@@ -36,6 +40,10 @@ def view(
     loading: dict[str, Any],
     duration: str | None,
     title: str,
+    side: str,
+    follow: str | None,
+    paths: tuple[str, ...],
+    theme: str | None,
     assignments: tuple[str, ...],
     formalism: str | None,
     output: str | None,
@@ -62,10 +70,11 @@ def view(
     else:
         short = RunSettings(_SECONDS, sample=1 / _RATE)
         run = simulation.model.run_with(short, **simulation.given(), progress=True, on_start=None)
+    seen: dict[str, Any] = {"view": side, "follow": follow, "paths": paths, "theme": theme, "title": title}
     if output is None:
-        place = run.view(model=simulation.model, title=title).path
+        place = run.view(model=simulation.model, **seen).path
     else:
-        place = run.animate(output, model=simulation.model, title=title)
+        place = run.animate(output, model=simulation.model, **seen)
     data = {"command": "view", "system": run.system, "rows": len(run), "file": str(place)}
     show.emit(json_wanted, data, f"wrote {place}")
     return 0
