@@ -74,11 +74,9 @@ OPTIMISED = tuple(
         *("runtime/test_compiled", "runtime/test_integrators.py", "runtime/test_integrators_runs"),
         "runtime/test_integrators_accumulation.py::test_crossings_of_a_chirp",
         "runtime/test_integrators_accumulation.py::test_relays",
-        *("export/fmi/test_fmu_import", "test_readme.py"),
+        *("export/fmi/test_fmu_files", "test_readme.py"),
         "test_docs.py::test_python_blocks_run[README.md]",
-        # long runs, for which optimising pays
         "verification/test_examples.py::test_example_runs[car_study]",
-        "verification/test_spinning_boom.py::test_a_slow_spin_up",
     )
 )
 # Among them, tests of large models that are about the derivation.
