@@ -147,6 +147,7 @@ ACT = """
   const frames = (n) => { for (let i = 0; i < n; i++) a.live.advance(1 / 60); };
   a.play(false); a.reset(); frames(60);
   seen.angle = a.value("bob.q1"); seen.pose = a.pose("bob"); seen.events = a.model.events;
+  seen.follow = a.scene.follow;
   seen.drawn = a.scene.figures[0].groups[0].quaternion.toArray();
   a.set("L", 0.8); a.set("bob.q1", -0.5); frames(30);
   seen.longer = a.value("bob.q1");
@@ -196,6 +197,7 @@ def test_the_model_runs_in_a_browser(model, page: str, tmp_path: Path) -> None:
     c, s = math.cos(seen["angle"]), math.sin(seen["angle"])
     assert seen["pose"]["rotation"] == pytest.approx([c, -s, 0, s, c, 0, 0, 0, 1], abs=1e-15)
     assert [e["name"] for e in seen["events"]] == ["across"]
+    assert seen["follow"] == -1  # the swing stays in sight of a fixed camera
     assert seen["events"][0]["time"] == pytest.approx(run.events[0].time, abs=1e-12)
     other = model.simulate(1.0, sample=0.5, initial={"bob.q1": -0.5}, parameters={"L": 0.8}, **settings)
     assert seen["longer"] == pytest.approx(other["bob.q1"][1], abs=1e-12)

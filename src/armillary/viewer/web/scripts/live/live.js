@@ -200,12 +200,6 @@ async function main() {
     if (scene.trails.length) scene.showTrails(true);
     if (live.hand) live.hand.draw();
     labels.update();
-    if (!scene.empty && scene.follow < 0 && scene.riding < 0 && outOfSight()) {
-      scene.follow = 0; scene.radius = Math.max(scene.radius, 2 * data.size);
-      scene.look("oblique");
-      tools.nav.querySelector("select").value = tools.followed();
-      moveFloor();
-    }
     if (live.pointer && !(live.hand && live.hand.held)) live.pointer.update();
     plots.draw();
     byId("clock").textContent = `${model.t.toFixed(2)} s${live.playing && live.rate === Infinity ? ` · ${live.reached.toFixed(0)} ×` : live.slow ? ` · ${live.slow.toFixed(2)} ×` : ""}`;
@@ -260,7 +254,15 @@ async function main() {
     if (before && !live.playing) { play(false); say(live.ending()); }
     shownEvents = Math.min(shownEvents, model.events.length);
     if (model.events.length > shownEvents && live.playing) { const { name, time } = model.events[model.events.length - 1]; hint(`${name} at ${readable(time)} s`, 900); shownEvents = model.events.length; }
-    if (scene.refresh()) labels.update();
+    if (scene.refresh()) {
+      labels.update();
+      if (!scene.empty && scene.follow < 0 && scene.riding < 0 && outOfSight()) {
+        scene.follow = 0; scene.radius = Math.max(scene.radius, 2 * data.size);
+        scene.look("oblique");
+        tools.nav.querySelector("select").value = tools.followed();
+        moveFloor();
+      }
+    }
     requestAnimationFrame(frame);
   };
   requestAnimationFrame((now) => { live.last = now; frame(now); });
