@@ -12,7 +12,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.results.units import label_units
 
 PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
-_MOST_PARAMETERS, _MOST_COORDINATES, _MOST_INPUTS = 4, 2, 4  # that a page shows unasked
+_MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4  # that a page shows unasked
 _TURNS = {"rad": math.pi, "deg": 180.0, "rev": 0.5}
 
 
@@ -44,7 +44,9 @@ def sliders_of(
         return [_slider(item, known, "sliders=", size) for item in wanted]
     needed = [p["name"] for p in about["parameters"] if p["needed"]][:_MOST_PARAMETERS]
     coordinates = [s["name"] for s in about["starts"] if s["kind"] == "coordinate" and s["free"]]
-    chosen = (*needed, *coordinates[:_MOST_COORDINATES])
+    speeds = [s["name"] for s in about["starts"] if s["kind"] == "speed"]
+    starts = coordinates[:_MOST_COORDINATES] or speeds[:_MOST_SPEEDS]  # Euler parameters are no sliders
+    chosen = (*needed, *starts)
     return [_slider((name, None), known, "", size) for name in chosen]
 
 
@@ -100,7 +102,7 @@ def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str, size: 
         )
     kind, entry = known[name]
     value = entry["value"] if kind == PARAMETERS else entry["initial"] / entry["factor"]
-    reach = size / entry["factor"] if kind == STARTS and entry["kind"] == "coordinate" else 1.0
+    reach = {"coordinate": size / entry["factor"], "speed": 10.0}.get(entry.get("kind", ""), 1.0)
     low, high = (
         _suitable(value, entry["units"], reach) if limits is None else _limits(name, limits, value, option)
     )
