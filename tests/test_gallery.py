@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,6 +24,21 @@ def test_a_classic_has_25_lines_a_check_of_what_is_constant_and_a_motion(page: P
 
 def test_all_classics_are_there() -> None:
     assert len(CLASSICS) == 10
+
+
+def test_tutorials_show_the_motions_that_were_made_for_the_gallery() -> None:
+    pytest.importorskip("sphinx", reason="the site needs armillary[docs]")
+    site = runpy.run_path(str(DOCS / "_ext" / "gallery.py"))
+    names = {name for _, name, *_ in runpy.run_path(str(DOCS / "make_gallery.py"))["_entries"]()}
+    for tutorial, system in site["TUTORIALS"].items():
+        assert (DOCS / "tutorial" / f"{tutorial}.md").exists() and system in names
+    text = ["# A cart"]
+    for made in ({}, {"bicycle": "The bicycle"}):  # a site without a gallery, or without this system
+        site["_add"](SimpleNamespace(config=SimpleNamespace(gallery_pages=made)), "tutorial/cart-pole", text)
+        assert text == ["# A cart"]
+    made = SimpleNamespace(gallery_pages={"cart-pole": "A <cart>"})
+    site["_add"](SimpleNamespace(config=made), "tutorial/cart-pole", text)
+    assert 'src="../gallery/cart-pole/motion.html" title="A &lt;cart&gt;"' in text[0]
 
 
 def test_the_moving_picture_of_the_readme_is_small() -> None:

@@ -227,7 +227,7 @@ ACT = """
   seen.colours = found.size; seen.struck = window.struck === 1;
   const [figure] = a.scene.figures;
   a.player.seek(0.5);
-  for (const key of "fv") document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  for (const key of "fvw") document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
   seen.arrows = a.arrows.arrows.filter((x) => a.arrows.on.has(x.group)).map((x) => [x.kind, x.name]);
   seen.scales = document.getElementById("scales").textContent;
   const spring = a.arrows.arrows.find((x) => x.name === "spring");
@@ -279,16 +279,18 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     assert seen["clock"] == "0.50 s" and seen["step"] == pytest.approx(0.51, abs=1e-9)
     assert seen["names"] == ["upper", "lower"] and seen["theme"] == "dark"
     assert seen["colours"] > 50
-    assert seen["arrows"] == [["force", "spring"], ["velocity", "upper"], ["velocity", "lower"]]
+    moving = [["velocity", "upper"], ["velocity", "lower"], ["weight", "upper"], ["weight", "lower"]]
+    assert seen["arrows"] == [["force", "spring"], *moving]
     assert "N" in seen["scales"] and "m/s" in seen["scales"]
     row = 50
     end = poses.positions[row, 1] + poses.rotations[row, 1] @ [0, 0, -0.6]
     length = np.linalg.norm(end - [1, 0, 0])
     pull = -200 * (length - 0.8) * (end - [1, 0, 0]) / length
     assert seen["force"] == pytest.approx(pull, abs=0.2)  # half of 1/2047 of their range
-    assert seen["picked"] in ("upper", "lower") and "q1" in seen["tip_words"]
+    assert seen["picked"] in ("upper", "lower") and " mq1" in seen["tip_words"]
     assert seen["still"] < 0.5
-    assert "shown=names%2Cforces%2Cvelocities%2Cplots" in seen["address"] and "theme=dark" in seen["address"]
+    assert "shown=names%2Cforces%2Cvelocities%2Cweights%2Cplots" in seen["address"]
+    assert "theme=dark" in seen["address"]
     camera = re.search(r"camera=([^&]*)", seen["address"])[1].split("%2C")
     assert seen["back"] == pytest.approx([float(x) for x in camera[:3]])
     assert seen["computed"] == [[7, 2, 3], [4, 5, 6], [1, 0, 0, 0]]  # poses of a function instead of rows

@@ -46,6 +46,7 @@ class Appearance:
         self._values = {plain(p): inside[n] for n, p in self._system.parameters.items() if n in inside}
         self._plain = plain
         self.name, self.ground = self._system.name, self._system.ground
+        self.lengths = self._system.units.lengths  # the unit of places
         self.bodies = moving_bodies(equations)
         self.named = {body.name: body for body in self.bodies}
         self._places = {body.name: self._attachments(body) for body in [self._system.ground, *self.bodies]}

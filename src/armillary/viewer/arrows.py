@@ -1,4 +1,4 @@
-"""Arrows of a motion: forces and moments of loads, velocities of mass centres, and reactions of joints.
+"""Arrows of a motion: forces and moments of loads, velocities of mass centres, weights, reactions of joints.
 
 Vectors come from one compiled function for all rows of a run, along the ground's axes. Loads that depend on
 what a run does not hold (a state or memory that is not among its columns) have no arrows.
@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED, Dimension
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.body import Body
+from armillary.model.quantities.mass_properties import whole_mass
 from armillary.model.quantities.public import velocity
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
@@ -27,7 +31,7 @@ from armillary.runtime.models.functions import ModelFunctions
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.poses import Poses
 
-_LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads and no velocities
+_LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads, no velocities and no weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +62,14 @@ def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Se
 def _described(
     equations: DerivedEquations, look: Appearance
 ) -> tuple[list[dict[str, Any]], list[Sequence[Expr]]]:
-    """Entries and vectors of loads and velocities."""
+    """Entries and vectors of loads, velocities and weights, in the model's units."""
     system, ground = equations.system, equations.system.ground.frame
     entries: list[dict[str, Any]] = []
     vectors: list[Sequence[Expr]] = []
 
-    def add(kind: str, name: str, units: str, body: Body, at: Any, vector: Any) -> None:
-        entries.append({"kind": kind, "name": name, "units": units, "body": body.name, "at": at})
+    def add(kind: str, name: str, dimension: Dimension, body: Body, at: np.ndarray, vector: Any) -> None:
+        units = system.units.unit_text(dimension)
+        entries.append({"kind": kind, "name": name, "units": units, "body": body.name, "at": at.tolist()})
         vectors.append(vector.components(ground))
 
     for load in list(system.loads.values())[:_LOADS]:
@@ -74,14 +79,27 @@ def _described(
                 continue  # what acts on the ground is left out
             at = body.com_coordinates if point is None else point.coordinates
             owner = body if point is None else point.body
-            units = "N" if load.kind == "force" else "N m"
             vector = load.vector if sign > 0 else -load.vector
-            add(load.kind, load.name, units, owner, look.numbers(at).tolist(), vector)
+            dimension = FORCE if load.kind == "force" else MOMENT
+            add(load.kind, load.name, dimension, owner, look.numbers(at), vector)
     bodies = moving_bodies(equations)
-    for body in bodies if len(bodies) <= _BODIES else []:
-        at = look.numbers(body.com_coordinates).tolist()
-        add("velocity", body.name, "m/s", body, at, velocity(body.com))
+    if len(bodies) > _BODIES:
+        return entries, vectors
+    for body in bodies:
+        add("velocity", body.name, SPEED, body, look.numbers(body.com_coordinates), velocity(body.com))
+    for body in bodies if system.gravities else []:
+        mass = whole_mass(body)
+        if not is_zero(mass):
+            weights = (field.direction * (field.magnitude * mass) for field in system.gravities)
+            add("weight", body.name, FORCE, body, _centre(body, look), sum(weights, Vector({})))
     return entries, vectors
+
+
+def _centre(body: Body, look: Appearance) -> np.ndarray:
+    """The mass centre in the body's axes, without the deflection of a flexible part."""
+    m, *rigid = look.numbers([body.mass, *body.com_coordinates])
+    part = None if body.flex is None else body.flex.part
+    return np.array(rigid) if part is None else (m * np.array(rigid) + part.first) / (m + part.mass)
 
 
 def _values(run: Run, equations: DerivedEquations, expressions: list[Expr]) -> np.ndarray:
@@ -127,7 +145,8 @@ def _reactions(
     for name in names:
         R = poses.rotations[:, poses.names.index(name)]
         both = found[name].reshape(len(run), 2, 3)
-        for k, (kind, units) in enumerate((("reaction", "N"), ("reaction moment", "N m"))):
+        for k, (kind, dimension) in enumerate((("reaction", FORCE), ("reaction moment", MOMENT))):
+            units = equations.system.units.unit_text(dimension)
             entries.append({"kind": kind, "name": name, "units": units, "body": name, "at": [0, 0, 0]})
             columns.append(np.einsum("nij,nj->ni", R, both[:, k]))
     return entries, np.concatenate(columns, axis=1)

@@ -58,6 +58,7 @@ def content_of(look: Appearance) -> dict[str, Any]:
         "bending": look.bending(),
         "up": look.up(),
         "size": look.size,
+        "lengths": look.lengths,
         "meshes": look.meshes,
     }
 

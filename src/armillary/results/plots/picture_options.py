@@ -13,7 +13,7 @@ from armillary.errors import ArmillaryError
 
 VIEWS = ("oblique", "front", "side", "top", "x", "y", "z")
 THEMES = ("light", "dark")
-ARROWS = ("forces", "moments", "velocities")
+ARROWS = ("forces", "moments", "velocities", "weights")
 _LEAST, _MOST = 16, 4096  # pixels
 
 

@@ -1,9 +1,10 @@
-// Arrows of forces, moments, velocities and reactions at their places, with a scale for each quantity.
+// Arrows of forces, moments, velocities, weights and reactions at their places, with a scale for each quantity.
 
 const ARROWS = {
   forces: { kinds: ["force"], colour: "#d1495b", text: "forces of loads", key: "f" },
   moments: { kinds: ["moment"], colour: "#8d5a97", text: "moments of loads", key: "m" },
   velocities: { kinds: ["velocity"], colour: "#2a9d8f", text: "velocities of mass centres", key: "v" },
+  weights: { kinds: ["weight"], colour: "#3d6fb6", text: "weights at mass centres", key: "w" },
   reactions: { kinds: ["reaction", "reaction moment"], colour: "#e08e1b", text: "reactions of joints", key: "r" },
 };
 const LONGEST = 0.28; // of the radius of the scene: the arrow of the largest value

@@ -23,7 +23,7 @@ class Pointer {
   update() {
     if (!this.last) return;
     const { figure, body, x, y, at } = this.last, { name, colour } = figure.bodies[body];
-    const place = figure.place(body, at), rows = [["place", `${place.toArray().map((v) => +v.toPrecision(4)).join(", ")} m`], ...this.describe(figure, body)];
+    const place = figure.place(body, at), rows = [["place", `${place.toArray().map((v) => +v.toPrecision(4)).join(", ")} ${figure.content.lengths}`], ...this.describe(figure, body)];
     const head = element("b", { textContent: figure.content.label ? `${name}, ${figure.content.label}` : name });
     head.style.color = colour;
     this.box.replaceChildren(head, element("table", {}, ...rows.map(([a, b]) => element("tr", {}, element("td", { textContent: a }), element("td", { textContent: b })))));
