@@ -239,6 +239,13 @@ ACT = """
   seen.tip_words = document.getElementById("tip").textContent;
   a.tools.write(); a.scene.camera.position.set(1, 2, 3); a.tools.read();
   seen.address = location.hash; seen.back = a.scene.camera.position.toArray();
+  const clock = performance.now, ratio = () => a.scene.renderer.getPixelRatio();
+  let now = clock.call(performance) + 1e6;
+  performance.now = () => (now += 300); // pictures that take so long
+  const draw = () => { a.scene.changed = true; a.scene.refresh(); return ratio(); };
+  seen.ratios = Array.from({ length: 8 }, draw);
+  for (let i = 0; i < 300; i++) a.scene.refresh(); // until the camera rests
+  seen.ratios.push(ratio()); performance.now = clock;
   a.scene.ride(1);  // seen from the body, its own place stays
   const there = (t) => { a.player.seek(t); return a.scene.project(figure.place(1, [0, 0, 0])); };
   const still = [0.2, 1.7].map(there);
@@ -288,6 +295,8 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
     pull = -200 * (length - 0.8) * (end - [1, 0, 0]) / length
     assert seen["force"] == pytest.approx(pull, abs=0.2)  # half of 1/2047 of their range
     assert seen["picked"] in ("upper", "lower") and " mq1" in seen["tip_words"]
+    first, *_, last, still = seen["ratios"]
+    assert (last, still) == (0.5 * first, first)  # fewer pixels where pictures are slow, all of a still one
     assert seen["still"] < 0.5
     assert "shown=names%2Cforces%2Cvelocities%2Cweights%2Cplots" in seen["address"]
     assert "theme=dark" in seen["address"]

@@ -2,6 +2,7 @@
 // against a body from which the motion is seen.
 
 const SKY = { light: ["#fbfcfd", "#e9eef2"], dark: ["#1b232b", "#0e1317"] };
+const SLOW = { picture: 120, count: 4, still: 250 }; // ms of a picture, so many one after another; ms after the last of a motion
 
 class Scene {
   // A scene, or one that draws nothing where the browser has no WebGL: time line and plots work without it.
@@ -12,7 +13,7 @@ class Scene {
     }
   }
   constructor(figures) {
-    this.figures = figures; this.trails = []; this.riding = -1;
+    this.figures = figures; this.trails = []; this.riding = -1; this.late = 0; this.moving = this.coarse = this.rough = false;
     const { follow = -1, view = "oblique" } = data.look || {};
     this.follow = follow;
     this.canvas = byId("view");
@@ -54,7 +55,7 @@ class Scene {
     const grid = new THREE.GridHelper(size, 40, 0x9aa7b2, 0x9aa7b2);
     grid.material.transparent = true;
     this.grid = grid;
-    const plane = new THREE.Mesh(new THREE.PlaneGeometry(size, size), new THREE.ShadowMaterial({ opacity: 0.17 }));
+    const plane = new THREE.Mesh(new THREE.PlaneGeometry(size, size), new THREE.ShadowMaterial({ opacity: 0.17, depthWrite: false }));
     plane.rotateX(-Math.PI / 2); plane.receiveShadow = true;
     this.floor = new THREE.Group();
     this.floor.add(grid, plane);
@@ -206,12 +207,26 @@ class Scene {
   // One frame: whether anything was drawn.
   refresh() {
     if (this.controls.update()) this.changed = true;
-    if (!this.changed) return false;
+    const now = performance.now(), moving = this.changed;
+    if (this.moving && now - this.drawn > SLOW.picture) this.late++; else this.late = 0;
+    this.moving = moving;
+    if (!moving && !(this.rough && now - this.drawn > SLOW.still)) return false;
+    if (this.late >= SLOW.count && !this.coarse) this.coarsen();
     this.changed = false;
-    this.draw();
+    this.drawn = now;
+    this.draw(moving && this.coarse);
     return true;
   }
-  draw() { this.renderer.render(this.world, this.camera); }
+  // Where pictures take long, as without a graphics processor, those of a motion have half of the pixels each way.
+  coarsen() {
+    this.coarse = true;
+    this.sun.shadow.mapSize.set(512, 512);
+    if (this.sun.shadow.map) { this.sun.shadow.map.dispose(); this.sun.shadow.map = null; }
+  }
+  draw(rough = false) {
+    if (rough !== this.rough) { this.rough = rough; this.renderer.setPixelRatio(sharp() * (rough ? 0.5 : 1)); }
+    this.renderer.render(this.world, this.camera);
+  }
 }
 
 class BlindScene {
