@@ -15,9 +15,12 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr, total
+from armillary.llvm import node_writer
 from armillary.llvm import sections as llvm
+from armillary.llvm.instructions import real
 from armillary.llvm.jit import Compiled
 from armillary.program.equations import DerivedEquations
+from armillary.program.program import Program
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiling import compile_equations
 from tests.mechanics import random_trees
@@ -83,6 +86,52 @@ def test_every_section_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs[0].events and runs[0].final["held"] != 0
     assert runs[0].events == runs[1].events
     assert np.array_equal(runs[0].values, runs[1].values, equal_nan=True)  # log of a negative number
+
+
+def piece_texts(text: str) -> list[str]:
+    return re.findall(r"^define internal void @outputs_\d+\(.*?^}", text, re.M | re.S)
+
+
+def cubics(terms: int) -> Program:
+    """A program whose outputs hold the same few numbers in every term."""
+    s = arm.System("numbers")
+    x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
+    node = x
+    for _ in range(terms):
+        node = 0.3 + 0.7 * node * (1.1 - 2 * node**2)
+    s.output("large", node)
+    return s.derive().program
+
+
+def test_pieces_load_numbers_from_one_array_and_single_functions_hold_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each number has one place in it; 2 is part of the code. Beyond LOADED, a piece holds numbers itself."""
+    program = cubics(60)
+    assert "_numbers" not in llvm.llvm_text(program)
+    monkeypatch.setattr(llvm, "PIECE", 50)
+    text = llvm.llvm_text(program)
+    array = re.search(r"@outputs_numbers = internal constant \[\d+ x double\] \[(.*)\]", text)
+    assert array is not None
+    numbers = [word.removeprefix("double ") for word in array[1].split(", ")]
+    assert len(set(numbers)) == len(numbers) == 4 and real(0.3) in numbers
+    pieces = piece_texts(text)
+    assert len(pieces) > 2
+    assert not any(number in piece for piece in pieces for number in numbers)
+    monkeypatch.setattr(node_writer, "LOADED", 2)
+    held = piece_texts(llvm.llvm_text(program))
+    assert all(sum(number in piece for number in numbers) == 2 for piece in held[1:-1])
+
+
+def test_pieces_that_load_many_numbers_are_half_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = cubics(60)
+    monkeypatch.setattr(llvm, "PIECE", len(program.outputs.nodes) / 5)
+    assert len(piece_texts(llvm.llvm_text(program))) == 10
+    monkeypatch.setattr(llvm, "RICH", 2)
+    assert len(piece_texts(llvm.llvm_text(program))) == 5
+    monkeypatch.undo()
+    monkeypatch.setattr(llvm, "PIECE", len(program.outputs.nodes))
+    assert not piece_texts(llvm.llvm_text(program))
 
 
 # ---------------------------------------------------------------- tens of thousands of nodes

@@ -49,6 +49,8 @@ COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", 
 
 RUN = 12  # terms of a sum from which on neighbours in the state are taken together
 LANES = 4
+INSTANT = (0, 0.5, 1, 2)  # sizes of numbers that instructions hold, or that make them simpler
+LOADED = 400  # numbers that a function loads from an array; LLVM's time grows faster than their count
 
 
 @dataclass
@@ -111,12 +113,22 @@ def _without_repeated_declarations(text: str) -> str:
 
 
 class Writer(Instructions):
-    """Lines of one function; each node's value is an LLVM name or constant."""
+    """Lines of one function; each node's value is an LLVM name or constant.
+
+    With ``numbers``, places in an array of this name, numbers are loaded from it, and new ones get a place.
+    """
 
     def __init__(
-        self, module: Module, places: dict[Expr, Any], crossing: dict[Expr, int], arrival: dict[Expr, int]
+        self,
+        module: Module,
+        places: dict[Expr, Any],
+        crossing: dict[Expr, int],
+        arrival: dict[Expr, int],
+        numbers: dict[float, int] | None = None,
     ) -> None:
         super().__init__(module.lanes, single=module.lanes == 1)
+        if numbers is not None:
+            self.number = partial(self.loaded_number, numbers, {})
         self.module = module
         self.arrival = arrival
         self.places = places
@@ -145,6 +157,15 @@ class Writer(Instructions):
         else:
             found = self.load("work", self.crossing[node])
         self.values[node] = found
+        return found
+
+    def loaded_number(self, numbers: dict[float, int], known: dict[float, str], value: float) -> str:
+        """A number of the array, loaded once; written into the code where it is simple, or one too many."""
+        found = known.get(value)
+        if found is None:
+            if abs(value) in INSTANT or len(known) >= LOADED:
+                return self.types.number(value)
+            found = known[value] = self.load("numbers", numbers.setdefault(value, len(numbers)))
         return found
 
     def driven(self, index: int) -> str:
