@@ -134,6 +134,19 @@ def test_pieces_that_load_many_numbers_are_half_as_long(monkeypatch: pytest.Monk
     assert not piece_texts(llvm.llvm_text(program))
 
 
+def test_writers_of_pieces_are_freed_at_once() -> None:
+    """Without garbage collection: they hold expressions."""
+    writer = node_writer.Writer(node_writer.Module(), {}, {}, {}, {})
+    assert writer.number(0.3) == "%v1"  # the first number, loaded
+    gone = weakref.ref(writer)
+    gc.disable()
+    try:
+        del writer
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 # ---------------------------------------------------------------- tens of thousands of nodes
 
 

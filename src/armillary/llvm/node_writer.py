@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from weakref import proxy
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
@@ -127,8 +128,8 @@ class Writer(Instructions):
         numbers: dict[float, int] | None = None,
     ) -> None:
         super().__init__(module.lanes, single=module.lanes == 1)
-        if numbers is not None:
-            self.number = partial(self.loaded_number, numbers, {})
+        if numbers is not None:  # without a cycle, which would keep expressions until garbage is collected
+            self.number = partial(Writer.loaded_number, proxy(self), numbers, {})
         self.module = module
         self.arrival = arrival
         self.places = places
