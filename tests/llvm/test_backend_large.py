@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import math
 import re
-import time
 import weakref
 from functools import cache
 from pathlib import Path
@@ -163,13 +162,10 @@ def test_a_chain_of_ten_thousand_nodes_compiles() -> None:
     for i in range(5_001):
         node = 0.5 * node**2 + 0.01 * (i % 7 + 1)
         expected = 0.5 * expected**2 + 0.01 * (i % 7 + 1)
-    began = time.process_time()
     model = slider(node, s)
-    seconds = time.process_time() - began
     nodes = len(model.equations.program.outputs.nodes)
     assert nodes > 10_000
     assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
-    assert seconds < 6
 
 
 def sum_of_squares(terms: int) -> CompiledModel:
@@ -179,16 +175,13 @@ def sum_of_squares(terms: int) -> CompiledModel:
 
 
 def test_a_sum_of_five_thousand_terms_compiles_in_proportion_to_its_length() -> None:
-    """Ten times the terms take about ten times as long; a hundred times where time grew with the square."""
-    sum_of_squares(100)
-    short = sum_of_squares(500).compile_seconds
-    began = time.process_time()
-    model = sum_of_squares(5_000)
-    seconds = time.process_time() - began
+    """LLVM's time grows with the square of the length of a function, so functions keep theirs."""
+    short, long = sum_of_squares(1_000), sum_of_squares(5_000)
     expected = math.fsum((1 + i / 5_000) * (0.3 + i) ** 2 for i in range(5_000))
-    assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
-    assert model.compile_seconds < 20 * short
-    assert seconds < 30
+    assert long.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
+    few, many = (piece_texts(llvm.llvm_text(model.equations.program)) for model in (short, long))
+    assert sum(map(len, many)) < 6 * sum(map(len, few))
+    assert max(map(len, many)) < 1.5 * max(map(len, few))
 
 
 # ---------------------------------------------------------------- freed with the model
