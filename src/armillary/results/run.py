@@ -305,9 +305,9 @@ class Run:
         ``view`` is "oblique", "front", "side", "top", or along "x", "y", "z"; ``follow`` keeps a body in the
         picture; ``paths`` are bodies, or points ("rod.tip"), whose paths are drawn. ``size`` is in pixels,
         ``rate`` in pictures per second, ``speed`` in seconds of the motion per second. ``arrows`` are those
-        that a page shows at first, of "forces", "moments" and "velocities"; ``reactions`` are bodies of whose
-        joints it shows forces and moments. A run from a file does not have its model any more: give it as
-        ``model``, compiled.
+        that a page shows at first, of "forces", "moments", "velocities" and "weights"; ``reactions`` are
+        bodies of whose joints it shows forces and moments. A run from a file does not have its model any
+        more: give it as ``model``, compiled.
         """
         from armillary.results.plots.motion import write_motion
         from armillary.results.plots.picture_options import PictureOptions

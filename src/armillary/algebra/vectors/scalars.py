@@ -16,6 +16,11 @@ def is_zero(x: Any) -> bool:
     return isinstance(x, int | float) and x == 0
 
 
+def is_constant(x: Any) -> bool:
+    """Whether a scalar is the same throughout a run: a number, or an expression of parameters."""
+    return not isinstance(x, Expr) or x.constant
+
+
 def plus(a: Any, b: Any) -> Any:
     """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
     if is_zero(a):

@@ -29,8 +29,7 @@ from armillary.mechanics.tree.inertia_force import net_wrenches
 from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.loads import accumulated_wrenches, applied_loads
-from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.slide_origins import slide_origins
+from armillary.mechanics.tree.regroup import simplified
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.description import Description
 from armillary.model.records import Load
@@ -132,7 +131,7 @@ def tree_efforts(
     system: Description, reduction: Reduction, rates: Mapping[int, Expr], loads: Sequence[Load]
 ) -> dict[int, Any]:
     """τ along all speeds of the tree by index, from the rates of the independent ones."""
-    tree = regroup(slide_origins(moving_tree(system, reduction, rates)))
+    tree = simplified(moving_tree(system, reduction, rates))
     return efforts(tree, applied_loads(system, tree, reduction.plain, loads=loads))
 
 

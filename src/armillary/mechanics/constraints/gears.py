@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.scalars import is_constant
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
 from armillary.mechanics.tree.tree import Tree
 
@@ -58,7 +58,7 @@ class GearedTree:
 def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Any]) -> GearedTree:
     """A tree of free speeds under its constraints, with those of constant factors taken out as gears."""
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
-    candidates = [row for row in elimination.kept if all(_is_constant(a) for a in row.coefficients.values())]
+    candidates = [row for row in elimination.kept if all(is_constant(a) for a in row.coefficients.values())]
     found, clusters = _embedded(tree, candidates, chosen)
     while bad := {
         d for c in clusters if not _worthwhile(tree, c) for i in c.links for d in _indices(tree, i)
@@ -80,10 +80,6 @@ def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Any])
 
 def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, Any]]:
     return [(elimination.kept[step.row], step) for step in elimination.steps]
-
-
-def _is_constant(a: Any) -> bool:
-    return not isinstance(a, Expr) or a.constant
 
 
 def _embedded(

@@ -21,8 +21,7 @@ from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, rem
 from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes, sized_factors
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
-from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.slide_origins import slide_origins
+from armillary.mechanics.tree.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.joints import Drift
@@ -63,8 +62,8 @@ class Reduction:
 
     def regrouped(self) -> Reduction:
         """The same with origins where offsets vanish, and its inertia regrouped."""
-        free = None if self.free_tree is None else regroup(slide_origins(self.free_tree))
-        return replace(self, tree=regroup(slide_origins(self.tree)), free_tree=free)
+        free = None if self.free_tree is None else simplified(self.free_tree)
+        return replace(self, tree=simplified(self.tree), free_tree=free)
 
     def independent(self, system: Description) -> list[Expr]:
         """Speeds that are neither given nor dependent."""

@@ -28,7 +28,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import (
     Matrix,
     matrix_sum,
@@ -36,7 +35,7 @@ from armillary.algebra.vectors.matrices import (
     named_matrix,
     transposed,
 )
-from armillary.algebra.vectors.scalars import inner, is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import inner, is_constant, is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import (
     ZEROS,
     Triple,
@@ -103,13 +102,9 @@ def _sides(link: Link) -> tuple[Rotation, Rotation]:
     """Rotations of a link on the parent's side of its joint and beyond it, where an axis is that of both."""
     rotation = link.rotation
     outer = rotation.second if isinstance(rotation, RotationChain) else rotation
-    if link.step != "turn" or not isinstance(outer, AxisRotation) or _is_constant(outer.cosine):
+    if link.step != "turn" or not isinstance(outer, AxisRotation) or is_constant(outer.cosine):
         return rotation, _SAME  # the axes of rotors do not turn
     return (rotation.first if isinstance(rotation, RotationChain) else _SAME), outer
-
-
-def _is_constant(x: Any) -> bool:
-    return not isinstance(x, Expr) or x.constant
 
 
 def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:

@@ -24,10 +24,16 @@ from armillary.algebra.vectors.matrices import Matrix, matrix_sum
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
 from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
-from armillary.mechanics.tree.rotation import NoRotation, Rotation, RotationChain
+from armillary.mechanics.tree.rotation import NoRotation, RotationChain
+from armillary.mechanics.tree.slide_origins import slide_origins
 from armillary.mechanics.tree.tree import Link, Tree, with_inertia
 
 CHOICES = ("sparsest", "first", "second", "flat")
+
+
+def simplified(tree: Tree) -> Tree:
+    """The tree with origins where offsets vanish, and then its inertia regrouped; exact."""
+    return regroup(slide_origins(tree))
 
 
 def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
@@ -123,21 +129,10 @@ def _across(k: int, value: Any) -> Matrix:
 def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
     """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
     r = child.offset
-    constant = _constant_rotation(child)
+    constant = child.constant_rotation
     h = constant.to_parent(first)
     J = constant.symmetric_to_parent(inertia, "")
     if child.step == "slide":
         return with_inertia(parent, 0, ZEROS, J)  # no mass or moment moves, so the place does not matter
     shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
     return with_inertia(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))
-
-
-def _constant_rotation(child: Link) -> Rotation:
-    """What turns a moved part into the parent's axes.
-
-    The part looks the same before and after a turn about k, so of a turn only its constant half matters; the
-    rotation of a slide or a weld is constant altogether.
-    """
-    if child.step in ("slide", "fixed"):
-        return child.rotation
-    return child.rotation.first if isinstance(child.rotation, RotationChain) else NoRotation()

@@ -16,14 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import matrix_sum
-from armillary.algebra.vectors.scalars import is_zero, minus, plus
+from armillary.algebra.vectors.scalars import is_constant, is_zero, minus, plus
 from armillary.algebra.vectors.triples import Triple, add, negative, scaled, vanishes
 from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
-from armillary.mechanics.tree.rotation import NoRotation, Rotation, RotationChain
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 
 
@@ -53,7 +50,7 @@ def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
         return None
     k = link.freedoms[0].direction % LINEAR
     free = (k,) if link.step == "turn" else (0, 1, 2)
-    found = [tuple(r[i] if i in free and _is_constant(r[i]) else 0 for i in range(3)) for r in offsets]
+    found = [tuple(r[i] if i in free and is_constant(r[i]) else 0 for i in range(3)) for r in offsets]
     candidates: list[Triple] = [d for d in found if not vanishes(d)]  # type: ignore[misc]
     if not candidates:
         return None
@@ -79,24 +76,11 @@ def _moved(link: Link, d: Triple) -> Link:
     moments = matrix_sum(moment_inertia(negative(h), d), point_mass_inertia(m, d))
     return replace(
         link,
-        offset=add(link.offset, _constant_half(link).to_parent(d)),
+        offset=add(link.offset, link.constant_rotation.to_parent(d)),
         first=add(h, scaled(d, minus(0, m))),
         inertia=matrix_sum(link.inertia, moments),
     )
 
 
-def _constant_half(link: Link) -> Rotation:
-    """What turns a constant vector of the link into its parent's axes: along the axis of a turn, or any of a
-    slide.
-    """
-    if link.step == "slide":
-        return link.rotation
-    return link.rotation.first if isinstance(link.rotation, RotationChain) else NoRotation()
-
-
 def _without(r: Triple, d: Triple) -> Triple:
     return tuple(plus(a, minus(0, b)) for a, b in zip(r, d, strict=True))
-
-
-def _is_constant(x: Any) -> bool:
-    return x.constant if isinstance(x, Expr) else True

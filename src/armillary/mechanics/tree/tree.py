@@ -19,7 +19,7 @@ from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_sum, mat
 from armillary.algebra.vectors.scalars import plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add
 from armillary.mechanics.tree.link_modes import LinkModes
-from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation
+from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
 
 SAME = NoRotation()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z
@@ -90,6 +90,15 @@ class Link:
     def degrees(self) -> tuple[Freedom, ...]:
         """The joint's degrees of freedom, then the modes."""
         return self.freedoms if self.modes is None else (*self.freedoms, *self.modes.freedoms)
+
+    @property
+    def constant_rotation(self) -> Rotation:
+        """What turns a vector that the step leaves in place into the parent's axes: of a turn, one along its
+        axis, for which only the constant half matters; of a slide or a weld any.
+        """
+        if self.step in ("slide", "fixed"):
+            return self.rotation
+        return self.rotation.first if isinstance(self.rotation, RotationChain) else NoRotation()
 
     def with_degrees(self, change: Callable[[Freedom], Freedom]) -> Link:
         """The link with every degree of freedom passed through a function."""

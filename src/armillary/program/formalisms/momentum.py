@@ -38,8 +38,7 @@ from armillary.mechanics.formalisms.momentum.momentum import (
 from armillary.mechanics.formalisms.momentum.roots import Root, free_roots
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
-from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.slide_origins import slide_origins
+from armillary.mechanics.tree.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
@@ -179,7 +178,7 @@ def _form(
 ) -> _Form:
     def planted(plain: Undimensioned) -> Tree:
         tree = build_tree(system, plain, given=reduction.given, split_free_bodies=True)
-        return regroup(slide_origins(tree)) if regrouped else tree
+        return simplified(tree) if regrouped else tree
 
     tree = planted(reduction.plain)
     masses = weights(tree)
