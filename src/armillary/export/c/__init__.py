@@ -1,6 +1,6 @@
 """C99: a program of its own for one system, without globals, allocation or warnings.
 
-model.py writes <name>.h and <name>.c from the sections, solver.py the solver from export/solver; the main
+model.py writes <name>.h and <name>.c from the sections, solver.py the solver from runtime/solver; the main
 program and the Makefile are the same for all systems but for names (the templates beside this file);
 selftest.py stores the numbers to compare.
 """
@@ -16,7 +16,6 @@ from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import counts
-from armillary.export.solver.methods import exported_methods
 from armillary.export.text.folder import write_folder
 from armillary.export.text.layout import wrapped
 from armillary.export.text.runfile import example_run
@@ -24,6 +23,7 @@ from armillary.export.text.settings import foreign_keys, run_keys
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.solver.methods import exported_methods
 
 
 def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from armillary.columns import aligned
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
-from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.features import features
 from armillary.export.text.settings import setting_values
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
+from armillary.runtime.solver.methods import exported_methods, method_names
 
 INPUTS = (
     "double t, const double *restrict state, const double *restrict constants, const double *restrict memory"

@@ -1,4 +1,4 @@
-"""The solver in C: the record of a run and the functions of export/solver."""
+"""The solver in C: the record of a run and the functions of runtime/solver."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from armillary.columns import aligned
 from armillary.export.c.model import Model
 from armillary.export.c.text import quoted
-from armillary.export.solver.methods import exported_methods
-from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Field, Function, Solver, solver_for
 from armillary.export.text.layout import wrapped
+from armillary.export.text.solver_printer import SolverPrinter
 from armillary.export.text.template import fill, template
+from armillary.runtime.solver.methods import exported_methods
+from armillary.runtime.solver.translator import Field, Function, Solver, solver_for
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = {"Wholes": "int", "Truths": "int"}  # of vectors; others are of reals

@@ -16,12 +16,12 @@ from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import stored_numbers
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import block, quoted
-from armillary.export.solver.methods import fraction, tableau
 from armillary.export.text.folder import write_folder
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
+from armillary.runtime.solver.methods import fraction, tableau
 
 
 def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:

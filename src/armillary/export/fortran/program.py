@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from armillary.export.fortran.printer import literal
 from armillary.export.fortran.solver import fortran_settings
-from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.text.features import features
 from armillary.export.text.heading import note
 from armillary.export.text.layout import listed
@@ -16,6 +15,7 @@ from armillary.export.text.runfile import example_timing
 from armillary.export.text.settings import run_keys
 from armillary.export.text.source import Source
 from armillary.export.text.template import fill, template
+from armillary.runtime.solver.methods import exported_methods, method_names
 
 WIDTH = 130
 

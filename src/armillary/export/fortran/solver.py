@@ -1,4 +1,4 @@
-"""The solver in Fortran: the derived type of a run and the procedures of export/solver."""
+"""The solver in Fortran: the derived type of a run and the procedures of runtime/solver."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ast
 from collections.abc import Collection, Sequence
 from math import isinf
 
-from armillary.export.solver.methods import exported_methods, method_names
-from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Function, Solver, solver_for
 from armillary.export.text.settings import SAMPLES, run_keys
+from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators import usual_method
+from armillary.runtime.solver.methods import exported_methods, method_names
+from armillary.runtime.solver.translator import Function, Solver, solver_for
 
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"

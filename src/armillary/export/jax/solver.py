@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from armillary.export.python.solver import PythonSolverPrinter
-from armillary.export.solver.methods import exported_methods
-from armillary.export.solver.translator import Function, read_solver
+from armillary.runtime.solver.methods import exported_methods
+from armillary.runtime.solver.translator import Function, read_solver
 
 
 def solver_values() -> dict[str, str]:

@@ -1,15 +1,15 @@
-"""The solver in MATLAB: the structure of a run and the local functions of export/solver."""
+"""The solver in MATLAB: the structure of a run and the local functions of runtime/solver."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.solver.methods import exported_methods, method_names
-from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Function, Solver, solver_for
 from armillary.export.text.layout import wrapped
 from armillary.export.text.settings import setting_values
+from armillary.export.text.solver_printer import SolverPrinter
+from armillary.runtime.solver.methods import exported_methods, method_names
+from armillary.runtime.solver.translator import Function, Solver, solver_for
 
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}

@@ -1,15 +1,15 @@
-"""The solver in Python: the class of a run and the functions of export/solver."""
+"""The solver in Python: the class of a run and the functions of runtime/solver."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.solver.methods import exported_methods
-from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Function, Solver, solver_for
 from armillary.export.text.layout import wrapped
 from armillary.export.text.settings import setting_values
+from armillary.export.text.solver_printer import SolverPrinter
+from armillary.runtime.solver.methods import exported_methods
+from armillary.runtime.solver.translator import Function, Solver, solver_for
 
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from armillary.export.python.module import Module
-from armillary.export.solver.methods import method_names
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import readme_tables
 from armillary.export.text.numbers import reference_text
@@ -16,6 +15,7 @@ from armillary.export.text.runfile import example_run, example_timing
 from armillary.export.text.source import source
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.solver.methods import method_names
 
 
 def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:

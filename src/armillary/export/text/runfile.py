@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from armillary.export.solver.methods import exported_methods
 from armillary.export.text.heading import note
 from armillary.export.text.settings import run_keys
 from armillary.export.text.source import Source
+from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import RUN_TABLE
 from armillary.toml_text import toml_key, toml_value
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, fields
 from math import isinf
 
-from armillary.export.solver.methods import exported_methods
 from armillary.runtime.integrators import usual_method
+from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import FILE_KEYS, RUN_TABLE, RunSettings
 
 SAMPLES = 1000  # rows of an adaptive run whose sampling is not given

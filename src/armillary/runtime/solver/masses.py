@@ -7,9 +7,9 @@ vanishes, of the inertias that it is made of and of its share at the start of th
 
 from __future__ import annotations
 
-from armillary.export.solver.language import *
-from armillary.export.solver.record import Run
 from armillary.runtime.models.weak_masses import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.record import Run
 
 
 def start_masses(run: Run) -> None:

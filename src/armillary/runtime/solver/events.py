@@ -16,9 +16,6 @@ is found beyond zero all the same: it has crossed unseen.
 
 from __future__ import annotations
 
-from armillary.export.solver.dense import probe
-from armillary.export.solver.language import *
-from armillary.export.solver.record import Run
 from armillary.runtime.loop.event_thresholds import (
     CLEAR,
     FIRST_LOOK,
@@ -32,6 +29,9 @@ from armillary.runtime.loop.event_thresholds import (
     SUSPECT,
 )
 from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.solver.dense import probe
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.record import Run
 
 
 def sign_of(x: real) -> whole:

@@ -5,13 +5,13 @@ The formulas are those of runtime/loop/formulas.py and runtime/loop/steps.py.
 
 from __future__ import annotations
 
-from armillary.export.solver.events import adopt_signs, fire_pending, mark_returning, scan
-from armillary.export.solver.language import *
-from armillary.export.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
-from armillary.export.solver.record import Run
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
+from armillary.runtime.solver.events import adopt_signs, fire_pending, mark_returning, scan
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
+from armillary.runtime.solver.record import Run
 
 
 def pass_jumps(run: Run, reached: real) -> None:

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from armillary.export.solver.dense import probe
-from armillary.export.solver.language import *
-from armillary.export.solver.masses import start_masses
-from armillary.export.solver.record import Run
-from armillary.export.solver.steps import advance, pass_jumps, settle
 from armillary.runtime.inputs.blocks import APART
+from armillary.runtime.solver.dense import probe
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.masses import start_masses
+from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.steps import advance, pass_jumps, settle
 
 
 def start_run(run: Run) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from armillary.export.solver.translator import MODEL, VECTORS, Function, Solver, called
 from armillary.export.text.layout import wrapped
+from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called
 
 _OPERATORS: dict[type, tuple[str, int]] = {
     ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6),

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from armillary.export.solver.methods import exported_methods, fields, source
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import event_thresholds, layout
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.models import weak_masses
+from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares")
 # Features of the solver, and the words of text/features.py for those that a system decides.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from armillary.export.solver.record import Run
+    from armillary.runtime.solver.record import Run
 
 real = float
 whole = int

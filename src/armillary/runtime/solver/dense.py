@@ -5,8 +5,8 @@ The polynomial is y + s(F0 + (1-s)(F1 + s(F2 + (1-s) F3))), s = 0..1, as in runt
 
 from __future__ import annotations
 
-from armillary.export.solver.language import *
-from armillary.export.solver.record import Run
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.record import Run
 
 
 def prepare(run: Run) -> None:
