@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.integrate import DOP853
 
-from armillary.export.fmi.compiler import place_of_binary
+from armillary.export.fmi.platforms import PLATFORMS, folders, this_platform
 
 FMPY_SIMULATES = platform.machine().lower() in ("x86_64", "amd64")  # where FMPy has binaries
 
@@ -41,6 +41,12 @@ class _EventInfo(ctypes.Structure):
         *((name, c_int) for name in ("needed", "terminate", "nominals", "moved", "scheduled")),
         ("next", c_double),
     )
+
+
+def place_of_binary(version: str) -> tuple[str, str]:
+    """The folder in which tools look for this machine's library, and the ending of its name."""
+    here = this_platform()
+    return folders(version, here)[-1], PLATFORMS[here].suffix
 
 
 class FailedCall(Exception):

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
-from armillary.export.fmi.compiler import compile_library, place_of_binary
+from armillary.export.fmi.compiler import compile_library
 from armillary.files.fmu.stepping import stepped
 from tests.export.fmi.fmu_models import need_compiler
+from tests.export.fmi.host import place_of_binary
 
 # Answers what `answer` says to one of its functions, and counts the calls that end an instance.
 SOURCE = """

@@ -12,10 +12,11 @@ from uuid import UUID
 
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.fmi.archive import write_archive
-from armillary.export.fmi.compiler import compile_library, place_of_binary
+from armillary.export.fmi.compiler import build_library, compile_library
 from armillary.export.fmi.documentation import documentation
 from armillary.export.fmi.model import model_files
 from armillary.export.fmi.model_description import Facts, build_description, model_description
+from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
 from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.fmi.variables import interface
 from armillary.export.text.source import source
@@ -38,13 +39,16 @@ def export(
     parameters: Mapping[str, float] | None = None,
     initial: Mapping[str, float] | Sequence[float] | None = None,
     binary: bool = True,
+    platforms: str | Sequence[str] | None = None,
     force: bool = False,
 ) -> Path:
     """An FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
 
     ``step`` is the longest inner step of co-simulation, and with ``duration`` the default experiment.
     ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
-    leaves out the library, so that no compiler is needed. ``force`` replaces also a file that is no FMU.
+    leaves out the library, so that no compiler is needed. ``platforms`` are those to build libraries for:
+    "all", or names such as "x86_64-windows" (platforms.py); without them it is that of this machine.
+    ``force`` replaces also a file that is no FMU.
     """
     version = str(version)
     _one_of(version, VERSIONS, "version of FMI")
@@ -52,6 +56,12 @@ def export(
     for name, value in (("step", step), ("duration", duration)):
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
             raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number of seconds")
+    if platforms is not None:
+        wanted = chosen_platforms(platforms)
+        if not binary:
+            raise ArmillaryError(
+                "export to an FMU: binary=False leaves out libraries, and platforms names some"
+            )
     found = source(equations)
     variables = interface(found, parameters, initial)
     texts = model_files(found, variables.clocks) | {"variables.c": variables_source(variables)}
@@ -78,9 +88,14 @@ def export(
     content |= {f"sources/{name}": text for name, text in sorted(texts.items())}
     if version == "3.0":
         content["sources/buildDescription.xml"] = build_description(found.stem, made)
-    if binary:
-        folder, suffix = place_of_binary(version)
-        content[f"{folder}/{found.stem}{suffix}"] = compile_library(texts, suffix)
+    if platforms is not None:
+        libraries = {name: build_library(texts, name) for name in wanted}
+    elif binary:
+        here = this_platform()
+        libraries = {here: compile_library(texts, PLATFORMS[here].suffix)}
+    else:
+        libraries = {}
+    content |= placed(version, found.stem, libraries)
     return write_archive(path, content, force=force)
 
 

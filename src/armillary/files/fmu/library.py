@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from armillary.errors import ArmillaryError, ModelError, SimulationError
-from armillary.export.fmi.compiler import place_of_binary
+from armillary.export.fmi.platforms import PLATFORMS, folders, this_platform
 from armillary.files.fmu.archive import opened, unpack
 from armillary.files.fmu.description import Fmu, FmuVariable
 
@@ -50,10 +50,13 @@ class Library:
             raise ModelError(
                 f"FMU '{fmu.name}' ({fmu.path.name}) offers no co-simulation, which is what can be imported"
             )
-        folder, suffix = place_of_binary(fmu.version)
-        wanted = f"{folder}/{fmu.identifier}{suffix}"
+        here = this_platform()
+        file = f"{fmu.identifier}{PLATFORMS[here].suffix}"
         with opened(fmu.path) as archive:
             names = archive.namelist()
+        places = folders(fmu.version, here)
+        folder = next((place for place in places if f"{place}/{file}" in names), places[0])
+        wanted = f"{folder}/{file}"
         if wanted not in names:
             there = sorted(
                 {name.split("/")[1] for name in names if name.startswith("binaries/") and name.count("/") > 1}
