@@ -66,6 +66,8 @@ def prepared() -> Any:
         for name in LIBRARY_FUNCTIONS:
             address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
             llvm.add_symbol(name, address)
+        # Without optimisation LLVM would select instructions for arm64 by its newer way, a fifth slower.
+        llvm.set_option("", "-global-isel=0")
         _ready = True
     return llvm
 
@@ -167,8 +169,11 @@ def _object_code(
     texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[Any], None] | None = None
 ) -> bytes:
     """Machine code of modules linked into one, for this machine."""
-    if not _fuses():
+    translates = passes.speed == 0
+    if translates or not _fuses():
         texts = [text.replace(" contract ", " ") for text in texts]
+    if translates:  # sines stay calls: up to half of the time would go into their copies
+        texts = [text.replace(" alwaysinline", "") for text in texts]
     return translated(texts, *_builder(level, passes, _flags()), adjust, unbranched=passes is UNBRANCHED)
 
 
