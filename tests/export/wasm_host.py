@@ -87,7 +87,7 @@ class Host:
 
     def events(self) -> list[tuple[str, float]]:
         """Events noted since the start, without hidden ones."""
-        count = int(self.get("logged"))
+        count = int(self.get("firings"))
         log = self.array("log", 2 * count).reshape(count, 2)
         named = [(self.about["events"][int(k)], float(t)) for t, k in log]
         return [(e["name"], t) for e, t in named if not e["hidden"]]
@@ -117,7 +117,7 @@ class Host:
         for field, value in {
             "t": t0, "t0": t0, "t_end": t_end, "step": step, "max_step": math.inf, "rtol": rtol, "h": step,
             "t_old": t0, "error_old": 1e-4, "shortest": math.inf, "phase": about["arrived"], "failed": -1,
-            "failed_event": -1, "at_grid": 1, "restart": 1, "choose_step": step == 0.0,
+            "at_grid": 1, "restart": 1, "choose_step": step == 0.0,
             "every_step": every_step, "constants": places["constants"], "times": places["times"],
             "rows": places["rows"], "log": places["log"], "stops": places["stops"],
             "log_capacity": about["log"],

@@ -123,7 +123,7 @@ class _Runs(Code):
                 loop.again()
             with self.when(found.differs(int(Reason.FULL))):
                 loop.leave()
-            self.set_field("logged", self.whole(0))
+            self.set_field("firings", self.whole(0))
 
     def steps_left(self) -> Value:
         """Steps that may still be tried."""
@@ -185,7 +185,7 @@ class _Runs(Code):
             status.set(self.real(float(NOT_RUN)))
         if self.shape.events:
             log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
-            with self.each(self.field("logged", WHOLE)) as i:
+            with self.each(self.field("firings", WHOLE)) as i:
                 event = log[i * 2 + 1].to_whole()
                 now = log[i * 2].equals(self.field("t"))
                 with self.when(now & self.array("stopping")[event].differs(0.0)):

@@ -113,7 +113,7 @@ class ArmillaryModel {
     if (this.method.adaptive) this.workspace("atol").fill(atol);
     const fields = {
       t: t0, t0, t_end: 1e300, step: step || 0, h: Math.min(step || 0, maxStep), max_step: maxStep, rtol, t_old: t0, error_old: 1e-4,
-      shortest: Infinity, phase: about.arrived, failed: -1, failed_event: -1, at_grid: 1, restart: 1, choose_step: step ? 0 : 1,
+      shortest: Infinity, phase: about.arrived, failed: -1, at_grid: 1, restart: 1, choose_step: step ? 0 : 1,
       constants: places.constants, times: places.times, rows: places.rows, log: places.log, stops: places.stops, log_capacity: about.log,
     };
     for (const name in fields) this.set(name, fields[name]);
@@ -188,12 +188,12 @@ class ArmillaryModel {
   }
 
   note() {
-    const count = this.get("logged"), log = this.array("log", 2 * count);
+    const count = this.get("firings"), log = this.array("log", 2 * count);
     for (let i = 0; i < count; i++) {
       const event = (this.lastEvent = this.about.events[log[2 * i + 1]]);
       if (!event.hidden) this.events.push({ time: log[2 * i], name: event.name });
     }
-    this.set("logged", 0);
+    this.set("firings", 0);
   }
 
   ended(why) {

@@ -32,6 +32,7 @@ _STATUS: dict[Reason, Status] = {
     Reason.ACCUMULATES: "events accumulate",
     Reason.FULL: "too many rows",
 }
+_FAILED_STATE = ("diverged", "step too small")
 
 
 class CompiledRun:
@@ -96,7 +97,7 @@ class CompiledRun:
             t=settings.t0, t0=settings.t0, t_end=settings.t_end, step=step or 0.0,
             max_step=settings.max_step, rtol=settings.rtol,
             h=min(step or 0.0, settings.max_step), t_old=settings.t0, error_old=1e-4,
-            shortest=inf, phase=Phase.ARRIVED, failed=-1, failed_event=-1, at_grid=1, restart=1,
+            shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1,
             choose_step=step is None,
             every_step=samples.every_step, constants=constants.ctypes.data, stops=self._stops.ctypes.data,
         )  # fmt: skip
@@ -129,7 +130,7 @@ class CompiledRun:
             self._rows.resize((rows, self.shape.outputs), refcheck=False)
             control.times, control.rows = self._times.ctypes.data, self._rows.ctypes.data
             control.capacity = rows
-        if control.logged + self.shape.events > control.log_capacity:
+        if control.firings + self.shape.events > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
             self._log.resize((events, 2), refcheck=False)
             control.log, control.log_capacity = self._log.ctypes.data, events
@@ -173,13 +174,13 @@ class CompiledRun:
             final_state=self._get("state", self.shape.states),
             final_memory=self._get("memory", self.shape.memory),
             status=status,
-            failed_state=control.failed if control.failed >= 0 else None,
+            failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,
-            events=[(float(t), int(k)) for t, k in self._log[: control.logged]],
+            events=[(float(t), int(k)) for t, k in self._log[: control.firings]],
             steps=control.steps,
             rejected=control.rejected,
             evaluations=control.evaluations,
-            failed_event=control.failed_event if control.failed_event >= 0 else None,
+            failed_event=control.failed if status == "events accumulate" else None,
         )
 
 

@@ -1,4 +1,4 @@
-"""Events for SciPy's solvers, by the rules of the compiled loops: see events.py and accumulation.py there."""
+"""Events for SciPy's solvers, by the rules of the compiled loops: see runtime/solver/events.py."""
 
 from __future__ import annotations
 

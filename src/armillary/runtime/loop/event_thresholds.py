@@ -1,4 +1,4 @@
-"""Thresholds for events, shared by compiled loops and SciPy's solvers; see events.py and accumulation.py."""
+"""Thresholds for events, shared by the solver and SciPy's; see runtime/solver/events.py."""
 
 from __future__ import annotations
 
@@ -12,4 +12,6 @@ STUCK_ULPS = 64.0
 MOST_STUCK = 100  # gaps in a row
 LONGEST_STREAK = 5000
 SUSPECT = 1e-3  # of the longest gap
-LANDING = 2.0  # in ``terminal``: the run ends at this event, and so does the step; 1.0: the run alone
+# In ``terminal``: the run ends at this event, and an adaptive step is taken again to end there; 1.0: the run
+# alone.
+LANDING = 2.0

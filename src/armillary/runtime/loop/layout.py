@@ -15,7 +15,8 @@ from armillary.runtime.loop.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Tableau
 
 # A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
-# An event is moved by at most this much, and only as far as rounding explains: see `closeness` in events.py.
+# An event is moved by at most this much, and only as far as rounding explains: see `closeness` in
+# runtime/solver/events.py.
 SNAP = 1e-6
 
 
@@ -27,14 +28,14 @@ class Reason(IntEnum):
     EVENT = 2
     DIVERGED = 3
     TOO_SMALL = 4
-    ACCUMULATES = 5  # one event happens faster and faster: see accumulation.py
+    ACCUMULATES = 5  # one event happens faster and faster: see runtime/solver/events.py
 
     PAUSED = 6  # the budget of steps is spent
     FULL = 7  # no room for another row, or for another set of events
 
 
 class Phase(IntEnum):
-    """Where the loop stands at its present time; see loops.py."""
+    """Where the loop stands at its present time; see loop.py."""
 
     READY = 0  # to take the next step
     SETTLED = 1  # the row at this time is due
@@ -50,9 +51,11 @@ REALS = (
     "near",  # rows this close to the time of an event show the state after it
     "blind",  # so long after an event that happened a little early its function may still not have crossed
     "shortest",  # the least time between two firings of one of the events that happened last
+    "due",  # the time of the next row
+    "stop",  # the next time at which inputs jump
 )  # fmt: skip
 WHOLES = (
-    "phase", "status", "failed", "failed_event",  # Phase, Reason, the state and the event to blame (−1: none)
+    "phase", "status", "failed",  # Phase, Reason, the state or event to blame (−1: none)
     "index",  # fixed step: number of the grid point last reached
     "at_grid",  # 0 where an event has split a fixed step
     "restart",  # the derivative kept for the next step is not valid
@@ -60,15 +63,15 @@ WHOLES = (
     "after_rejection", "prepared", "pending",
     "steps", "rejected", "evaluations",
     "budget",  # steps this call may still try
-    "stop_index",  # the next of the times at which inputs jump
+    "jump",  # number of the next of the times at which inputs jump
     "every_step",  # rows at the ends of steps, times written here, instead of at given times
-    "filled", "capacity", "logged", "log_capacity",
+    "filled", "capacity", "firings", "log_capacity",
 )  # fmt: skip
 EVENT_VECTORS = (
     "g", "g_start",  # the event functions now, and at the start of the step
     "sign", "side",  # the sign last seen (0: none yet), and the one before the last firing
     "low", "crossed", "direction", "terminal",
-    "last", "gap", "longest", "streak", "stuck", "returning",  # see accumulation.py
+    "last", "gap", "longest", "streak", "stuck", "returning",  # see runtime/solver/events.py
 )  # fmt: skip
 FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals")
 ADDRESSES = ("constants", "times", "rows", "log", "stops", *FUNCTIONS)

@@ -30,20 +30,14 @@ from armillary.model.quantities.energy import kinetic_energy
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
+from armillary.runtime.loop.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
 from armillary.runtime.models.instance import Instance
 
-SPEED_JUMP = (
-    5.0  # by which speeds grow from one row to the next, beyond all earlier rows, at a singular place
-)
 _JUMPS = 5  # that are looked at, the first ones of a run
 _BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
 _SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
-WEAK = 1e-6  # of the inertias that a pivot is made of: nothing, as far as a step is concerned
-FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, and not everywhere
 _HELD = 1e-2  # of a motion that constraints resist: they hold it, a little away from the place itself
 _ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
-AHEAD = 0.5  # radians or lengths of motion over which it is followed, at most
-COARSE, FINE = 64, 400  # looks at each way, and about the weakest of them
 SINGULAR_THERE = "the mass matrix becomes singular there"
 REMEDY = (
     "give the body, or one that hangs on it, mass or inertia there, keep the motion away from this position, "

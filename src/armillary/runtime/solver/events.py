@@ -1,17 +1,45 @@
-"""Events of exported runs, in the small language of language.py; the ideas are in runtime/loop/events.py.
+"""Events, in the small language of language.py: sign changes of functions g_k(t, state), found at the ends of
+steps and located inside them.
 
-Each event keeps the sign that its function last had. A step that ends with the other sign, or on zero, holds
-an event if its direction is wanted; it is located inside the step, and the step is cut there. All events that
-have changed sign by then happen together. An event as close to a grid point as rounding can bring it happens
-there. An event that has just fired has no sign, unless firing has put its function clearly back, and takes
-the first one met; in that first step the functions are evaluated early and often, for a bounce may be shorter
-than a step.
+Each event keeps the sign that its function last had. A step that ends with the other sign, or on zero
+exactly, holds an event if its direction is wanted; the root is located on the dense output, to 4 units in the
+last place of t, at its far side. All events that have changed sign by then happen together, in the order of
+their numbers; the step is cut there, and the rest is a new beginning.
+
+An event as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
+(`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
+points ticks at all of them. Rows as close to an event show the state after it; so that none is written too
+soon, every step is searched a little beyond its end.
+
+An event that has just fired has no sign, unless firing has put its function clearly back to where it came
+from; nor has one whose function is exactly zero at the start. It takes the first nonzero sign met afterwards
+and cannot happen at once again. In that first step the functions are evaluated not only at its end but at
+2^-10, 2^-9, ... 1/2 of it, for a bounce may well be shorter than a step. Where the last two firings were
+closer together than a step, that begins at 2^-10 of the time between them; there only a return to the side
+that the event came from counts, for at such short times rounding may still hold the function beyond zero.
+Otherwise two changes inside one step are not seen: `max_step` bounds that. A jump of g_j that `fire` or
+`update` itself makes is no event.
+
+Inside a step the state is that of the dense output, whose error nothing controls. Events of the user's own
+accept it, for they are to be zeros of their functions. Where a run goes on in another program (LANDS), the
+step is taken again, to end there: the dense output of a step that reaches into the neighbourhood of a
+singular place lost several hundred times the tolerance in energy (a ball rolling along a slot).
 
 Events that come faster and faster, such as the bounces of a ball that comes to rest, have a limit that no
-sequence of events leads across. Firings of one event are a streak while the gap between two neither doubles
-nor drops below 1e-3 of the one before. The run ends where a gap is down to 1e-9 of the longest in its
-streak, where a hundred gaps in a row are as short as rounding, or where a function goes back after firing and
-is found beyond zero all the same: it has crossed unseen.
+sequence of events leads across. Firings of one event are a streak while the time between two of them, the
+gap, neither doubles nor drops below 1e-3 of the one before. Three things show an accumulation:
+
+    piled up    The gap is down to 1e-9 of the longest in its streak.
+    stuck       A hundred gaps in a row are below 1e-6 of the longest in their streak, which came to that
+                within 5000 firings (a shaft that spins up needs millions: its gaps fall as 1/sqrt(n)), or
+                below 64 units in the last place of t (two relays that undo each other).
+    passed      The gap is down to 1e-3; right after the last firing g went back to the side it came from
+                (by the straight line along the derivative), and at the first look it is on the other side
+                all the same: it has crossed unseen. That is the ball that falls through the floor.
+
+A clock, a relay whose function stays beyond zero, a burst after a pause and an oscillation through zero do
+none of it. An event that takes away all of the speed (restitution 0; in effect all below 1e-3) cannot be told
+from one that lets its body go on, and is not an accumulation.
 """
 
 from __future__ import annotations
@@ -112,6 +140,21 @@ def record(run: Run) -> None:
             run.failed = k
 
 
+def land(run: Run, h: real) -> None:
+    """The step just taken, taken again with length h, which is shorter and so more accurate."""
+    run.state = run.base
+    stages(run, run.t_old, h)
+    if end_enters_error(run):
+        run.k_end = derivatives(run.t_old + h, run.trial)
+    run.state = run.trial
+    run.state = normalise(run.t_old + h, run.state)
+    run.finish = run.state
+    if not end_enters_error(run):
+        run.k_end = derivatives(run.t_old + h, run.state)
+    run.h_taken = h
+    run.prepared = False
+
+
 def cut(run: Run, high: real) -> None:
     """The step shortened to its first event; crossed is left at those that happen there."""
     near: real = closeness(run)
@@ -136,11 +179,18 @@ def cut(run: Run, high: real) -> None:
         t_event = goal
         place = goal - run.t_old
     if differs(t_event, run.t):
-        probe(run, place)
-        run.state = run.point
+        lands: truth = False
+        if LANDING_EVENTS:
+            lands = LANDS[first]
+        if lands:
+            land(run, place)
+        else:
+            probe(run, place)
+            run.state = run.point
         run.t = t_event
         if not adaptive(run):
-            run.index = run.index - 1
+            if run.at_grid:  # else the step led to a jump before the grid point
+                run.index = run.index - 1
             run.at_grid = False
     run.near = near
     run.blind = 0.0

@@ -1,7 +1,8 @@
 """The names of the small language in which the exported solver is written, for readers and type checkers.
 
-The solver (record.py, steps.py, events.py, rows.py) is a subset of Python that translator.py reads and that a
-printer of each language writes. None of it runs here. The subset:
+The solver (record.py, steps.py, events.py, rows.py) is a subset of Python that translator.py reads. A
+printer of each language writes it, and machine_code.py compiles it for this process. None of it runs here.
+The subset:
 
     types        real, whole, truth; vectors over states, memory, outputs (reals) and over events
     statements   assignment (a local with its type where it first appears), if, while, for k in range(…),
@@ -42,9 +43,10 @@ N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
 KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
+LANDS: Truths = np.zeros(0, dtype=bool)  # whether an adaptive step is taken again to end at an event
 
 # Features: which parts of the solver a program needs.
-EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = True
+EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = True
 
 # Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
 # the number of the first.
@@ -157,4 +159,19 @@ def dense_terms(run: Run) -> None:
 
 
 def dense_state(run: Run, theta: real) -> None:
+    raise NotImplementedError
+
+
+# Of redundant coordinates, which runs in this process alone have; see runtime/loop.
+
+
+def begin(run: Run) -> None:
+    raise NotImplementedError
+
+
+def project(run: Run, t: real) -> None:
+    raise NotImplementedError
+
+
+def straighten(run: Run, h: real) -> None:
     raise NotImplementedError

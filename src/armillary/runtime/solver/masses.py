@@ -7,7 +7,7 @@ vanishes, of the inertias that it is made of and of its share at the start of th
 
 from __future__ import annotations
 
-from armillary.runtime.models.weak_masses import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
+from armillary.runtime.loop.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
 from armillary.runtime.solver.language import *
 from armillary.runtime.solver.record import Run
 

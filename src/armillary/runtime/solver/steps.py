@@ -1,6 +1,6 @@
 """Steps of exported runs, in the small language of language.py: of fixed size, or under error control.
 
-The formulas are those of runtime/loop/formulas.py and runtime/loop/steps.py.
+In the process, the formulas of runtime/loop/formulas.py take the place of those with sums over the states.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def before_jump(run: Run, stop: real) -> real:
 
 
 def accept_step(run: Run, t_new: real, h: real, t_last: real) -> None:
-    """The trial state becomes the state, normalised; a derivative that the error estimate needed is kept. The
-    derivative at the end is that before a jump of data.
+    """The trial state becomes the state, normalised. A derivative that the error estimate needed is kept,
+    although it belongs to the state before that: the two differ by a local error, which leaves the order as
+    it is. The derivative at the end is that before a jump of data.
     """
     if run.dense:
         run.base = run.state
@@ -46,6 +47,8 @@ def accept_step(run: Run, t_new: real, h: real, t_last: real) -> None:
         run.finish = run.state
         if not end_enters_error(run):
             run.k_end = derivatives(t_last, run.state)
+        if SCHEME:
+            straighten(run, h)
     run.t_old = run.t
     run.t = t_new
     run.h_taken = h
@@ -77,6 +80,8 @@ def fixed_step(run: Run) -> None:
     if not run.dense:
         run.k0 = derivatives(run.t, run.state)
     stages(run, run.t, h)
+    if SCHEME:
+        project(run, target)
     if not is_finite(run.trial):
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)
@@ -240,6 +245,8 @@ def settle(run: Run) -> None:
             if differs(run.new_memory[i], run.memory[i]):
                 run.restart = True  # the derivative kept from the step before is stale
             run.memory[i] = run.new_memory[i]
+    if SCHEME and run.restart:
+        begin(run)
     if run.dense and not run.restart:
         run.k0 = run.k_end
     if run.dense and run.restart:

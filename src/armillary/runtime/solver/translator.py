@@ -1,4 +1,4 @@
-"""The solver of exported programs, read from the files beside this one.
+"""The solver, read from the files beside this one.
 
 `read_solver` takes the functions that a program needs, decides what depends on its features, and finds what
 printers need: the types of locals, which functions change the run, and an order in which every function
@@ -17,14 +17,16 @@ from typing import Any
 
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.loop import event_thresholds, layout
+from armillary.runtime.loop import event_thresholds, layout, mass_thresholds
 from armillary.runtime.loop.stops import ROUNDINGS
-from armillary.runtime.models import weak_masses
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares")
 # Features of the solver, and the words of text/features.py for those that a system decides.
-FEATURES = ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE")
+FEATURES = (
+    *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
+    *("LANDING_EVENTS", "SCHEME"),
+)
 _OF_SYSTEMS = {word.lower(): word for word in ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES")}
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds")
@@ -36,10 +38,7 @@ CONSTANTS: dict[str, float] = {
     "ROUNDINGS": ROUNDINGS,
     "APART": APART,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
-CONSTANTS |= {
-    name: float(getattr(weak_masses, name))
-    for name in ("WEAK", "FALLEN", "AHEAD", "COARSE", "FINE", "SPEED_JUMP")
-}
+CONSTANTS |= {name: float(value) for name, value in vars(mass_thresholds).items() if name.isupper()}
 
 
 @dataclass(frozen=True)
@@ -87,25 +86,38 @@ def solver_for(
     return read_solver(features, exported_methods(adaptive), wanted)
 
 
-def read_solver(features: Collection[str], methods: Sequence[Method], wanted: Sequence[str]) -> Solver:
-    """The functions `wanted` and those that they call, for a program with these features and methods."""
-    fold = _Fold(features)
+def read_solver(
+    features: Collection[str],
+    methods: Sequence[Method],
+    wanted: Sequence[str],
+    *,
+    facts: Mapping[str, bool] | None = None,
+    given: Collection[str] = (),
+    commented: bool = True,
+) -> Solver:
+    """The functions `wanted` and those that they call, for a program with these features and methods.
+
+    ``facts`` are functions of the method, fields of the run and tables whose values are decided; functions
+    that are ``given`` are not read. Without comments it is read in half of the time.
+    """
+    fold = _Fold(features, facts or {})
     comments: dict[ast.stmt, str] = {}
     definitions: dict[str, ast.FunctionDef] = {}
     texts = [files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES]
-    for text in (*texts, source(methods)):
+    for text in (*texts, *([source(methods)] if methods else [])):
         tree = ast.parse(text)
-        comments |= _comments(tree, text)
+        comments |= _comments(tree, text) if commented else {}
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 definitions[node.name] = node
+    definitions = {name: node for name, node in definitions.items() if name not in given}
     folded: dict[str, ast.FunctionDef] = {}
     order = list(_ordered(wanted, definitions, fold, folded))
     changing = _changing({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
     record = [f for f in _record(fold) if f.name not in dropped]
-    record += [Field(name, kind, "") for name, kind in fields(methods).items()]
+    record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
     used = {n.id for name in order for n in ast.walk(folded[name]) if isinstance(n, ast.Name)}
     return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
 
@@ -113,20 +125,27 @@ def read_solver(features: Collection[str], methods: Sequence[Method], wanted: Se
 class _Fold(ast.NodeTransformer):
     """Conditions on features decided, and what they exclude left out."""
 
-    def __init__(self, features: Collection[str]) -> None:
+    def __init__(self, features: Collection[str], facts: Mapping[str, bool]) -> None:
         self.features = features
+        self.facts = {"dense": True, **facts} if "ALWAYS_DENSE" in features else facts
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Constant(node.id in self.features) if node.id in FEATURES else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        dense = node.attr == "dense" and "ALWAYS_DENSE" in self.features
-        return ast.Constant(True) if dense else node
+        return ast.Constant(self.facts[node.attr]) if node.attr in self.facts else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        table = node.value.id if isinstance(node.value, ast.Name) else ""
+        return ast.Constant(self.facts[table]) if table in self.facts else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        fixed = isinstance(node.func, ast.Name) and node.func.id in OF_METHODS
-        return ast.Constant(False) if fixed and "ADAPTIVE" not in self.features else node
+        name = called(node)
+        if name in self.facts:
+            return ast.Constant(self.facts[name])
+        return ast.Constant(False) if name in OF_METHODS and "ADAPTIVE" not in self.features else node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -150,6 +169,10 @@ class _Fold(ast.NodeTransformer):
         if isinstance(node.test, ast.Constant):
             return node.body if node.test.value else node.orelse
         return node if node.body else None
+
+    def visit_While(self, node: ast.While) -> Any:
+        self.generic_visit(node)
+        return None if isinstance(node.test, ast.Constant) and not node.test.value else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)

@@ -1,0 +1,76 @@
+"""What the solver takes from formulas.py, which lanes use too: stages, error, first step, dense output.
+
+In these, sums over the states are in the order of the lanes.
+"""
+
+from __future__ import annotations
+
+from armillary.llvm.assembly import REAL
+from armillary.runtime.loop.dense import emit_prepare, emit_probe
+from armillary.runtime.loop.formulas import error_norm, first_step, stages
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
+from armillary.runtime.loop.projected import emit_begin, emit_projection
+from armillary.runtime.loop.staggered import emit_staggered
+
+
+def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
+    """The functions of the solver that a loop has from formulas.py, and those of redundant coordinates."""
+    shape = program.shape
+    found: dict[str, LoopFunction] = {}
+    if shape.scheme is not None:
+        found["begin"] = emit_begin(program)
+        if shape.dense:
+            found["straighten"] = _emit_straighten(program)
+        found["project"] = emit_projection(program) if shape.scheme.kind == "projected" else _idle(program)
+    staggered = shape.scheme is not None and shape.scheme.kind == "staggered"
+    found["stages"] = emit_staggered(program) if staggered else _emit_stages(program)
+    if shape.adaptive:
+        found |= {"error_norm": _emit_error_norm(program), "first_step": _emit_first_step(program)}
+    if shape.dense:
+        found["probe"] = emit_probe(program, emit_prepare(program))
+    return found
+
+
+def _emit_stages(program: LoopModule) -> LoopFunction:
+    f = program.function("stages", arguments=(REAL, REAL))
+    stages(f, f.argument(2), f.argument(3))
+    f.give()
+    return f
+
+
+def _emit_error_norm(program: LoopModule) -> LoopFunction:
+    f = program.function("error_norm", REAL, (REAL,))
+    f.give(error_norm(f, f.argument(2)))
+    return f
+
+
+def _emit_first_step(program: LoopModule) -> LoopFunction:
+    """The first step of a run, where none was given."""
+    f = program.function("first_step", rare=True)
+    f["h"] = first_step(f)
+    f["error_old"] = 1e-4
+    f["after_rejection"] = 0
+    f["choose_step"] = 0
+    f.give()
+    return f
+
+
+def _emit_straighten(program: LoopModule) -> LoopFunction:
+    """Accelerations and multipliers of redundant coordinates: a straight line between the ends of a step."""
+    f = program.function("straighten", arguments=(REAL,))
+    scheme, base, end = program.shape.scheme, f.vector("base"), f.vector("end")
+    assert scheme is not None
+    first, last = f.vector("k0"), f.vector(f"k{program.shape.tableau.stages}")
+    with f.each(scheme.states - scheme.first_acceleration) as i:
+        m = i + scheme.first_acceleration
+        first[m] = (end[m] - base[m]) / f.argument(2)
+        last[m] = first[m]
+    f.give()
+    return f
+
+
+def _idle(program: LoopModule) -> LoopFunction:
+    """`project(t)` where a scheme needs none."""
+    f = program.function("project", arguments=(REAL,))
+    f.give()
+    return f

@@ -1,0 +1,493 @@
+"""The small language as LLVM code: functions of the solver in the loop of a process.
+
+A function of the solver becomes a function of (Control, workspace, *arguments). Scalars of the run are fields
+of Control, vectors parts of the workspace, where whole numbers and truth values are reals. Vectors are
+assigned element by element in a loop whose sums of products may be fused; every other operation rounds once.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf, nan
+
+from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
+from armillary.llvm.builder import Operand, Repeat, Value, Variable, Vector
+from armillary.runtime.loop.event_thresholds import LANDING
+from armillary.runtime.loop.formulas import EPSILON
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
+from armillary.runtime.loop.runge_kutta import given_functions
+from armillary.runtime.solver import language
+from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called, read_solver
+
+_TYPES = {"real": REAL, "whole": WHOLE, "count": WHOLE, "index": WHOLE, "truth": TRUTH}
+_ENUMERATED = {
+    name: value
+    for name, value in vars(language).items()
+    if name.isupper() and isinstance(value, int) and not isinstance(value, bool)
+}
+_REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
+
+Table = Callable[[LoopFunction, Value], Value]
+Model = Callable[[LoopFunction, Sequence[Vector], Sequence[Value | Vector]], None]
+
+
+class SolverCode:
+    """Functions of a solver in one loop, each made when it is first called.
+
+    ``sizes`` are the lengths of vectors by kind, and other whole numbers by name; ``known`` fields of the run
+    that are constants; ``places`` vectors that have other names in the workspace; ``tables`` give entries of
+    constant vectors; ``model`` calls the sections of the program; ``given`` are functions that the loop has
+    made in another way, ``rare`` those that are kept small.
+    """
+
+    def __init__(
+        self,
+        program: LoopModule,
+        solver: Solver,
+        *,
+        sizes: Mapping[str, int],
+        known: Mapping[str, float],
+        places: Mapping[str, str],
+        tables: Mapping[str, Table],
+        model: Mapping[str, Model],
+        given: Mapping[str, LoopFunction],
+        rare: Collection[str] = (),
+    ) -> None:
+        self.program, self.solver, self.sizes, self.known = program, solver, sizes, known
+        self.places, self.tables, self.model, self.rare = places, tables, model, rare
+        self.kinds = {f.name: f.type for f in solver.fields}
+        self.made: dict[str, LoopFunction] = dict(given)
+
+    def function(self, name: str) -> LoopFunction:
+        """The function of this name."""
+        if name not in self.made:
+            self.made[name] = _Body(self, self.solver.functions[name]).frame
+        return self.made[name]
+
+
+class _Body:
+    """One function under construction."""
+
+    def __init__(self, code: SolverCode, function: Function) -> None:
+        self.code = code
+        arguments = tuple(_TYPES.get(kind, ADDRESS) for kind in function.arguments.values())
+        result = _TYPES[function.result] if function.result else NOTHING
+        # What is called is made before, for a function's text is written as a whole.
+        for node in (n for statement in function.body for n in ast.walk(statement)):
+            if isinstance(node, ast.Call) and called(node) in code.solver.functions:
+                code.function(called(node))
+        rare = function.name in code.rare
+        self.frame = f = code.program.function(function.name, result, arguments, rare=rare)
+        self.locals: dict[str, Variable] = {}
+        self.vectors: dict[str, Vector] = {}
+        self.kinds = {**function.locals, **function.arguments}
+        for place, (name, kind) in enumerate(function.arguments.items(), 2):
+            if kind in VECTORS:
+                self.vectors[name] = Vector(f, f.function.args[place])
+            else:
+                self.locals[name] = Variable(f, f.argument(place))
+        self.loops: list[tuple[Block, Block]] = []  # where `continue` and `break` lead
+        self.element: Value | None = None
+        self.statements(function.body)
+        if not f.builder.block.ended:
+            f.give() if result == NOTHING else f.builder.unreachable()
+
+    # ---------------------------------------------------------------- statements
+
+    def statements(self, nodes: Sequence[ast.stmt]) -> None:
+        for node in nodes:
+            self.statement(node)
+
+    def statement(self, node: ast.stmt) -> None:
+        f = self.frame
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self.declare(name, value)
+            case ast.Assign(targets=[target], value=value):
+                self.assign(target, value)
+            case ast.Expr(value=ast.Call() as call) if called(call) == "report":
+                self.code.model["report"](f, [], [self.whole(call.args[1])])
+            case ast.Expr(value=ast.Call() as call):
+                self.call(call)
+            case ast.If():
+                self.choice(node)
+            case ast.While():
+                with f.repeat() as loop:
+                    self.leave_unless(node.test, loop)
+                    self.nested(node.body, (loop.head, loop.exit))
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[count])):
+                self.counted(name, self.whole(count), node.body)
+            case ast.Return(value=value):
+                f.give(None if value is None else self.value(value))
+            case ast.Break():
+                f.builder.branch(self.loops[-1][1])
+            case ast.Continue():
+                f.builder.branch(self.loops[-1][0])
+            case _:
+                raise TypeError(f"the solver's language has no statement '{ast.unparse(node)}'")
+
+    def leave_unless(self, test: ast.expr, loop: Repeat) -> None:
+        if not isinstance(test, ast.Constant):
+            with self.frame.when(~self.value(test)):
+                loop.leave()
+
+    def nested(self, body: Sequence[ast.stmt], ends: tuple[Block, Block]) -> None:
+        """The body of a loop; what follows is a block of its own, where nothing may lead."""
+        self.loops.append(ends)
+        self.statements(body)
+        self.loops.pop()
+        if self.frame.builder.block.ended:
+            self.frame.builder.block = Block(self.frame.function)
+
+    def counted(self, name: str, count: Value, body: Sequence[ast.stmt]) -> None:
+        f = self.frame
+        index = self.locals[name] = Variable(f, f.whole(0))
+        with f.repeat() as loop:
+            with f.when(index.get() >= count):
+                loop.leave()
+            following = Block(f.function)
+            self.nested(body, (following, loop.exit))
+            f.builder.branch(following)
+            f.builder.block = following
+            index.set(index.get() + 1)
+
+    def choice(self, node: ast.If) -> None:
+        condition = self.value(node.test)
+        with self.frame.when(condition):
+            self.statements(node.body)
+        if node.orelse:
+            with self.frame.when(~condition):
+                self.statements(node.orelse)
+
+    def declare(self, name: str, value: ast.expr) -> None:
+        kind = _TYPES[self.kinds[name]]
+        found = self.value(value)
+        if name in self.locals:
+            self.locals[name].set(found)
+        else:
+            assert found.raw.type == kind, (name, found.raw)
+            self.locals[name] = Variable(self.frame, found)
+
+    def assign(self, target: ast.expr, value: ast.expr) -> None:
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        name = called(value)
+        if name in MODEL:
+            assert isinstance(value, ast.Call)
+            places = [self.vector(t) for t in targets]
+            self.code.model[name](self.frame, places, [self.argument(a) for a in value.args])
+            return
+        match target:
+            case ast.Attribute(attr=field) if self.code.kinds[field] in VECTORS:
+                self.each(field, value)
+            case ast.Attribute(attr=field):
+                self.store(field, self.value(value))
+            case ast.Subscript(value=ast.Attribute(attr=field), slice=index):
+                self.part(field)[self.whole(index)] = self.as_real(self.value(value))
+            case ast.Name(id=local):
+                self.locals[local].set(self.value(value))
+
+    def each(self, field: str, value: ast.expr) -> None:
+        """An assignment element by element."""
+        f, place = self.frame, self.part(field)
+        with f.each(self.code.sizes[self.code.kinds[field]]) as m:
+            self.element = m
+            place[m] = self.as_real(self.value(value))
+            self.element = None
+
+    def store(self, field: str, value: Value) -> None:
+        """A scalar of the run."""
+        if value.raw.type == TRUTH:
+            value = Value(self.frame, self.frame.builder.convert("zext", value.raw, WHOLE))
+        self.frame[field] = value
+
+    def call(self, call: ast.Call) -> Value:
+        given = [a for a in call.args if not (isinstance(a, ast.Name) and a.id == "run")]
+        function = self.code.function(called(call))
+        values: list[Value] = []
+        for a in given:
+            found = self.argument(a)
+            values.append(Value(self.frame, found.address) if isinstance(found, Vector) else found)
+        return self.frame.internal(function, *values)
+
+    # ---------------------------------------------------------------- expressions
+
+    def argument(self, node: ast.expr) -> Value | Vector:
+        match node:
+            case ast.Attribute(attr=name) if self.code.kinds[name] in VECTORS:
+                return self.part(name)
+            case ast.Name(id=name) if name in self.vectors:
+                return self.vectors[name]
+        return self.value(node)
+
+    def part(self, field: str) -> Vector:
+        """A vector of the run."""
+        return self.frame.vector(self.code.places.get(field, field))
+
+    def vector(self, node: ast.expr) -> Vector:
+        found = self.argument(node)
+        assert isinstance(found, Vector), ast.unparse(node)
+        return found
+
+    def as_real(self, value: Value) -> Value:
+        if value.raw.type == REAL:
+            return value
+        operation = "uitofp" if value.raw.type == TRUTH else "sitofp"
+        return Value(self.frame, self.frame.builder.convert(operation, value.raw, REAL))
+
+    def whole(self, node: ast.expr) -> Value:
+        found = self.value(node)
+        assert found.raw.type == WHOLE, ast.unparse(node)
+        return found
+
+    def value(self, node: ast.expr) -> Value:
+        f = self.frame
+        match node:
+            case ast.Constant(value=bool() as number):
+                return self.truth(number)
+            case ast.Constant(value=int() as number):
+                return f.whole(number)
+            case ast.Constant(value=float() as number):
+                return f.real(number)
+            case ast.Name(id=name):
+                return self.named(name)
+            case ast.Attribute(attr=name):
+                return self.field(name)
+            case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
+                return self.entry(self.part(name), self.code.kinds[name], self.whole(index))
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.vectors:
+                return self.entry(self.vectors[name], self.kinds[name], self.whole(index))
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                return self.code.tables[name](f, self.whole(index))
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                found = self.value(inner)
+                return 0 - found if found.raw.type == WHOLE else self.negative(found)
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return ~self.value(inner)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operate(op, self.value(left), self.value(right))
+            case ast.BoolOp(op=op, values=values):
+                first, *others = [self.value(v) for v in values]
+                for other in others:
+                    first = first & other if isinstance(op, ast.And) else first | other
+                return first
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self.compare(op, self.value(left), self.value(right))
+            case ast.IfExp(test=test, body=yes, orelse=no):
+                a, b = self.value(yes), self.value(no)
+                return Value(f, f.builder.select(self.value(test).raw, a.raw, b.raw))
+            case ast.Call():
+                return self.value_of(called(node), node)
+        raise TypeError(f"the solver's language has no expression '{ast.unparse(node)}'")
+
+    def truth(self, value: bool) -> Value:
+        return self.frame.whole(int(value)).differs(0)
+
+    def negative(self, value: Value) -> Value:
+        """−x, a zero with its sign too."""
+        return -0.0 - value
+
+    def named(self, name: str) -> Value:
+        f = self.frame
+        if name in self.locals:
+            return self.locals[name].get()
+        if name in self.code.sizes:
+            return f.whole(self.code.sizes[name])
+        if name in _REALS:
+            return f.real(_REALS[name])
+        if name in self.code.solver.constants:
+            number = self.code.solver.constants[name]
+            return f.whole(number) if isinstance(number, int) else f.real(number)
+        return f.whole(_ENUMERATED[name])
+
+    def field(self, name: str) -> Value:
+        kind = self.code.kinds[name]
+        if kind in VECTORS:
+            assert self.element is not None, (
+                f"the vector '{name}' stands for its elements only where one is assigned"
+            )
+            return self.entry(self.part(name), kind, self.element)
+        if name in self.code.known:
+            return self.frame.real(self.code.known[name])
+        found = self.frame[name]
+        return found.differs(0) if kind == "truth" else found
+
+    def entry(self, vector: Vector, kind: str, index: Value) -> Value:
+        found = vector[index]
+        if kind == "Wholes":
+            return found.to_whole()
+        return found.differs(0.0) if kind == "Truths" else found
+
+    def operate(self, op: ast.operator, a: Value, b: Value) -> Value:
+        match op:
+            case ast.Add():
+                return a + b
+            case ast.Sub():
+                return a - b
+            case ast.Mult():
+                return a * b
+            case ast.Div():
+                return a / b
+        raise TypeError(f"the solver's language has no operator {op!r}")
+
+    def compare(self, op: ast.cmpop, a: Value, b: Value) -> Value:
+        match op:
+            case ast.Lt():
+                return a < b
+            case ast.LtE():
+                return a <= b
+            case ast.Gt():
+                return a > b
+            case ast.GtE():
+                return a >= b
+            case ast.Eq():
+                return a.equals(b)
+            case ast.NotEq():
+                return a.differs(b)
+        raise TypeError(f"the solver's language has no comparison {op!r}")
+
+    def value_of(self, name: str, call: ast.Call) -> Value:
+        f = self.frame
+        if name in self.code.solver.functions or name in self.code.made:
+            return self.call(call)
+        if name == "is_finite":
+            return is_finite(f, self.code.sizes["States"], self.vector(call.args[0]))
+        if name == "first_nonfinite":
+            return first_nonfinite(f, self.code.sizes["States"], self.vector(call.args[0]))
+        values: list[Operand] = [self.value(a) for a in call.args]
+        match name, values:
+            case "abs", [Value() as x]:
+                return f.magnitude(x)
+            case "sqrt", [Value() as x]:
+                return f.root(x)
+            case "floor", [Value() as x]:
+                return f.intrinsic("floor", x)
+            case "float", [Value() as x]:
+                return x.to_real()
+            case "isnan", [Value() as x]:
+                return x.differs(x)
+            case "min", [a, b]:
+                return f.least(a, b)
+            case "max", [a, b]:
+                return f.most(a, b)
+            case "power", [a, Value() as b]:
+                return f.real(1.0) if b.raw == constant(REAL, 0.0) else f.power(a, b)
+            case "differs", [Value() as a, b]:
+                return a.differs(b)
+        raise TypeError(f"the solver's language has no function '{name}'")
+
+
+def is_finite(f: LoopFunction, count: int, vector: Vector) -> Value:
+    return f.total(count, lambda m: 0.0 * vector[m]).equals(0.0)
+
+
+def first_nonfinite(f: LoopFunction, count: int, vector: Vector) -> Value:
+    """The place of the first number that is not finite; there is one."""
+    index = Variable(f, f.whole(0))
+    with f.repeat() as loop:
+        with f.when((0.0 * vector[index.get()]).differs(0.0) | (index.get() >= count - 1)):
+            loop.leave()
+        index.set(index.get() + 1)
+    return index.get()
+
+
+# ---------------------------------------------------------------- the solver of a loop
+
+_RARE = ("locate", "land", "cut", "record", "look_beyond", "first_place", "end_at_small_step")
+
+
+def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
+    """`settle` and `step` of a loop, and `probe` where values inside a step can be asked for."""
+    shape, tableau = program.shape, program.shape.tableau
+    features = {
+        "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
+        "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.adaptive,
+        "SCHEME": shape.scheme is not None,
+    }  # fmt: skip
+    facts = {
+        "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
+        "has_two_errors": len(tableau.errors) > 1, "JUMP_HARD": True,
+    }  # fmt: skip
+    given = given_functions(program)
+    step = "adaptive_step" if shape.adaptive else "fixed_step"
+    known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
+    has = {name for name, there in features.items() if there}
+    solver = read_solver(has, (), ("settle", step), facts=facts, given=given, commented=False)
+    code = SolverCode(
+        program,
+        solver,
+        sizes={
+            "States": shape.states, "Memory": shape.memory, "N_STATES": shape.states,
+            "N_MEMORY": shape.memory, "N_EVENTS": shape.events,
+            **dict.fromkeys(("Reals", "Wholes", "Truths"), shape.events),
+        },
+        known=known,
+        places={"finish": "end", "k_end": f"k{tableau.stages}"},
+        tables=TABLES,
+        model=SECTIONS,
+        given=given,
+        rare=_RARE,
+    )  # fmt: skip
+    return {**given, "settle": code.function("settle"), "step": code.function(step)}
+
+
+TABLES: dict[str, Table] = {
+    "DIRECTION": lambda f, k: f.vector("direction")[k].to_whole(),
+    "STOPS": lambda f, k: f.vector("terminal")[k] > 0.0,
+    "LANDS": lambda f, k: f.vector("terminal")[k] >= LANDING,
+    "JUMP_TIME": lambda f, k: f.outside("stops")[k],
+}
+
+
+def _derivatives(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    t, state = given
+    assert isinstance(t, Value) and isinstance(state, Vector)
+    f.derivatives(t, state, targets[0])
+
+
+def _events(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    t, state = given
+    assert isinstance(t, Value) and isinstance(state, Vector)
+    f.events(t, state)
+
+
+def _update(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    t, state = given
+    assert isinstance(t, Value) and isinstance(state, Vector)
+    f.update(t, state)
+
+
+def _normalise(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    t, state = given
+    assert isinstance(t, Value) and isinstance(state, Vector)
+    f.normalise(t, state)
+
+
+def _fire(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    k, t, state = given
+    memory, new_state = targets
+    if not f.shape.fire:
+        return
+    assert isinstance(k, Value) and isinstance(t, Value) and isinstance(state, Vector)
+    f.fire(k, t, state, f.vector("stage"))
+    f.copy(f.shape.states, f.vector("stage"), new_state)
+    f.copy(f.shape.memory, f.vector("new_memory"), memory)
+
+
+def _report(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    """An event into the log; it has been counted."""
+    (k,) = given
+    assert isinstance(k, Value)
+    log, place = f.outside("log"), (f["firings"] - 1) * 2
+    log[place] = f["t"]
+    log[place + 1] = k.to_real()
+
+
+SECTIONS: dict[str, Model] = {
+    "derivatives": _derivatives,
+    "events": _events,
+    "update": _update,
+    "normalise": _normalise,
+    "fire": _fire,
+    "report": _report,
+}
