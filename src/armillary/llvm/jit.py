@@ -133,6 +133,12 @@ def features() -> dict[str, bool]:
     return found | {name: False for name in _taken_away() if name in found}
 
 
+def vector_doubles() -> int:
+    """Doubles of a vector that every processor of this kind holds in a register; 1 where there are none."""
+    here = features()
+    return 2 if here.get("neon") or here.get("sse2") else 1
+
+
 def _taken_away() -> list[str]:
     words = os.environ.get("ARMILLARY_CPU", "").split(",")
     return [word.strip().removeprefix("-") for word in words if word.strip()]

@@ -155,6 +155,8 @@ class Writer(Instructions):
                 found = self.driven(place.index)
             else:
                 found = place if isinstance(place, str) else self.load(*place)
+        elif node.kind == "let":
+            found = self.value(node.args[0])
         else:
             found = self.load("work", self.crossing[node])
         self.values[node] = found
@@ -334,7 +336,9 @@ class Writer(Instructions):
     # ---------------------------------------------------------------- functions
 
     def function_node(self, node: Expr) -> str:
-        args = [self.value(a) for a in node.args]
+        return self.function_value(node, [self.value(a) for a in node.args])
+
+    def function_value(self, node: Expr, args: list[str]) -> str:
         kind = node.data
         if not isinstance(kind, str):
             return self.special(node, args)

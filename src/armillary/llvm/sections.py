@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.instructions import constant_array, real
+from armillary.llvm.jit import vector_doubles
 from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Writer
+from armillary.llvm.pack_writer import PackWriter, Signs
+from armillary.program.lanes.pack import WIDTH, Pack, meant
+from armillary.program.lanes.packing import packed
 from armillary.program.program import Program, Section
 from armillary.program.schedule import arrivals
 
@@ -42,15 +47,21 @@ def llvm_text(program: Program) -> str:
         ("geometry", program.geometry),
     ):
         if section.results or name in ("derivatives", "outputs"):
-            _ordinary(module, name, section, places)
+            wide = packed(section, program.alike, places) if name == "derivatives" else section
+            _ordinary(module, name, wide, places)
     if program.fire:
         _fire(module, program, inputs, places)
     stepping = places | {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
     for section in program.stepping:
-        _ordinary(module, section.name, section, stepping)
+        _ordinary(module, section.name, packed(section, program.alike, stepping), stepping)
     if program.quaternions or program.corrected:
         _normalise(module, program, inputs, places)
     return module.text()
+
+
+def for_this_machine(program: Program) -> Program:
+    """The program without packs where this machine has no registers for them."""
+    return program if not program.alike or vector_doubles() >= WIDTH else replace(program, alike=())
 
 
 def lanes_module(program: Program, lanes: int) -> Module:
@@ -220,10 +231,11 @@ def _function(
     angles = _angles(section)
     loading = module.lanes == 1
     pieces = _pieces(section, loading=loading)
-    crossing = _crossing(pieces)
+    packs = {node: pack for pack in section.packs for node in pack.lanes}
+    crossing = _crossing(pieces, packs)
     arrival = arrivals(section.nodes)
     if len(pieces) == 1:
-        writer = Writer(module, places, {}, arrival)
+        writer = _writer(module, places, {}, arrival, None, packs, {})
         writer.trigonometry(angles)
         for node in pieces[0]:
             writer.node(node)
@@ -233,7 +245,8 @@ def _function(
     passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
     calls = []
     last = len(pieces) - 1
-    numbers: dict[float, int] | None = {} if loading else None
+    numbers: dict[Any, int] | None = {} if loading else None
+    signs: dict[Pack, Signs] = {}
     array = f"{name}_numbers"
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
     if numbers is not None:
@@ -243,7 +256,7 @@ def _function(
     for i, result in enumerate(section.results):  # given values are stored by the last piece
         by_piece.setdefault(home.get(result, last), []).append(i)
     for k, piece in enumerate(pieces):
-        writer = Writer(module, places, crossing, arrival, numbers)
+        writer = _writer(module, places, crossing, arrival, numbers, packs, signs)
         if k == 0:
             writer.trigonometry(angles)
         for node in piece:
@@ -253,9 +266,24 @@ def _function(
         module.define(piece_head, writer.body())
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:
-        module.functions.append(constant_array(array, numbers))
+        values = [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
+        module.functions.append(constant_array(array, values))
     body = f"  %work = alloca [{len(crossing)} x {module.real}], align 64\n" + "\n".join(calls)
     module.define(f"void @{name}({arguments})", body)
+
+
+def _writer(
+    module: Module,
+    places: dict[Expr, Any],
+    crossing: dict[Expr, int],
+    arrival: dict[Expr, int],
+    numbers: dict[Any, int] | None,
+    packs: dict[Expr, Pack],
+    signs: dict[Pack, Signs],
+) -> Writer:
+    if packs:
+        return PackWriter(module, places, crossing, arrival, numbers, packs, signs)
+    return Writer(module, places, crossing, arrival, numbers)
 
 
 def _angles(section: Section) -> list[Expr]:
@@ -282,8 +310,10 @@ def _pieces(section: Section, *, loading: bool) -> list[list[Expr]]:
     """The nodes, cut where they are many; ``loading`` where pieces load numbers from an array."""
     early = [n for n in section.nodes if n.kind == "call" and _grouped_call(n)]
     rest = [n for n in section.nodes if n.kind != "call" or not _grouped_call(n)]
-    # Instructions of a node, roughly, in units of a sum or product of a few operands.
-    sizes = [1 + len(n.args) // 8 for n in rest]
+    # Instructions of a node, roughly, in units of a sum or product of a few operands. A pack's are its first
+    # node's; the others follow it.
+    following = {n for pack in section.packs for n in pack.lanes[1:]}
+    sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
     count = max(1, round(sum(sizes) / PIECE))
     if count > 1 and loading and sum(map(_numbers, rest)) > RICH * sum(sizes):
         count *= 2
@@ -291,22 +321,23 @@ def _pieces(section: Section, *, loading: bool) -> list[list[Expr]]:
     cut: list[list[Expr]] = [[]]
     filled = 0
     for node, size in zip(rest, sizes, strict=True):
-        if filled >= share * len(cut) and len(cut) < count:
+        if filled >= share * len(cut) and len(cut) < count and size:
             cut.append([])
         cut[-1].append(node)
         filled += size
     return [early + cut[0], *cut[1:]]
 
 
-def _crossing(pieces: list[list[Expr]]) -> dict[Expr, int]:
-    """Work-array places of the values that one piece computes and a later one uses."""
+def _crossing(pieces: list[list[Expr]], packs: dict[Expr, Pack]) -> dict[Expr, int]:
+    """Work-array places of the values that one piece computes and a later one uses; packs stay together."""
     if len(pieces) == 1:
         return {}
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
     found: dict[Expr, int] = {}
     for k, piece in enumerate(pieces):
         for node in piece:
-            for a in node.args:
+            for a in map(meant, node.args):
                 if home.get(a, k) != k and a not in found:
-                    found[a] = len(found)
+                    for n in packs[a].lanes if a in packs else (a,):
+                        found[n] = len(found)
     return found

@@ -23,22 +23,25 @@ Sections of the finished program:
     read time, state, constants and memory and compute nothing constant; those for steps read ``inputs`` too.
 11. No variable sum or product has more than ``MANY`` operands (see passes/narrow.py).
 12. The operation count of a section is that of its nodes.
+13. The nodes of a pack stand side by side, after the operands of all of them; a node is in one pack at most.
+    They are of one kind, and the columns of the pack are their operands, with the same exponents.
 
 The program:
 
-13. Parameters, constants, state, memory and inputs are symbols, each in one of these lists and once
+14. Parameters, constants, state, memory and inputs are symbols, each in one of these lists and once
     (a parameter may be a constant).
-14. ``precompute`` has one result per constant, and each constant is read by a section or is a size.
-15. ``derivatives`` has one result per state, ``update`` one per memory or none, each ``fire`` section one per
+15. ``precompute`` has one result per constant, and each constant is read by a section or is a size.
+16. ``derivatives`` has one result per state, ``update`` one per memory or none, each ``fire`` section one per
     memory and state. There is one ``fire`` section per event.
-16. ``quaternions`` are places in the state, four for each without overlap, and ``normalise`` has four results
+17. ``quaternions`` are places in the state, four for each without overlap, and ``normalise`` has four results
     for each. ``corrected`` are distinct places in the state, one for each result of ``correct``.
-17. Sizes are numbers or constants; there are none, or one per corrected coordinate and one per speed.
+18. Sizes are numbers or constants; there are none, or one per corrected coordinate and one per speed.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from armillary.algebra.expression import Expr
@@ -47,6 +50,8 @@ from armillary.algebra.notation.printing import text
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.walk import operands_first
 from armillary.program.cost import sum_operations
+from armillary.program.lanes.pack import meant
+from armillary.program.lanes.packing import packed
 from armillary.program.passes.graph import Graph
 from armillary.program.passes.hoist import Constants, holds_unnamed, is_unnamed
 from armillary.program.passes.narrow import MANY
@@ -109,6 +114,8 @@ def check_program(program: Program) -> None:
         elif any([section is s for s in program.stepping]):
             inputs = ordinary | set(program.inputs)
         check_section(section, inputs)
+        if section.results:
+            check_section(packed(section, program.alike, {}), inputs)
     _check_results(program)
     read = {*program.correction_sizes, *program.speed_sizes, *program.row_sizes}
     for section in program.sections()[1:]:
@@ -150,9 +157,51 @@ def check_section(section: Section, inputs: Collection[Expr], *, constant: bool 
     for i, node in enumerate(section.nodes):
         if node not in needed:
             raise fault(i, "no result needs this node")
+    _check_packs(section, place, fault)
     if section.operations != sum_operations(section.nodes):
         counted = sum_operations(section.nodes)
         raise fault(-1, f"the operations are given as {section.operations}, and counted as {counted}")
+
+
+def _check_packs(section: Section, place: dict[Expr, int], fault: Fault) -> None:
+    """Rule 13."""
+    seen: set[Expr] = set()
+    for pack in section.packs:
+        missing = [n for n in pack.lanes if n not in place]
+        if missing:
+            raise fault(
+                -1, f"a pack holds '{text(missing[0], limit=40)}', which is not computed in this section"
+            )
+        first = place[pack.lanes[0]]
+        if [place[n] for n in pack.lanes] != list(range(first, first + len(pack.lanes))):
+            raise fault(first, "the nodes of its pack do not stand side by side")
+        if not seen.isdisjoint(pack.lanes):
+            raise fault(first, "it is in two packs")
+        seen.update(pack.lanes)
+        for lane, node in enumerate(pack.lanes):
+            given = [column[lane] for column in pack.operands]
+            factors = [f[lane] for f in pack.factors]
+            if not _same_operation(node, pack.lanes[0]):
+                raise fault(first + lane, "the nodes of its pack are different operations")
+            if node.kind == "call":
+                same = given == [meant(a) for a in node.args]
+            else:
+                same = Counter(zip(given, factors, strict=True)) == Counter(
+                    zip(map(meant, node.args), node.data[1], strict=True)
+                )
+            if not same:
+                raise fault(first + lane, "its pack holds other operands than it has")
+            if any([place.get(a, -1) >= first for a in node.args]):
+                raise fault(first + lane, "its operand is computed after the first node of its pack")
+
+
+def _same_operation(a: Expr, b: Expr) -> bool:
+    """Whether two nodes are one operation, up to their operands and numbers."""
+    if a.kind != b.kind or len(a.args) != len(b.args):
+        return False
+    if a.kind == "sum":
+        return bool(a.data[0]) == bool(b.data[0])
+    return sorted(a.data[1]) == sorted(b.data[1]) if a.kind == "product" else bool(a.data == b.data)
 
 
 def _operand_fault(operand: Expr, place: dict[Expr, int], line: int, inputs: set[Expr]) -> str:
@@ -223,7 +272,7 @@ def _call_fault(node: Expr) -> str:
 
 
 def _check_inputs(program: Program) -> None:
-    """Rule 13."""
+    """Rule 14."""
     groups = {
         "parameters": program.parameters,
         "constants": program.constants,
@@ -245,7 +294,7 @@ def _check_inputs(program: Program) -> None:
 
 
 def _check_results(program: Program) -> None:
-    """Rules 14 to 17, without the use of constants."""
+    """Rules 15 to 18, without the use of constants."""
     states, memories = len(program.state), len(program.memory)
     expected = {
         "precompute": (program.precompute, (len(program.constants),)),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.description import Description
-from armillary.program.cost import Operations
+from armillary.program.cost import Operations, sum_operations
+from armillary.program.lanes.packing import packed
 from armillary.program.listing import listing, report
 from armillary.program.passes.sequence import Gain
 from armillary.program.program import Program
@@ -71,6 +73,12 @@ class DerivedEquations:
     def operations(self) -> Operations:
         """Operations of one evaluation of all derivatives; precomputed constants not counted."""
         return self.program.derivatives.operations
+
+    @cached_property
+    def paired(self) -> Operations:
+        """Those of these operations that machine code computes two at a time, in the lanes of vectors."""
+        packs = packed(self.program.derivatives, self.program.alike, {}).packs
+        return sum_operations([node for pack in packs for node in pack.lanes])
 
     @property
     def coordinates(self) -> tuple[str, ...]:

@@ -141,6 +141,8 @@ def report(equations: DerivedEquations) -> Text:
     lines += ["", f"  formalism: {equations.formalism}{chosen}"]
     lines += [f"    {tried}" for tried in equations.considered]
     lines.append(f"  derivatives(): {equations.operations}")
+    if equations.paired.total:
+        lines.append(f"  of which in pairs: {equations.paired}")
     lines.append(f"  precomputed: {len(equations.program.constants)} constants")
     lines += [f"  {line}" for line in equations.judged.lines()]
     lines += _constraint_lines(equations)

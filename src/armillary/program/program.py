@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
 from armillary.program.cost import Operations, sum_operations
+from armillary.program.lanes import Pack
 from armillary.program.passes import Graph, narrow
 from armillary.program.schedule import schedule
 
@@ -34,6 +35,7 @@ class Section:
     results: tuple[Expr, ...]
     nodes: tuple[Expr, ...]
     operations: Operations
+    packs: tuple[Pack, ...] = ()  # nodes that are computed as one, on vectors; see lanes/
 
     def __repr__(self) -> str:
         return f"Section({self.name!r}: {len(self.results)} results, {self.operations})"
@@ -75,6 +77,7 @@ class Program:
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
+    alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
     stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
 
     def sections(self) -> tuple[Section, ...]:

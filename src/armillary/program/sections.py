@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
 from armillary.model.description import Description
+from armillary.program.lanes.alike import corresponding
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, section
@@ -85,6 +86,7 @@ def program_of(
         speed_sizes=tuple(sizes.roots[len(wanted.corrected) :]),
         row_sizes=tuple(row_sizes.roots),
         inputs=wanted.inputs,
+        alike=corresponding(system, state),
         stepping=tuple(
             section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
         ),

@@ -19,7 +19,7 @@ from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.jit import Compiled, holds_addresses
 from armillary.llvm.rows import function_rows, precompute_rows
-from armillary.llvm.sections import llvm_text
+from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.functions import with_functions
@@ -81,7 +81,9 @@ class ModelFunctions:
         program = self.equations.program
         self._table = parameter_table(self.equations)
         parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]
-        text = "\n".join([llvm_text(program), *parts, precompute_rows(), *map(function_rows, functions)])
+        text = "\n".join(
+            [llvm_text(for_this_machine(program)), *parts, precompute_rows(), *map(function_rows, functions)]
+        )
         self._code = Compiled(text)
         self._foreign = holds_addresses(text)  # such code may hold states of its own
         self._lengths = {name: len(s.results) for name, s in zip(functions, program.stepping, strict=True)}

@@ -1,0 +1,286 @@
+"""The nodes of a section with packs as lines of LLVM code: packs on vectors, the others on single doubles.
+
+A pack's vector may hold its lanes with other signs than the nodes have: then a product of mirrored branches
+takes no change of sign, and a sum only where its terms disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.llvm.instructions import ValueTypes, real
+from armillary.llvm.node_writer import LOADED, Module, Writer
+from armillary.llvm.trigonometry import sine_cosine_function
+from armillary.program.lanes import Pack
+from armillary.program.lanes.pack import meant
+from armillary.program.lanes.worth import neighbours
+
+Signs = tuple[int, ...]
+Vector = tuple[str, Signs]  # the name of a vector, and ±1 per lane: what a lane has to be multiplied with
+Column = tuple[Expr, ...]
+
+
+class PackWriter(Writer):
+    """Lines of one function. ``signs`` of packs are shared by the functions of a section."""
+
+    def __init__(
+        self,
+        module: Module,
+        places: dict[Expr, Any],
+        crossing: dict[Expr, int],
+        arrival: dict[Expr, int],
+        numbers: dict[Any, int] | None,
+        home: dict[Expr, Pack],
+        signs: dict[Pack, Signs],
+    ) -> None:
+        super().__init__(module, places, crossing, arrival, numbers)
+        self.home, self.signs = home, signs
+        self._packs: dict[Pack, Vector] = {}
+        self._columns: dict[Column, Vector] = {}
+        self._sines: dict[str, str] = {}
+        self._array = numbers
+        self._loaded: dict[tuple[float, ...], str] = {}
+
+    # ---------------------------------------------------------------- single operations
+
+    def value(self, node: Expr) -> str:
+        node = meant(node)
+        if node in self.values or node not in self.home:
+            return super().value(node)
+        pack = self.home[node]
+        lane = pack.lanes.index(node)
+        if pack in self._packs:
+            vector, signs = self._packs[pack]
+            found = self.emit(f"extractelement {_type(pack)} {vector}, i64 {lane}")
+        else:
+            found, signs = self.load("work", self.crossing[node]), self.signs[pack]
+        self.values[node] = found if signs[lane] > 0 else self.neg(found)
+        return self.values[node]
+
+    def node(self, node: Expr) -> None:
+        pack = self.home.get(node)
+        if pack is None:
+            if node.kind != "let":
+                super().node(node)
+        elif pack not in self._packs:
+            vector, self.signs[pack] = self._packs[pack] = self._computed(pack)
+            place = self.crossing.get(node)
+            if place is not None:
+                pointer = self.element("work", self.crossing[pack.lanes[0]])
+                self.lines.append(f"  store {_type(pack)} {vector}, ptr {pointer}, align 8")
+
+    def sum(self, node: Expr) -> str:
+        """Terms that are all lanes of a pack are added up as vectors, whose lanes are added at last."""
+        coefficients = {meant(t): c for c, t in zip(node.data[1], node.args, strict=True)}
+        packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
+        whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
+        if not whole:
+            return super().sum(node)
+        terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in whole]
+        taken = {n for p in whole for n in p.lanes}
+        total, signs = self._added(terms, None, vote=False)
+        assert min(signs) > 0
+        lanes = [self.emit(f"extractelement {_type(whole[0])} {total}, i64 {i}") for i in range(len(signs))]
+        value = lanes[0]
+        for lane in lanes[1:]:
+            value = self.arithmetic("fadd", value, lane)
+        left = [(c, t) for t, c in coefficients.items() if t not in taken]
+        left.sort(key=lambda t: (self.arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0))
+        if node.data[0]:
+            value = self.arithmetic("fadd", value, float(node.data[0]))
+        for c, term in left:
+            operand = self.value(term)
+            if c != 1 and c != -1:
+                operand = self.times(operand, abs(float(c)))
+            value = self.arithmetic("fadd" if c > 0 else "fsub", value, operand)
+        return value
+
+    def trigonometry(self, angles: list[Expr]) -> None:
+        """Angles whose sines are packs side by side."""
+        paired = [
+            p.operands[0] for p in self.home.values() if p.kind == "call" and p.operands[0][0] in angles
+        ]
+        first = list(dict.fromkeys([a for column in paired for a in column if a in angles]))
+        super().trigonometry([*first, *[a for a in angles if a not in first]])
+
+    # ---------------------------------------------------------------- packs
+
+    def _computed(self, pack: Pack) -> Vector:
+        if pack.kind == "sum":
+            terms = [(self._vector(c), f) for c, f in self._by_arrival(pack)]
+            offsets = tuple([float(n.data[0]) for n in pack.lanes])
+            return self._added(terms, offsets if offsets[0] else None)
+        if pack.kind == "product":
+            return self._multiplied(pack)
+        return self._called(pack)
+
+    def _by_arrival(self, pack: Pack) -> list[tuple[Column, tuple[float, ...]]]:
+        known, pairs = self.arrival, zip(pack.operands, pack.factors, strict=True)
+        return sorted(pairs, key=lambda t: max([known.get(n, 0) for n in t[0]]))
+
+    def _added(
+        self,
+        terms: list[tuple[Vector, tuple[float, ...]]],
+        offsets: tuple[float, ...] | None,
+        vote: bool = True,
+    ) -> Vector:
+        """Σ of vectors times coefficients; with ``vote`` with the signs that most terms have."""
+        signed = [(v, tuple([c * s for c, s in zip(f, signs, strict=True)])) for (v, signs), f in terms]
+        count = len(signed[0][1])
+        signs = [1] * count
+        if vote:
+            plain = [f for _, f in signed if abs(f[0]) == 1]
+            signs = [1 if sum([f[i] * f[0] for f in plain]) >= 0 else -1 for i in range(count)]
+        value = None
+        if offsets is not None:
+            value = self._numbers(tuple([c * s for c, s in zip(offsets, signs, strict=True)]))
+        with self._vectors(count):
+            for vector, factors in signed:
+                f = tuple([c * s for c, s in zip(factors, signs, strict=True)])
+                how = "fadd"
+                if max(f) < 0:
+                    f, how = tuple([-c for c in f]), "fsub"
+                operand = vector if set(f) == {1} else self.times(vector, self._numbers(f))
+                if value is None:
+                    value = operand if how == "fadd" else self.neg(operand)
+                else:
+                    value = self.arithmetic(how, value, operand)
+        assert value is not None
+        return value, tuple(signs)
+
+    def _multiplied(self, pack: Pack) -> Vector:
+        sizes = tuple([abs(float(n.data[0])) for n in pack.lanes])
+        signs = tuple([1 if n.data[0] > 0 else -1 for n in pack.lanes])
+        above: list[str] = []
+        below: list[str] = []
+        for column, exponents in self._by_arrival(pack):
+            n = exponents[0]
+            vector, own = self._vector(column, plain=n != int(n))
+            if n % 2:
+                signs = tuple([a * b for a, b in zip(signs, own, strict=True)])
+            with self._vectors(len(signs)):
+                power = vector if abs(n) == 1 else self.power(vector, abs(n))
+            (above if n > 0 else below).append(power)
+        if set(sizes) != {1.0} or not above:
+            above.insert(0, self._numbers(sizes))
+        with self._vectors(len(signs)):
+            value = self.chain(above)
+            if below:
+                value = self.arithmetic("fdiv", value, self.chain(below))
+        return value, signs
+
+    def _called(self, pack: Pack) -> Vector:
+        plain = (1,) * len(pack.lanes)
+        node = pack.lanes[0]
+        if node in self.values:  # sines of plain angles, known
+            return self._inserted([self.values[n] for n in pack.lanes]), plain
+        args = [self._vector(column, plain=True)[0] for column in pack.operands]
+        if node.data in ("sin", "cos"):
+            return self._sine(pack, args[0]), plain
+        with self._vectors(len(plain)):
+            return self.function_value(node, args), plain
+
+    def _sine(self, pack: Pack, angles: str) -> str:
+        """Sines or cosines of angles that are not plain; both are computed at once."""
+        kind, lanes = _type(pack), len(pack.lanes)
+        both = f"{{ {kind}, {kind} }}"
+        if angles not in self._sines:
+            name = self.module.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
+            self._sines[angles] = self.emit(f"call {both} @{name}({kind} {angles})")
+        part = ("sin", "cos").index(pack.lanes[0].data)
+        return self.emit(f"extractvalue {both} {self._sines[angles]}, {part}")
+
+    # ---------------------------------------------------------------- columns of operands
+
+    def _vector(self, column: Column, plain: bool = False) -> Vector:
+        """Operands as a vector; ``plain`` with the signs that they have."""
+        pack = self.home.get(column[0])
+        if pack is not None and pack.lanes == column:
+            found = self._pack(pack)
+        else:
+            if column not in self._columns:
+                self._columns[column] = self._gathered(column)
+            found = self._columns[column]
+        if plain and min(found[1]) < 0:
+            with self._vectors(len(column)):
+                return self.times(found[0], self._numbers(tuple(map(float, found[1])))), (1,) * len(column)
+        return found
+
+    def _pack(self, pack: Pack) -> Vector:
+        if pack not in self._packs:
+            pointer = self.element("work", self.crossing[pack.lanes[0]])
+            loaded = self.emit(f"load {_type(pack)}, ptr {pointer}, align 8")
+            self._packs[pack] = loaded, self.signs[pack]
+        return self._packs[pack]
+
+    def _gathered(self, column: Column) -> Vector:
+        plain, count = (1,) * len(column), len(column)
+        first, kind = column[0], f"<{len(column)} x double>"
+        if all([n is first for n in column]):
+            return self._splat(self.value(first), count), plain
+        if first.kind == "number":
+            return self._numbers(tuple([float(n.data) for n in column])), plain
+        if neighbours(column, self.places):
+            pointer = self.element(*self.places[first])
+            return self.emit(f"load {kind}, ptr {pointer}, align 8"), plain
+        return self._inserted([self.value(n) for n in column]), plain
+
+    def _inserted(self, values: list[str]) -> str:
+        vector, kind = "poison", f"<{len(values)} x double>"
+        for i, value in enumerate(values):
+            vector = self.emit(f"insertelement {kind} {vector}, double {value}, i64 {i}")
+        return vector
+
+    def _splat(self, value: str, count: int) -> str:
+        kind = f"<{count} x double>"
+        one = self.emit(f"insertelement {kind} poison, double {value}, i64 0")
+        return self.emit(f"shufflevector {kind} {one}, {kind} poison, <{count} x i32> zeroinitializer")
+
+    def _numbers(self, values: tuple[float, ...]) -> str:
+        """A number for each lane, from the array of numbers where the function has one."""
+        literal = f"<{', '.join(f'double {real(v)}' for v in values)}>"
+        if self._array is None or set(map(abs, values)) == {1.0}:
+            return literal
+        if values not in self._loaded:
+            if len(self._loaded) >= LOADED:
+                return literal
+            place = self._array.get((values, 0), len(self._array))
+            for i in range(len(values)):
+                self._array.setdefault((values, i), place + i)
+            pointer = self.element("numbers", place)
+            self._loaded[values] = self.emit(f"load <{len(values)} x double>, ptr {pointer}, align 8")
+        return self._loaded[values]
+
+    def element(self, array: str, index: int) -> str:
+        return (
+            f"%{array}"
+            if not index
+            else self.emit(f"getelementptr inbounds double, ptr %{array}, i64 {index}")
+        )
+
+    @contextmanager
+    def _vectors(self, count: int) -> Iterator[None]:
+        """Meanwhile operations are on vectors."""
+        before = self.types, self.real, self.bits, self.mask, self.number
+        self.types = types = ValueTypes(count)
+        self.real, self.bits, self.mask = types.real, types.of("i64"), types.of("i1")
+        self.number = types.number
+        try:
+            yield
+        finally:
+            self.types, self.real, self.bits, self.mask, self.number = before
+
+    def call(self, intrinsic: str, *arguments: Any) -> str:
+        if not self.types.single:
+            v, name = self.real, f"llvm.{intrinsic}.{self.types.suffix}"
+            taken = ", ".join([v] * len(arguments))
+            self.module.need(name, lambda: f"declare {v} @{name}({taken}) nounwind")
+        return super().call(intrinsic, *arguments)
+
+
+def _type(pack: Pack) -> str:
+    return f"<{len(pack.lanes)} x double>"

@@ -1,0 +1,48 @@
+"""A section with packs: the last pass, for machine code with vector registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import Expr
+from armillary.program.lanes.pack import Pack
+from armillary.program.lanes.packs import possible_packs
+from armillary.program.lanes.worth import worthwhile
+
+if TYPE_CHECKING:
+    from armillary.program.program import Section
+
+
+def packed(section: Section, alike: Sequence[tuple[Expr, ...]], places: Mapping[Expr, Any]) -> Section:
+    """The section with the packs that pay, the nodes of each side by side; itself where there are none."""
+    if not alike:
+        return section
+    packs = worthwhile(possible_packs(section.nodes, alike), section.nodes, section.results, places)
+    if not packs:
+        return section
+    return replace(section, nodes=_side_by_side(section.nodes, packs), packs=tuple(packs))
+
+
+def _side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ...]:
+    """The nodes in nearly the same order, those of a pack together, after the operands of all of them."""
+    home = {node: pack for pack in packs for node in pack.lanes}
+    listed = set(nodes)
+    order: dict[Expr, None] = {}
+    for wanted in nodes:
+        waiting = [wanted]
+        while waiting:
+            node = waiting[-1]
+            if node in order:
+                waiting.pop()
+                continue
+            pack = home.get(node)
+            together = pack.lanes if pack is not None else (node,)
+            missing = [a for n in together for a in n.args if a in listed and a not in order]
+            if missing:
+                waiting += missing
+            else:
+                order.update(dict.fromkeys(together))
+                waiting.pop()
+    return tuple(order)

@@ -1,0 +1,167 @@
+"""Which packs pay: instructions that packs save, less those that move values between lanes and registers.
+
+A pack of two saves the instructions of one of its nodes. A column of operands that is no pack itself has to
+be put together, and a lane that a single operation needs has to be taken out (lane 0 is there without an
+instruction). A pack is given up where that costs more than it saves, and so is a set of connected packs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.program.cost import node_operations
+from armillary.program.lanes.pack import Pack, meant
+
+Column = tuple[Expr, ...]
+
+_ROUNDS = 8
+_FUNCTION = 20  # instructions of a sine that is not among the first ones
+
+
+def worthwhile(
+    packs: Sequence[Pack], nodes: Sequence[Expr], results: Iterable[Expr], places: Mapping[Expr, Any]
+) -> list[Pack]:
+    """The packs that pay; ``places`` are those of inputs in arrays, (array, place)."""
+    return _Choice(packs, nodes, results, places).made()
+
+
+def neighbours(column: Column, places: Mapping[Expr, Any]) -> bool:
+    """Whether inputs are neighbours in an array, in order, so that one instruction loads them."""
+    first = places.get(column[0])
+    if not isinstance(first, tuple):
+        return False
+    array, start = first
+    return [places.get(node) for node in column] == [(array, start + i) for i in range(len(column))]
+
+
+class _Choice:
+    """Packs in use, and what uses their lanes."""
+
+    def __init__(
+        self,
+        packs: Sequence[Pack],
+        nodes: Sequence[Expr],
+        results: Iterable[Expr],
+        places: Mapping[Expr, Any],
+    ) -> None:
+        self.places = places
+        self.home = {node: pack for pack in packs for node in pack.lanes}
+        self.users: dict[Expr, list[Expr]] = {}
+        for node in nodes:
+            if node.kind != "let":
+                for a in node.args:
+                    self.users.setdefault(meant(a), []).append(node)
+        self.results = {meant(r) for r in results}
+        self.saved = {pack: self._saved(pack) for pack in packs}
+        self.column_users: dict[Column, list[Pack]] = {}
+        for pack in packs:
+            for column in pack.operands:
+                self.column_users.setdefault(column, []).append(pack)
+
+    def made(self) -> list[Pack]:
+        packs = list(self.saved)
+        for _ in range(_ROUNDS):
+            kept = [pack for pack in packs if self._kept(pack)]
+            if len(kept) == len(packs):
+                break
+            packs = kept
+        for group in self._connected(packs):
+            if sum(map(self._net, group)) <= 0:
+                for pack in group:
+                    self._give_up(pack)
+        return [pack for pack in packs if self._active(pack)]
+
+    def _active(self, pack: Pack) -> bool:
+        return pack.lanes[0] in self.home
+
+    def _give_up(self, pack: Pack) -> None:
+        for node in pack.lanes:
+            del self.home[node]
+
+    def _kept(self, pack: Pack) -> bool:
+        """Whether a pack pays as things are; it is given up where it does not."""
+        gain = self.saved[pack] - self._taken_out(pack)
+        for column in pack.operands:
+            operand = self._pack_of(column)
+            if operand is None:
+                alone = sum([self._active(p) for p in self.column_users[column]]) == 1
+                gain -= self._put_together(column, pack) if alone else 0
+            elif not self._taken_out(operand):
+                gain += len(column) - 1  # without this pack, single operations would need its lanes
+        if any([p is not pack and self._active(p) for p in self.column_users.get(pack.lanes, ())]):
+            gain += 1
+        if gain < 0:
+            self._give_up(pack)
+        return gain >= 0
+
+    def _net(self, pack: Pack) -> float:
+        net = self.saved[pack] - self._taken_out(pack)
+        for column in pack.operands:
+            if self._pack_of(column) is None:
+                sharing = sum([self._active(p) for p in self.column_users[column]])
+                net -= self._put_together(column, pack) / sharing
+        return net
+
+    def _pack_of(self, column: Column) -> Pack | None:
+        """The pack in use whose lanes a column is, in order."""
+        pack = self.home.get(column[0])
+        return pack if pack is not None and pack.lanes == column else None
+
+    def _put_together(self, column: Column, pack: Pack) -> int:
+        """Instructions that make a vector of operands which are no pack."""
+        first = column[0]
+        if all([node is first for node in column]):
+            return int(pack.kind == "sum")  # products take one number for all lanes
+        if first.kind == "number":
+            return 0
+        return 0 if neighbours(column, self.places) else len(column) - 1
+
+    def _taken_out(self, pack: Pack) -> int:
+        """Instructions that take lanes out for single operations."""
+        count, home = 0, self.home
+        for node in pack.lanes[1:]:
+            if node in self.results:
+                count += 1
+                continue
+            for user in self.users[node]:
+                if user not in home and not self._adds_up(user, pack):
+                    count += 1
+                    break
+        return count
+
+    def _adds_up(self, user: Expr, pack: Pack) -> bool:
+        """Whether a single operation adds up all lanes of a pack."""
+        return user.kind == "sum" and {*pack.lanes} <= {*map(meant, user.args)}
+
+    def _saved(self, pack: Pack) -> float:
+        node = pack.lanes[0]
+        if node.kind == "call":
+            if node.data in ("sin", "cos"):
+                return 0 if node.args[0].kind == "symbol" else _FUNCTION
+            return 1
+        if node.kind == "sum":
+            return len(node.args) - (0 if node.data[0] else 1)
+        users = self.users.get(node, ())
+        fused = len(users) == 1 and users[0].kind == "sum"
+        return max(node_operations(node).multiplications - fused, 0)
+
+    def _connected(self, packs: Sequence[Pack]) -> list[list[Pack]]:
+        """Packs in groups that are connected through operands."""
+        above: dict[Pack, Pack] = {pack: pack for pack in packs}
+
+        def top(pack: Pack) -> Pack:
+            while above[pack] is not pack:
+                above[pack] = pack = above[above[pack]]
+            return pack
+
+        for pack in packs:
+            for column in pack.operands:
+                operand = self._pack_of(column)
+                if operand is not None:
+                    above[top(operand)] = top(pack)
+        groups: dict[Pack, list[Pack]] = {}
+        for pack in packs:
+            groups.setdefault(top(pack), []).append(pack)
+        return list(groups.values())

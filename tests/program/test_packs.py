@@ -1,0 +1,163 @@
+"""Packs: operations of branches that are alike are found, whatever their numbers, and computed as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.llvm import sections as llvm
+from armillary.llvm.jit import Compiled, vector_doubles
+from armillary.program.checker import IllegalProgram, check_section
+from armillary.program.equations import DerivedEquations
+from armillary.program.lanes import Pack
+from armillary.program.lanes.pack import meant
+from armillary.program.lanes.packing import packed
+from armillary.program.program import Program, Section
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiling import compile_equations
+
+
+def walker() -> arm.System:
+    """A trunk with four legs: mirrored in y, with numbers and parameters of their own, axes of either sign,
+    springs that go slack, damping by the root of a speed, and a wheel that only the last one has.
+    """
+    s = arm.System("walker")
+    s.gravity(9.81, -s.ground.z)
+    one_per_second = s.parameter("one_per_second", 1.0, units="rad/s")
+    trunk = s.body("trunk", joint=arm.Free(velocity="body"), mass=12, inertia=(0.3, 0.5, 0.6))
+    for i, (x, y) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1))):
+        k = s.parameter(f"k{i}", 40.0 + i)
+        axis = (0, 1, 0) if y > 0 else (0, -1, 0)
+        hip = s.body(
+            f"hip{i}", trunk, arm.Revolute("x"), at=(0.4 * x, 0.2 * y, 0), mass=1.1, com=(0, 0.05 * y, 0.01),
+            inertia=(0.01, 0.02, 0.03),
+        )  # fmt: skip
+        thigh = s.body(
+            f"thigh{i}", hip, arm.Revolute(axis), at=(0.03 * x, 0.08 * y, 0), mass=2 + 0.1 * i,
+            com=(0.02, 0.01 * y, -0.15), inertia=(0.03, 0.04, 0.01),
+        )  # fmt: skip
+        shank = s.body(
+            f"shank{i}", thigh, arm.Revolute(axis), at=(0, 0.02 * y, -0.3), mass=0.6, com=(0, 0, -0.1),
+            inertia=(0.01, 0.011, 0.002),
+        )  # fmt: skip
+        s.moment(f"stop{i}", -k * arm.max(shank.q1 - 0.1 * y, 0), thigh.y, on=shank, reaction=thigh)
+        w = hip.u1 / one_per_second
+        loss = arm.sqrt(1 + w**2) * arm.select(w > 0, w, abs(w) * w) + arm.sin(hip.q1 + 2 * thigh.q1)
+        s.moment(f"loss{i}", -0.3 * loss, trunk.x, on=hip, reaction=trunk)
+    s.body("wheel", shank, arm.Revolute("y"), at=(0, 0, -0.3), mass=0.2, inertia=(1e-3, 2e-3, 1e-3))
+    return s
+
+
+@cache
+def derived(formalism: str = "recursive") -> DerivedEquations:
+    return walker().derive(formalism, check=True)
+
+
+def model(program: Program, piece: int, monkeypatch: pytest.MonkeyPatch) -> CompiledModel:
+    equations = derived()
+    monkeypatch.setattr(llvm, "PIECE", piece)
+    text = llvm.llvm_text(program)
+    assert ("derivatives_1(" in text) == (piece < 1000)
+    return CompiledModel(replace(equations, program=program), Compiled(text), 0.0, compile_equations)
+
+
+@pytest.mark.parametrize("piece", [150, 10**9])
+def test_packs_change_nothing_but_rounding(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one function, and in pieces that hand packs on through memory."""
+    program = derived().program
+    wide, single = (model(p, piece, monkeypatch) for p in (program, replace(program, alike=())))
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        state = rng.uniform(-1, 1, len(program.state))
+        expected = single.derivatives(0.0, state)
+        np.testing.assert_allclose(
+            wide.derivatives(0.0, state), expected, rtol=0, atol=1e-12 * np.max(np.abs(expected))
+        )
+
+
+def test_legs_with_other_numbers_and_signs_are_computed_in_pairs() -> None:
+    """All operations of the legs, which are five in six here; the trunk and the wheel's leg remain."""
+    equations = derived()
+    names = {(a.data.name, b.data.name) for a, b in equations.program.alike}
+    assert {("hip0.q1", "hip1.q1"), ("shank0.u1", "shank1.u1"), ("hip2.q1", "hip3.q1")} <= names
+    assert equations.paired.total > 0.6 * equations.operations.total
+    assert f"of which in pairs: {equations.paired}" in equations.report()
+    text = llvm.llvm_text(equations.program)
+    assert text.count("fmul contract <2 x double>") > 0.25 * equations.operations.multiplications
+    packs = packed(equations.program.derivatives, equations.program.alike, {}).packs
+    assert {"sin", "cos", "max", "select", "gt", "abs"} <= {
+        p.lanes[0].data for p in packs if p.kind == "call"
+    }
+
+
+def test_a_chain_has_no_packs() -> None:
+    s = arm.System("chain")
+    link = None
+    for i in range(3):
+        link = s.body(f"link{i}", link, arm.Revolute("xyz"[i]), at=(0, 0, 1), mass=1, inertia=(1, 2, 3))
+    equations = s.derive()
+    assert equations.program.alike == () and equations.paired.total == 0
+    assert "pairs" not in equations.report()
+
+
+def test_vectors_of_runs_hold_no_packs() -> None:
+    """A batch takes as many runs at once as a register holds numbers; its operations are wide already."""
+    program = derived().program
+    texts = [llvm.lanes_module(p, 2).text() for p in (program, replace(program, alike=()))]
+    assert texts[0] == texts[1]
+
+
+def test_without_vector_registers_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = derived().program
+    assert vector_doubles() == 2 and llvm.for_this_machine(program) is program
+    monkeypatch.setenv("ARMILLARY_CPU", "-neon,-sse2")
+    assert vector_doubles() == 1
+    text = llvm.llvm_text(llvm.for_this_machine(program))
+    assert text == llvm.llvm_text(replace(program, alike=()))
+
+
+def of_other_operands(section: Section) -> Section:
+    place = next(i for i, p in enumerate(section.packs) if p.kind == "sum" and len(set(p.factors)) > 1)
+    packs = list(section.packs)
+    packs[place] = replace(packs[place], operands=packs[place].operands[::-1])
+    return replace(section, packs=tuple(packs))
+
+
+def apart(section: Section) -> Section:
+    a, b = (next(p for p in section.packs if p.kind == kind) for kind in ("sum", "product"))
+    return replace(section, packs=(Pack((a.lanes[0], b.lanes[0]), a.operands, a.factors),))
+
+
+def of_different_operations(section: Section) -> Section:
+    """Of two neighbours that are different."""
+    pairs = zip(section.nodes, section.nodes[1:], strict=False)
+    a, b = next((a, b) for a, b in pairs if {a.kind, b.kind} == {"sum", "product"})
+    columns, factors = tuple((x, x) for x in map(meant, a.args)), tuple((f, f) for f in a.data[1])
+    return replace(section, packs=(Pack((a, b), columns, factors),))
+
+
+def twice(section: Section) -> Section:
+    return replace(section, packs=(*section.packs, section.packs[0]))
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (of_other_operands, "its pack holds other operands than it has"),
+        (apart, "do not stand side by side"),
+        (of_different_operations, "the nodes of its pack are different operations"),
+        (twice, "it is in two packs"),
+    ],
+)
+def test_the_checker_finds_faults_of_packs(fault: Callable[[Section], Section], message: str) -> None:
+    program = derived().program
+    section = packed(program.derivatives, program.alike, {})
+    inputs = {program.time, *program.state, *program.constants, *program.memory}
+    check_section(section, inputs)
+    with pytest.raises(IllegalProgram, match=message):
+        check_section(fault(section), inputs)
