@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import subprocess
 import warnings
 import zlib
 from pathlib import Path
@@ -18,7 +17,6 @@ from armillary.files.meshes.reading import read_surface
 from armillary.files.meshes.surface import MeshFault, Surface
 from armillary.viewer import meshes
 from armillary.viewer.meshes import picture_mesh, upward_axis
-from tests.browser import BROWSER, needs_browser
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
 
@@ -123,30 +121,16 @@ def test_text_models_name_meshes_from_their_folder(tmp_path: Path) -> None:
     assert again.shapes["part1"].details["scale"] == (1.5, 1.5, 1.5)
 
 
-ACT = """
-<script>
-(async () => {
-  while (!document.documentElement.dataset.ready) await new Promise((go) => setTimeout(go, 20));
+ACT = """() => {
   const [made] = MESHES.values(), at = made.geometry.attributes;
-  const seen = { places: [...at.position.array], normals: [...at.normal.array] };
-  document.body.replaceChildren(JSON.stringify(seen));
-})();
-</script>
-"""
+  return { places: [...at.position.array], normals: [...at.normal.array] };
+}"""
 
 
-@needs_browser
-def test_the_page_has_the_corners_and_normals_of_a_mesh(tmp_path: Path) -> None:
+def test_the_page_has_the_corners_and_normals_of_a_mesh(tmp_path: Path, open_page) -> None:
     """Of a ball the normals point from its centre; across an edge of the bracket they do not mix."""
-    path = _system(BRACKET).derive().compile().simulate(0.1, step=0.05).animate(tmp_path / "page.html")
-    path.write_text(path.read_text(encoding="utf-8").replace("</body>", ACT + "</body>"), encoding="utf-8")
-    command = [
-        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
-        "--enable-unsafe-swiftshader", "--virtual-time-budget=8000", "--dump-dom",
-        f"--user-data-dir={tmp_path}/profile",
-    ]  # fmt: skip
-    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
-    seen = json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])
+    path = _system(BRACKET).derive().compile().simulate(0.1, step=0.05).animate(tmp_path / "mesh.html")
+    seen = open_page(path).evaluate(ACT)
     surface = read_surface(BRACKET)
     corners = surface.corners[surface.faces]
     assert np.allclose(np.reshape(seen["places"], (-1, 3, 3)), corners, atol=1e-5)

@@ -3,11 +3,9 @@
 //   npx esbuild entry.js --bundle --minify --format=iife --global-name=THREE --outfile=../../src/armillary/viewer/web/three.min.js
 // and copy node_modules/three/LICENSE to three-LICENSE.txt beside it.
 export {
-  AmbientLight, ArrowHelper, AxesHelper, Box3, BoxGeometry, BufferAttribute, BufferGeometry, CanvasTexture,
-  CapsuleGeometry, Color, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide, Fog, GridHelper, Group,
-  HemisphereLight, InstancedMesh, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial,
-  MeshBasicMaterial, PCFSoftShadowMap, PerspectiveCamera, PlaneGeometry, Quaternion, Raycaster, Scene, ShadowMaterial,
-  SphereGeometry, Sprite, SpriteMaterial, SRGBColorSpace, TorusGeometry, TubeGeometry, CatmullRomCurve3,
-  Vector2, Vector3, WebGLRenderer,
+  Box3, BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, CatmullRomCurve3, Color, ConeGeometry,
+  CylinderGeometry, DepthTexture, DoubleSide, FrontSide, GLSL3, Group, InstancedMesh, LessEqualCompare, Line, LinearFilter,
+  LineSegments, Matrix3, Matrix4, Mesh, OrthographicCamera, PerspectiveCamera, PlaneGeometry, Quaternion, RawShaderMaterial,
+  Raycaster, Scene, SphereGeometry, TorusGeometry, TubeGeometry, Vector2, Vector3, WebGLRenderer, WebGLRenderTarget,
 } from "three";
 export { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";

@@ -44,7 +44,7 @@ class Arrows {
   }
   shape({ group, kind, figure }) {
     const r = 0.0055 * this.scene.radius, made = new THREE.Group();
-    const material = new THREE.MeshStandardMaterial({ color: new THREE.Color(ARROWS[group].colour), roughness: 0.5, emissive: new THREE.Color(ARROWS[group].colour), emissiveIntensity: 0.25 });
+    const material = new Paint({ colour: new THREE.Color(ARROWS[group].colour).multiplyScalar(1.2), gloss: 0.03 });
     const shaft = new THREE.Mesh(new THREE.CylinderGeometry(r, r, 1, 12), material), head = new THREE.Mesh(new THREE.ConeGeometry(3.2 * r, 9 * r, 16), material);
     made.add(shaft, head);
     if (/moment/.test(kind)) made.add(new THREE.Mesh(new THREE.ConeGeometry(3.2 * r, 9 * r, 16), material)); // two heads: a moment

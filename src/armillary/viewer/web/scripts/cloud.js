@@ -15,7 +15,7 @@ class Cloud extends Figure {
       const back = group.matrixWorld.clone().invert();
       group.traverse((mesh) => {
         if (!mesh.isMesh) return;
-        const material = new THREE.MeshStandardMaterial({ color: 0xffffff, roughness: 0.6, transparent: true, opacity, depthWrite: false });
+        const material = new Paint({ opacity, depthWrite: false, many: true });
         const many = new THREE.InstancedMesh(mesh.geometry, material, motions.length);
         many.frustumCulled = false;
         this.colours.forEach((colour, k) => many.setColorAt(k, colour));

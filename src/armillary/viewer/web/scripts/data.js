@@ -46,7 +46,7 @@ function loadThree() {
     script.onload = resolve;
     script.onerror = () => reject(new Error("three.js was not loaded"));
     document.head.append(script);
-  })).then(readMeshes);
+  })).then(makePaint).then(readMeshes);
 }
 
 // What a page shows instead of a picture where it cannot make one.

@@ -14,9 +14,7 @@ class Figure {
   index(name) { return this.bodies.findIndex((body) => body.name === name); }
   addBody(body, b) {
     const group = new THREE.Group(), tint = this.content.tint, colour = new THREE.Color(tint || body.colour);
-    const skin = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55, metalness: 0.08 });
-    const steel = new THREE.MeshStandardMaterial({ color: new THREE.Color(0x7d8790), roughness: 0.4, metalness: 0.35 });
-    const dark = new THREE.MeshStandardMaterial({ color: colour.clone().multiplyScalar(0.62), roughness: 0.6 });
+    const skin = new Paint({ colour }), steel = new Paint({ colour: "#7d8790", gloss: 0.16 }), dark = new Paint({ colour: colour.clone().multiplyScalar(0.62) });
     for (const part of body.parts) {
       const maker = MAKERS[part.kind];
       if (!maker) continue;
@@ -27,10 +25,11 @@ class Figure {
         if (part.colour && !tint) material.color.set(part.colour);
         if (part.opacity !== undefined) { material.opacity = part.opacity; material.transparent = part.opacity < 1; }
       }
-      object.traverse((o) => { if (o.isMesh) { if (!o.userData.painted) o.material = material; o.castShadow = !o.userData.flat; o.receiveShadow = true; } });
+      object.traverse((o) => { if (o.isMesh) { if (!o.userData.painted) o.material = material; if (!o.userData.flat) o.layers.enable(CASTER); } });
       group.add(object);
     }
-    const frame = new THREE.AxesHelper(data.size * 0.3);
+    const frame = new THREE.Group();
+    ["#d55e00", "#009e73", "#0072b2"].forEach((axis, k) => frame.add(lineOf([[0, 0, 0], [0, 1, 2].map((n) => (n === k ? 0.3 * data.size : 0))], axis)));
     frame.visible = false; frame.name = "frame";
     group.add(frame);
     group.userData = { figure: this, body: b };
@@ -38,21 +37,19 @@ class Figure {
     return group;
   }
   addSpring(spring) {
-    const paint = new THREE.MeshStandardMaterial({ color: new THREE.Color(spring.colour || "#6b7680"), roughness: 0.4, metalness: 0.4 });
-    if (spring.opacity !== undefined) { paint.opacity = spring.opacity; paint.transparent = true; }
+    const paint = new Paint({ colour: spring.colour || "#6b7680", gloss: 0.16, opacity: spring.opacity });
     const line = LINKS[spring.kind](spring, paint);
-    line.root.traverse((o) => { o.castShadow = true; });
+    line.root.traverse((o) => o.layers.enable(CASTER));
     this.root.add(line.root);
     return { line, ends: spring.ends.map((e) => ({ body: this.index(e.body), at: new THREE.Vector3(...e.at) })) };
   }
   // A flexible body: a chain of rods along a beam, a sheet for a plate, balls at the nodes of another part.
   addBent(part) {
-    const colour = new THREE.Color(this.bodies[part.body].colour), skin = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55 });
-    if (part.sheet) skin.side = THREE.DoubleSide;
+    const skin = new Paint({ colour: this.bodies[part.body].colour, side: part.sheet ? THREE.DoubleSide : THREE.FrontSide });
     const count = part.sheet ? 1 : part.chain ? part.places.length - 1 : part.places.length;
     const solid = part.sheet ? sheet(part.places, ...part.sheet) : part.chain ? new THREE.CylinderGeometry(part.radius, part.radius, 1, 12) : new THREE.SphereGeometry(1.6 * part.radius, 14, 10);
     const meshes = Array.from({ length: count }, () => new THREE.Mesh(solid, skin));
-    for (const mesh of meshes) { mesh.castShadow = true; this.groups[part.body].add(mesh); }
+    for (const mesh of meshes) { mesh.layers.enable(CASTER); this.groups[part.body].add(mesh); }
     const bending = this.content.bending, earlier = bending.slice(0, bending.indexOf(part));
     const first = 7 * this.bodies.length + earlier.reduce((n, p) => n + p.modes, 0);
     return { ...part, meshes, first };
@@ -63,7 +60,7 @@ class Figure {
       if (!o.isMesh) return;
       const faded = (m) => Object.assign(m.clone(), { transparent: true, depthWrite: false, opacity: opacity * (m.opacity ?? 1) });
       o.material = Array.isArray(o.material) ? o.material.map(faded) : faded(o.material);
-      o.castShadow = false;
+      o.layers.disable(CASTER);
     });
   }
   show(t) {
@@ -94,7 +91,7 @@ class Figure {
     if (part.sheet) { bendSheet(part.meshes[0].geometry, part.now); return; }
     part.meshes.forEach((mesh, k) => { if (part.chain) between(mesh, part.now[k], part.now[k + 1]); else mesh.position.copy(part.now[k]); });
   }
-  // The box in which the figure stays: its parts at the start, and the origins of its bodies later.
+  // The box in which the figure stays: its parts at the start, and the corners of its bodies later.
   reach() {
     this.show(this.motion.start);
     this.root.updateMatrixWorld(true);
@@ -102,7 +99,16 @@ class Figure {
     for (const group of [...this.groups, this.ground])
       for (const part of group.children) if (!part.userData.around) box.union(new THREE.Box3().setFromObject(part));
     for (const { line } of this.springs) box.union(new THREE.Box3().setFromObject(line.root));
-    this.bodies.forEach((_, b) => this.motion.path(b, [0, 0, 0], 400).forEach((p) => box.expandByPoint(p.add(this.root.position))));
+    this.bodies.forEach((_, b) => {
+      const group = this.groups[b], own = new THREE.Box3(), back = group.matrixWorld.clone().invert();
+      for (const part of group.children) if (!part.userData.around) part.traverse((o) => { // in the axes of the body
+        if (!o.isMesh) return;
+        if (!o.geometry.boundingBox) o.geometry.computeBoundingBox();
+        own.union(o.geometry.boundingBox.clone().applyMatrix4(o.matrixWorld.clone().premultiply(back)));
+      });
+      const { min, max } = own, corners = own.isEmpty() ? [[0, 0, 0]] : [min.x, max.x].flatMap((x) => [min.y, max.y].flatMap((y) => [min.z, max.z].map((z) => [x, y, z])));
+      for (const corner of corners) this.motion.path(b, corner, 100).forEach((p) => box.expandByPoint(p.add(this.root.position)));
+    });
     return box;
   }
 }

@@ -20,7 +20,7 @@ async function main() {
   byId("about").textContent = data.about;
   await loadThree();
   const { figures, series } = await readFigures(), choosing = data.layout === "choose";
-  const scene = Scene.make(figures), labels = new Labels(scene), tools = new Tools(scene, labels);
+  const scene = new Scene(figures), labels = new Labels(scene), tools = new Tools(scene, labels);
   const longest = figures.map((f) => f.motion).reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
   const arrows = await Arrows.read(scene, figures);
   for (const name of arrows.groups) {
@@ -43,7 +43,7 @@ async function main() {
   const choose = (k) => { const { motion } = figures[k]; player.use(motion.time); player.rate = (motion.end - motion.start) / 2; plots.use([series[k]]); player.update(); };
   new Legend(scene, choose);
   for (const cloud of figures.filter((f) => f.content.cloud)) pointer.tapped = (x, y) => { // a run of the cloud is drawn solid
-    const k = scene.blind ? -1 : cloud.under(scene.ray(x, y));
+    const k = cloud.under(scene.ray(x, y));
     if (k < 0) return;
     cloud.choose(k);
     hint(cloud.content.cloud.labels[k]);

@@ -115,7 +115,7 @@ async function main() {
   const [content] = data.figures;
   let q = data.start;
   const motion = new FunctionMotion((_, out) => posesAt(q, out), { bodies: content.bodies.length, amplitudes: data.modes.length });
-  const figure = new Figure(content, motion), scene = Scene.make([figure]), labels = new Labels(scene);
+  const figure = new Figure(content, motion), scene = new Scene([figure]), labels = new Labels(scene);
   new Tools(scene, labels);
   const posing = new Posing(() => scene.show(0));
   posing.changed = () => { q = posing.q; scene.show(0); labels.update(); };

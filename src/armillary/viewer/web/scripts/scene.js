@@ -2,24 +2,19 @@
 // against a body from which the motion is seen.
 
 const SKY = { light: ["#fbfcfd", "#e9eef2"], dark: ["#1b232b", "#0e1317"] };
+const FINE = 2, QUICK = 40; // detail of a plain picture that rests; ms of one that needs no WebGL
+const STRIPS = 24; // of the sky
+const CASTER = 1; // the layer of what casts shadows
 const SLOW = { picture: 120, count: 4, still: 250 }; // ms of a picture, so many one after another; ms after the last of a motion
 
 class Scene {
-  // A scene, or one that draws nothing where the browser has no WebGL: time line and plots work without it.
-  static make(figures) {
-    try { return new Scene(figures); } catch (error) {
-      report(error, false);
-      return new BlindScene(figures);
-    }
-  }
   constructor(figures) {
-    this.figures = figures; this.trails = []; this.riding = -1; this.late = 0; this.moving = this.coarse = this.rough = false;
+    this.figures = figures; this.trails = []; this.riding = -1; this.late = 0; this.detail = 1; this.moving = this.coarse = this.begun = false;
     const { follow = -1, view = "oblique" } = data.look || {};
     this.follow = follow;
     this.canvas = byId("view");
-    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, preserveDrawingBuffer: true, logarithmicDepthBuffer: farthest() > 0 });
-    this.renderer.setPixelRatio(sharp());
-    this.renderer.shadowMap.enabled = true;
+    this.plain = new Plain(byId("quick"));
+    this.renderer = null; // until WebGL is ready
     this.world = new THREE.Scene();
     this.stage = new THREE.Group();
     this.world.add(this.stage);
@@ -28,12 +23,11 @@ class Scene {
     this.camera.up.copy(this.up);
     this.controls = new THREE.OrbitControls(this.camera, this.canvas);
     this.controls.enableDamping = true; this.controls.dampingFactor = 0.12; this.controls.screenSpacePanning = true;
-    this.stage.add(new THREE.HemisphereLight(0xffffff, 0x8d99a6, 1.6));
-    this.sun = new THREE.DirectionalLight(0xffffff, 2.1);
-    this.sun.castShadow = true;
-    this.sun.shadow.mapSize.set(2048, 2048);
-    this.sun.shadow.radius = 3; this.sun.shadow.bias = -5e-4;
-    this.stage.add(this.sun, this.sun.target);
+    this.sun = new THREE.OrthographicCamera(); // what it sees is lit
+    this.sun.layers.set(CASTER);
+    this.target = new THREE.Vector3(); // at which the sun looks
+    this.depthPaint = new Paint({ kind: PLAIN, side: THREE.DoubleSide });
+    this.stage.add(this.sun);
     for (const figure of figures) this.stage.add(figure.root);
     this.measure();
     this.addFloor();
@@ -52,13 +46,13 @@ class Scene {
   }
   addFloor() {
     const up = this.up, size = 10 ** Math.ceil(Math.log10(this.radius * 4)), { min, max } = this.box;
-    const grid = new THREE.GridHelper(size, 40, 0x9aa7b2, 0x9aa7b2);
-    grid.material.transparent = true;
-    this.grid = grid;
-    const plane = new THREE.Mesh(new THREE.PlaneGeometry(size, size), new THREE.ShadowMaterial({ opacity: 0.17, depthWrite: false }));
-    plane.rotateX(-Math.PI / 2); plane.receiveShadow = true;
+    const at = Array.from({ length: 41 }, (_, i) => size * (i / 40 - 0.5)), ends = at.flatMap((x) => [x, 0, at[0], x, 0, at[40], at[0], 0, x, at[40], 0, x]);
+    const lines = new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(ends), 3));
+    this.grid = new THREE.LineSegments(lines, new Paint({ colour: "#9aa7b2", kind: PLAIN, opacity: 0.26 }));
+    const plane = new THREE.Mesh(new THREE.PlaneGeometry(size, size), new Paint({ colour: "#000000", opacity: 0.17, depthWrite: false, kind: SHADE }));
+    plane.rotateX(-Math.PI / 2);
     this.floor = new THREE.Group();
-    this.floor.add(grid, plane);
+    this.floor.add(this.grid, plane);
     this.floor.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), up);
     const corners = [min, max].flatMap((a) => [min, max].flatMap((b) => [min, max].map((c) => new THREE.Vector3(a.x, b.y, c.z).dot(up))));
     const lowest = Math.min(...corners) - 0.02 * this.radius;
@@ -66,16 +60,10 @@ class Scene {
     this.floor.visible = !this.wide && !hasGround();
     this.stage.add(this.floor);
   }
-  // The sky is part of the picture, so that files of it have it too.
   restyle() {
-    const [top, bottom] = SKY[document.documentElement.dataset.theme] || SKY.light, canvas = element("canvas", { width: 2, height: 256 }), g = canvas.getContext("2d");
-    const fade = g.createLinearGradient(0, 0, 0, 256);
-    fade.addColorStop(0, top); fade.addColorStop(1, bottom);
-    g.fillStyle = fade; g.fillRect(0, 0, 2, 256);
-    this.grid.material.opacity = document.documentElement.dataset.theme === "dark" ? 0.13 : 0.26;
-    if (this.world.background) this.world.background.dispose();
-    this.world.background = new THREE.CanvasTexture(canvas);
-    this.world.background.colorSpace = THREE.SRGBColorSpace;
+    const dark = document.documentElement.dataset.theme === "dark", [top, bottom] = (dark ? SKY.dark : SKY.light).map((c) => new THREE.Color(c));
+    this.grid.material.opacity = dark ? 0.13 : 0.26;
+    this.sky = Array.from({ length: STRIPS }, (_, i) => bottom.clone().lerp(top, i / (STRIPS - 1)));
     this.changed = true;
   }
   // Directions to the right, to the front and upwards.
@@ -100,10 +88,10 @@ class Scene {
     this.camera.near = distance / 200; this.camera.far = Math.max(distance * 60, farthest());
     this.camera.updateProjectionMatrix();
     this.sun.position.copy(target).addScaledVector(up, 2.2 * this.radius).addScaledVector(right, 1.1 * this.radius).addScaledVector(front, -0.8 * this.radius);
-    this.sun.target.position.copy(target);
-    const s = this.sun.shadow.camera, r = 1.6 * this.radius;
-    Object.assign(s, { left: -r, right: r, top: r, bottom: -r, near: 0.05 * this.radius, far: 6 * this.radius });
-    s.updateProjectionMatrix();
+    this.target.copy(target);
+    const r = 1.6 * this.radius;
+    Object.assign(this.sun, { left: -r, right: r, top: r, bottom: -r, near: 0.05 * this.radius, far: 6 * this.radius });
+    this.sun.updateProjectionMatrix();
     this.changed = true;
   }
   tangent() { return Math.tan((this.camera.fov * Math.PI) / 360); }
@@ -148,7 +136,7 @@ class Scene {
     if (this.riding >= 0) this.against();
     if (before) {
       const moved = this.groups[this.follow].position.clone().sub(before);
-      for (const place of [this.camera.position, this.controls.target, this.sun.position, this.sun.target.position]) place.add(moved);
+      for (const place of [this.camera.position, this.controls.target, this.sun.position, this.target]) place.add(moved);
     }
     this.changed = true;
   }
@@ -165,7 +153,7 @@ class Scene {
       const points = chosen.length ? chosen.map((p) => ({ b: figure.index(p.body), at: p.at })) : figure.bodies.map((body, b) => ({ b, at: body.com }));
       for (const { b, at } of points) {
         const geometry = new THREE.BufferGeometry().setFromPoints(figure.motion.path(b, at));
-        const line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: new THREE.Color(figure.content.tint || figure.bodies[b].colour) }));
+        const line = new THREE.Line(geometry, new Paint({ colour: figure.content.tint || figure.bodies[b].colour, kind: PLAIN }));
         figure.root.add(line);
         this.trails.push(line);
       }
@@ -197,43 +185,112 @@ class Scene {
   }
   // The picture's middle is that of what the plots leave free.
   resize() {
-    this.renderer.setSize(innerWidth, innerHeight, false);
+    if (this.renderer) this.renderer.setSize(innerWidth, innerHeight, false);
     this.camera.aspect = innerWidth / innerHeight;
     const left = innerWidth < 1000 ? byId("side").offsetWidth : 0, shift = 0.5 * Math.max(0, this.covered() - left); // narrow: between both panels
     if (shift) this.camera.setViewOffset(innerWidth, innerHeight, shift, 0, innerWidth, innerHeight); else this.camera.clearViewOffset();
     this.camera.updateProjectionMatrix();
     this.changed = true;
   }
-  // One frame: whether anything was drawn.
+  // One frame: whether anything was drawn. A motion has fewer pixels where pictures take long, one that rests the most.
   refresh() {
     if (this.controls.update()) this.changed = true;
-    const now = performance.now(), moving = this.changed;
+    const now = performance.now(), moving = this.changed, most = this.renderer ? 1 : FINE;
     if (this.moving && now - this.drawn > SLOW.picture) this.late++; else this.late = 0;
     this.moving = moving;
-    if (!moving && !(this.rough && now - this.drawn > SLOW.still)) return false;
+    if (!moving && !(this.detail < most && now - this.drawn > SLOW.still)) return false;
     if (this.late >= SLOW.count && !this.coarse) this.coarsen();
     this.changed = false;
     this.drawn = now;
-    this.draw(moving && this.coarse);
+    this.draw(!moving ? most : this.coarse ? 0.5 : 1);
+    if (!this.begun) {
+      performance.mark("picture");
+      requestAnimationFrame(() => requestAnimationFrame(() => this.begin())); // when the first picture is seen
+    }
+    this.begun = true;
     return true;
   }
-  // Where pictures take long, as without a graphics processor, those of a motion have half of the pixels each way.
+  // WebGL in place of plain pictures, once its programs are compiled and its first picture is there. One that works
+  // without a graphics processor is used only where plain pictures take longer.
+  async begin() {
+    try {
+      const renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, logarithmicDepthBuffer: farthest() > 0 }), gl = renderer.getContext();
+      const maker = gl.getExtension("WEBGL_debug_renderer_info"), name = maker ? gl.getParameter(maker.UNMASKED_RENDERER_WEBGL) : "";
+      if (/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name) && !/webgl/.test(location.search)) {
+        for (let k = 0; k < 3 && this.plain.quickest > QUICK; k++) this.draw();
+        if (this.plain.quickest < QUICK) return gl.getExtension("WEBGL_lose_context").loseContext();
+      }
+      renderer.autoClear = false;
+      renderer.setSize(innerWidth, innerHeight, false);
+      this.shadow = farthest() > 0 ? null : this.makeShadow(2048);
+      await renderer.compileAsync(this.world, this.camera);
+      this.draw(1, renderer);
+      const done = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+      gl.flush();
+      while (gl.getSyncParameter(done, gl.SYNC_STATUS) !== gl.SIGNALED && !gl.isContextLost()) await new Promise((go) => setTimeout(go, 10));
+      const use = (on) => { this.renderer = on ? renderer : null; this.plain.canvas.hidden = on; document.documentElement.dataset.drawn = on ? "webgl" : "plain"; this.resize(); };
+      use(true);
+      this.canvas.addEventListener("webglcontextlost", () => use(false));
+      this.canvas.addEventListener("webglcontextrestored", () => use(true));
+    } catch (error) {
+      if (!/WebGL/i.test(String(error))) throw error;
+      hint("This browser shows no WebGL, so the picture is a plain one.", 4000);
+    }
+  }
+  // Pictures of a motion with half of the pixels each way.
   coarsen() {
     this.coarse = true;
-    this.sun.shadow.mapSize.set(512, 512);
-    if (this.sun.shadow.map) { this.sun.shadow.map.dispose(); this.sun.shadow.map = null; }
+    if (this.shadow) this.shadow = this.makeShadow(512);
   }
-  draw(rough = false) {
-    if (rough !== this.rough) { this.rough = rough; this.renderer.setPixelRatio(sharp() * (rough ? 0.5 : 1)); }
-    this.renderer.render(this.world, this.camera);
+  makeShadow(size) {
+    if (this.shadow) this.shadow.dispose();
+    const depth = Object.assign(new THREE.DepthTexture(size, size), { compareFunction: THREE.LessEqualCompare, minFilter: THREE.LinearFilter, magFilter: THREE.LinearFilter });
+    LIGHT.texel.value = 1.2 / size;
+    return new THREE.WebGLRenderTarget(size, size, { depthTexture: depth });
   }
-}
-
-class BlindScene {
-  constructor(figures) { Object.assign(this, { figures, follow: -1, radius: 1, canvas: byId("view"), blind: true }); }
-  show(t) { for (const figure of this.figures) figure.show(t); }
-  look() {} ride() {} restyle() {} resize() {} draw() {} showFrames() {} showTrails() {}
-  project() { return null; }
-  pick() { return null; }
-  refresh() { return false; }
+  // What the sun sees, as a map of depths.
+  castShadows(renderer) {
+    const { sun, world } = this;
+    LIGHT.shadows.value = 0; LIGHT.shadow.value = null;
+    renderer.setRenderTarget(this.shadow);
+    renderer.clear();
+    world.overrideMaterial = this.depthPaint;
+    renderer.render(world, sun);
+    world.overrideMaterial = null;
+    renderer.setRenderTarget(null);
+    LIGHT.toSun.value.set(0.5, 0, 0, 0.5, 0, 0.5, 0, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 1).multiply(sun.projectionMatrix).multiply(sun.matrixWorldInverse);
+    LIGHT.shadow.value = this.shadow.depthTexture; LIGHT.shadows.value = 1;
+  }
+  // A sky of strips, one for each of its few shades: clearing needs no program.
+  clearSky(renderer) {
+    renderer.setScissorTest(true);
+    this.sky.forEach((colour, i) => {
+      renderer.setScissor(0, (i * innerHeight) / STRIPS, innerWidth, innerHeight);
+      renderer.setClearColor(colour);
+      renderer.clear(true, i === 0, false);
+    });
+    renderer.setScissorTest(false);
+  }
+  // `detail`: pixels beside those of the screen, each way.
+  draw(detail = 1, renderer = this.renderer) {
+    const { camera, world, sun, stage } = this, ratio = sharp() * detail;
+    this.detail = detail;
+    world.updateMatrixWorld();
+    camera.updateMatrixWorld();
+    sun.lookAt(stage.localToWorld(this.target.clone()));
+    sun.updateMatrixWorld();
+    LIGHT.up.value.copy(this.up).transformDirection(stage.matrixWorld).transformDirection(camera.matrixWorldInverse);
+    LIGHT.sun.value.setFromMatrixColumn(sun.matrixWorld, 2).transformDirection(camera.matrixWorldInverse);
+    if (!renderer) {
+      this.plain.setSize(Math.round(innerWidth * ratio), Math.round(innerHeight * ratio));
+      this.plain.draw(world, camera, this.sky, this.floor);
+      return;
+    }
+    if (renderer.getPixelRatio() !== ratio) renderer.setPixelRatio(ratio);
+    if (this.shadow) this.castShadows(renderer);
+    this.clearSky(renderer);
+    renderer.render(world, camera);
+  }
+  // Which canvas is seen.
+  get shown() { return this.plain.canvas.hidden ? this.canvas : this.plain.canvas; }
 }

@@ -1,8 +1,7 @@
 // Lines, surfaces around a mechanism, and figures between points that move.
 
 function lineOf(points, colour, opacity = 1) {
-  const made = new THREE.LineBasicMaterial({ color: new THREE.Color(colour), transparent: opacity < 1, opacity });
-  return new THREE.Line(new THREE.BufferGeometry().setFromPoints(points.map((p) => new THREE.Vector3(...p))), made);
+  return new THREE.Line(new THREE.BufferGeometry().setFromPoints(points.map((p) => new THREE.Vector3(...p))), new Paint({ colour, opacity, kind: PLAIN }));
 }
 // A figure in the plane of x and y, its normal turned to the axis of the part.
 function across(object, p) {
@@ -25,10 +24,7 @@ MAKERS.polyline = (p) => {
   return placed(group, p);
 };
 MAKERS.plane = (p) => {
-  const mesh = new THREE.Mesh(new THREE.PlaneGeometry(p.x, p.y), new THREE.MeshStandardMaterial({
-    color: new THREE.Color(p.colour || "#cfd6dc"), roughness: 0.9, side: THREE.DoubleSide,
-    transparent: (p.opacity ?? 1) < 1, opacity: p.opacity ?? 1,
-  }));
+  const mesh = new THREE.Mesh(new THREE.PlaneGeometry(p.x, p.y), new Paint({ colour: p.colour || "#cfd6dc", gloss: 0, side: THREE.DoubleSide, opacity: p.opacity }));
   mesh.userData = { painted: true, flat: true };
   return across(mesh, p);
 };
@@ -38,7 +34,7 @@ MAKERS.grid = (p) => {
   for (let y = -half[1]; y <= half[1] * (1 + 1e-9); y += step) points.push(-half[0], y, 0, half[0], y, 0);
   const geometry = new THREE.BufferGeometry();
   geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(points), 3));
-  const lines = new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: new THREE.Color(p.colour || "#8a949d"), transparent: true, opacity: 0.7 * (p.opacity ?? 1) }));
+  const lines = new THREE.LineSegments(geometry, new Paint({ colour: p.colour || "#8a949d", kind: PLAIN, opacity: 0.7 * (p.opacity ?? 1) }));
   return across(lines, p);
 };
 // Triangles between nx × ny places in rows.
@@ -63,14 +59,14 @@ function bendSheet(geometry, places) {
 MAKERS.heights = (p) => {
   const nx = p.z.length, ny = p.z[0].length, along = (range, i, n) => range[0] + ((range[1] - range[0]) * i) / (n - 1);
   const places = p.z.flatMap((row, i) => row.map((z, j) => [along(p.x, i, nx), along(p.y, j, ny), z]));
-  const mesh = new THREE.Mesh(sheet(places, nx, ny), new THREE.MeshStandardMaterial({ color: new THREE.Color(p.colour || "#a9b4a2"), roughness: 0.95, side: THREE.DoubleSide, transparent: (p.opacity ?? 1) < 1, opacity: p.opacity ?? 1 }));
+  const mesh = new THREE.Mesh(sheet(places, nx, ny), new Paint({ colour: p.colour || "#a9b4a2", gloss: 0, side: THREE.DoubleSide, opacity: p.opacity }));
   mesh.userData = { painted: true, flat: true, around: true };
   return placed(mesh, p);
 };
 // A ball with its parallels and meridians every 15 degrees, and an orbit around it.
 MAKERS.earth = (p) => {
   const group = new THREE.Group(), circle = (r, z) => Array.from({ length: 97 }, (_, i) => [r * Math.cos((i * Math.PI) / 48), r * Math.sin((i * Math.PI) / 48), z]);
-  const ball = new THREE.Mesh(new THREE.SphereGeometry(p.radius, 96, 48), new THREE.MeshStandardMaterial({ color: new THREE.Color(p.colour || "#2b6ca3"), roughness: 0.8 }));
+  const ball = new THREE.Mesh(new THREE.SphereGeometry(p.radius, 96, 48), new Paint({ colour: p.colour || "#2b6ca3", gloss: 0.02 }));
   ball.userData = { painted: true, flat: true };
   group.add(ball);
   for (let k = -5; k <= 5; k++) group.add(lineOf(circle(1.002 * p.radius * Math.cos((k * Math.PI) / 12), 1.002 * p.radius * Math.sin((k * Math.PI) / 12)), k ? "#9cc4e4" : "#ffffff", 0.6));

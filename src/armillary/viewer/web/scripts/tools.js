@@ -23,7 +23,7 @@ class Tools {
     this.row = this.group("save");
     this.button("picture", "save what is seen as a PNG file", "", () => this.picture());
     if (Recorder.kind()) {
-      const recorder = new Recorder(scene.canvas, (blob, suffix) => { video.setAttribute("aria-pressed", false); video.textContent = "video"; save(URL.createObjectURL(blob), suffix); });
+      const recorder = new Recorder(scene, (blob, suffix) => { video.setAttribute("aria-pressed", false); video.textContent = "video"; save(URL.createObjectURL(blob), suffix); });
       const video = this.button("video", "record what is seen; press again to save it", "", () => { if (recorder.toggle()) { video.setAttribute("aria-pressed", true); video.textContent = "■ stop"; } });
     }
     this.button("◐", "light or dark", "d", () => this.theme());
@@ -36,7 +36,7 @@ class Tools {
   write(more = {}) {
     const { scene } = this, given = Object.fromEntries(this.given()), short = (v) => v.toArray().map((x) => +x.toPrecision(4));
     const state = { ...given, ...more, theme: document.documentElement.dataset.theme || "light" };
-    if (!scene.blind) state.camera = [...short(scene.camera.position), ...short(scene.controls.target)].join();
+    state.camera = [...short(scene.camera.position), ...short(scene.controls.target)].join();
     state.shown = [...this.showing.querySelectorAll('[aria-pressed="true"]')].map((b) => b.textContent).join();
     try { history.replaceState(null, "", `#${new URLSearchParams(state)}`); } catch { /* pages inside others have no address */ }
   }
@@ -47,7 +47,6 @@ class Tools {
       const shown = given.get("shown").split(",");
       for (const b of this.showing.querySelectorAll("[aria-pressed]")) if ((b.getAttribute("aria-pressed") === "true") !== shown.includes(b.textContent)) b.click();
     }
-    if (this.scene.blind) return;
     if (camera.length === 6 && camera.every(Number.isFinite)) { this.scene.camera.position.set(...camera.slice(0, 3)); this.scene.controls.target.set(...camera.slice(3)); }
     this.scene.controls.addEventListener("end", () => this.write());
   }
@@ -91,7 +90,7 @@ class Tools {
   }
   picture() {
     this.scene.draw();
-    save(this.scene.canvas.toDataURL("image/png"), "png");
+    save(this.scene.shown.toDataURL("image/png"), "png");
   }
 }
 

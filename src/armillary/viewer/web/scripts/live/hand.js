@@ -11,8 +11,8 @@ class Hand {
     this.inputs = spec.names.map((names) => names.map((name) => model.find("memory", name)));
     this.masses = spec.masses.map((m) => Math.max(m, 0.02 * total));
     const ends = new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3()]);
-    this.line = new THREE.Line(ends, new THREE.LineBasicMaterial({ color: 0xe0532f, transparent: true, opacity: 0.9, depthTest: false }));
-    this.dot = new THREE.Mesh(new THREE.SphereGeometry(0.03 * data.size, 18, 12), new THREE.MeshBasicMaterial({ color: 0xe0532f, depthTest: false, transparent: true }));
+    this.line = new THREE.Line(ends, new Paint({ colour: "#e0532f", kind: PLAIN, opacity: 0.9, depthTest: false }));
+    this.dot = new THREE.Mesh(new THREE.SphereGeometry(0.03 * data.size, 18, 12), new Paint({ colour: "#e0532f", kind: PLAIN, depthTest: false, transparent: true }));
     this.line.visible = this.dot.visible = false; this.line.renderOrder = this.dot.renderOrder = 9;
     scene.stage.add(this.line, this.dot);
     const canvas = scene.canvas;

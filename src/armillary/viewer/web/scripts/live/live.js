@@ -97,27 +97,6 @@ class Live {
   }
 }
 
-// The scene of a browser without WebGL: nothing is drawn, sliders and plots work.
-class NoScene {
-  constructor(figures) {
-    this.figures = figures; this.canvas = byId("view"); this.trails = []; this.follow = this.riding = -1; this.radius = 0; this.empty = true;
-    this.stage = this.floor = new THREE.Group();
-  }
-  get groups() { return this.figures[0].groups; }
-  show(t) { this.figures[0].show(t); }
-  showFrames() {} showTrails() {} restyle() {} look() {} ride() {} resize() {} draw() {}
-  project() { return null; }
-  pick() { return null; }
-  refresh() { return false; }
-}
-
-function sceneOf(figures) {
-  try { return new Scene(figures); } catch (error) {
-    if (!/WebGL/i.test(String(error))) throw error;
-    return new NoScene(figures);
-  }
-}
-
 // The figure with the numbers that sliders of parameters change; `variants` is counted as viewer/live/variants.py does.
 function reshaped(base, variants, controls) {
   const change = new Map();
@@ -165,7 +144,7 @@ async function main() {
     figure.bodies.forEach((body, b) => live.motion.path(b, body.com, 400).forEach((p) => box.expandByPoint(p)));
     return box;
   };
-  const scene = sceneOf([figure]), labels = new Labels(scene);
+  const scene = new Scene([figure]), labels = new Labels(scene);
   if (scene.follow < 0 && scene.radius > 8 * data.size) { // a long way: the camera goes along
     scene.follow = 0; scene.radius = 4 * data.size;
     scene.floor.removeFromParent();
@@ -222,7 +201,7 @@ async function main() {
     try { history.replaceState(null, "", `#${moved}`); } catch { /* pages inside others have no address */ }
   }
 
-  if (spec.hand && !scene.empty) live.hand = new Hand(spec.hand, model, scene, () => { if (!live.playing) play(true); });
+  if (spec.hand) live.hand = new Hand(spec.hand, model, scene, () => { if (!live.playing) play(true); });
   live.pointer = new Pointer(scene, (figure, body) => {
     const start = `${figure.bodies[body].name}.`;
     return spec.outputs.map((o, i) => [o, model.row[i]]).filter(([o]) => o.name.startsWith(start)).slice(0, 8).map(([o, y]) => [o.name.slice(start.length), `${readable(y)} ${o.units}`]);
@@ -245,7 +224,6 @@ async function main() {
   scene.resize();
   scene.look((data.look || {}).view || "oblique");
   play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
-  if (scene.empty) say("This browser shows no WebGL, which the picture needs; sliders and plots work.");
   let shownEvents = 0;
   const frame = (now) => {
     controls.hold(Math.min(LONGEST, (now - live.last) / 1000), set);
@@ -256,7 +234,7 @@ async function main() {
     if (model.events.length > shownEvents && live.playing) { const { name, time } = model.events[model.events.length - 1]; hint(`${name} at ${readable(time)} s`, 900); shownEvents = model.events.length; }
     if (scene.refresh()) {
       labels.update();
-      if (!scene.empty && scene.follow < 0 && scene.riding < 0 && outOfSight()) {
+      if (scene.follow < 0 && scene.riding < 0 && outOfSight()) {
         scene.follow = 0; scene.radius = Math.max(scene.radius, 2 * data.size);
         scene.look("oblique");
         tools.nav.querySelector("select").value = tools.followed();
