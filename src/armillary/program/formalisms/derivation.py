@@ -83,6 +83,7 @@ class Derivation:
 
 _MANY = 500_000  # objects put among the old ones, after which these are collected
 _put_aside = 0
+_frozen_by_others = False  # once seen, remembered: counting them takes up to a tenth of a second
 
 
 @contextmanager
@@ -105,8 +106,9 @@ def _put_among_old_objects() -> None:
     """Objects of a derivation, which all count as young ones, go among the old ones unscanned: the next
     collections would scan them twice, which takes a tenth of the time of derivation and compilation.
     """
-    global _put_aside
-    if gc.get_freeze_count():
+    global _put_aside, _frozen_by_others
+    _frozen_by_others = _frozen_by_others or gc.get_freeze_count() > 0
+    if _frozen_by_others:
         return  # a program has frozen objects of its own, which would be thawed here
     _put_aside += gc.get_count()[0]
     if _put_aside > _MANY:
