@@ -22,6 +22,7 @@ from armillary.analysis.modes.body_shapes import BodyShapes
 from armillary.analysis.modes.mode import Mode
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
+from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
 from armillary.program.cost import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
@@ -75,6 +76,8 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Equations, "Made by `System.derive`.", ()),
     (MomentumEquations, 'Made by `System.derive("momentum")`; all that `Equations` has, and:', ()),
     (Contribution, "Found in `Equations.contributions`.", ()),
+    (ConfigurationTable, "Found in `Equations.configurations`.", ()),
+    (ListedConfiguration, "Taken from a `ConfigurationTable` by its number.", ()),
     (ExpressionMatrix, "Found in `Equations.mass_matrix` and `Equations.input_map`; made by `jacobian`.", ()),
     (ExpressionVector, "Found in `Equations.forcing` and its parts.", ()),
     (Operations, "Found in `Equations.operations`.", ()),
@@ -117,6 +120,7 @@ INTERNAL = {
     "mass_centre_starts",
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
     "start_tail", "refused", "may_refuse", "driven", "driven_inputs", "film", "choice", "cloud",
+    "change_code", "parameters_inside",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

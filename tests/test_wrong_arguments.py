@@ -203,6 +203,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "identify": lambda a, v: arm.identify(a.model, v, v),
     "derive": lambda a, v: described().derive(v),
     "compile": lambda a, v: a.equations.compile(v),
+    "find_configurations": lambda a, v: a.equations.find_configurations(v),
     "show": lambda a, v: a.equations.show(v),
     "export": lambda a, v: a.equations.export(v, "exported"),
     "plot": lambda a, v: a.run.plot(v),

@@ -56,12 +56,29 @@ def llvm_text(program: Program) -> str:
         _ordinary(module, section.name, packed(section, program.alike, stepping), stepping)
     if program.quaternions or program.corrected:
         _normalise(module, program, inputs, places)
+    _changes(module, program)
     return module.text()
 
 
 def for_this_machine(program: Program) -> Program:
     """The program without packs where this machine has no registers for them."""
     return program if not program.alike or vector_doubles() >= WIDTH else replace(program, alike=())
+
+
+def change_text(program: Program) -> str:
+    """The sections of changes alone, as a module of its own, and the constants of all sections."""
+    module = Module()
+    _precompute(module, program)
+    _changes(module, program)
+    return module.text()
+
+
+def _changes(module: Module, program: Program) -> None:
+    """Sections of changes of configuration: ``leave`` of a state, the others of a motion."""
+    places = _places(program)
+    moving = places | {s: ("state", i) for i, s in enumerate(program.motion)}
+    for section in program.changes:
+        _ordinary(module, section.name, section, places if section.name == "leave" else moving)
 
 
 def lanes_module(program: Program, lanes: int) -> Module:

@@ -10,6 +10,7 @@
     correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
     geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
     solve, …      what steps in redundant coordinates need; see redundant.py
+    leave, …      what a change of configuration needs; see configurations/sections.py
 
 A section holds nodes in the order in which they are computed; what each is made of, the nodes say themselves.
 """
@@ -76,6 +77,8 @@ class Program:
     row_sizes: tuple[Expr, ...] = ()  # and of its rows
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
+    motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
+    changes: tuple[Section, ...] = ()  # of configuration
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
     stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
@@ -93,6 +96,7 @@ class Program:
             self.correct,
             self.geometry,
             *self.stepping,
+            *self.changes,
         )
 
     def __repr__(self) -> str:

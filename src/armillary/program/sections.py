@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
@@ -11,7 +12,7 @@ from armillary.program.lanes.alike import corresponding
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, section
-from armillary.program.targets import Targets
+from armillary.program.targets import Stepping, Targets
 
 
 def program_of(
@@ -96,6 +97,25 @@ def program_of(
 
         check_program(program)
     return program, gains
+
+
+def with_change_sections(
+    program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[Stepping]
+) -> Program:
+    """A program with further sections of a motion; constants that only these need follow the others."""
+    constants = Constants(taken={*system.parameters, *(c.data.name for c in program.constants)})
+    graphs = [hoist(Graph(s.results), constants) for s in wanted]
+    known = set(program.constants)
+    more = [c for c in _constants_used(graphs) if c not in known]
+    used = (*program.constants, *more)
+    defined = [*program.precompute.results, *(constants.definitions.get(c, c) for c in more)]
+    return replace(
+        program,
+        constants=used,
+        precompute=section("precompute", [c.data.name for c in used], defined, constant=True),
+        motion=tuple(motion),
+        changes=tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True)),
+    )
 
 
 def _constants_used(graphs: Iterable[Graph]) -> list[Expr]:

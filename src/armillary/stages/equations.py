@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +18,7 @@ from armillary.stages.pieces import EquationPieces
 if TYPE_CHECKING:
     from armillary.analysis.identification.base import BaseParameters
     from armillary.ensembles.result import Batch
+    from armillary.program.configurations.table import ConfigurationTable
     from armillary.results import Run
     from armillary.results.plots.picture_options import PictureOptions
     from armillary.runtime.models.compiled import CompiledModel
@@ -30,6 +31,23 @@ class Equations(EquationPieces, derived.DerivedEquations):
     def compile(self, backend: str = "llvm") -> Model:
         """The equations as compiled code in this process."""
         return _compiled(self, backend)
+
+    @cached_property
+    def configurations(self) -> ConfigurationTable:
+        """What a run of the system can meet: sets of locked joints that events reach, choices of dependent
+        speeds that loops need. Found at first use.
+        """
+        from armillary.program.configurations.table import find_configurations
+
+        return find_configurations(self)
+
+    def find_configurations(self, limit: int = 16) -> ConfigurationTable:
+        """The configurations that a run can meet, with another limit to their number; ``configurations`` is
+        this table from then on.
+        """
+        from armillary.program.configurations.table import find_configurations
+
+        return find_configurations(self, limit)
 
     def inverse(self, rates: Mapping[Any, Any]) -> dict[str, Expr]:
         """Efforts that give the speeds these rates, as expressions by the names of speeds.

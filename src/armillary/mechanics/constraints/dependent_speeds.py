@@ -96,8 +96,25 @@ def choose_dependent_speeds(
         result = _eliminated(
             in_order, weights, evaluate, names, sizes, run_sizes, avoided, chosen, given or {}, locked
         )
+    result.shares, result.sizes = list(result.qualities), run_sizes
     result.qualities += _growth(result, run_sizes, evaluate)
     return result
+
+
+def conditioning(elimination: Elimination) -> Expr | None:
+    """How good a choice of dependent speeds is at a place, in one measure for all choices: 1 at best, 0 where
+    it is singular; None where nothing varies.
+
+        min( (p/s_p)² / Σ (a_j/s_j)²,  1/max(1, (A_dr s_d/s_r)²) )
+
+    The quality that runs watch compares A with its value where runs start instead.
+    """
+    growth = [
+        fn.named(times(times(a, a), (elimination.sizes[d] / elimination.sizes[r]) ** 2), f"outrun_{d}_{r}")
+        for d, r, a in _varying(elimination)
+    ]
+    parts = [*elimination.shares, *([1 / reduce(fn.maximum, [as_expr(1), *growth])] if growth else [])]
+    return as_expr(reduce(fn.minimum, parts)) if parts else None
 
 
 @dataclass(frozen=True)

@@ -3,33 +3,53 @@
     M (u⁺ − u⁻) = Jᵀ Λ        J u⁺ + b = 0
 
 For locked joints the rows of J are unit vectors. Loads are finite and have no part in it.
+
+In the configuration that the impulse leads to, u = P u' + k with the independent speeds u' (k: known parts of
+dependent and given speeds, zero for locked ones). The impulse of its constraints has no component along P, so
+
+    Pᵀ M (u⁺ − u⁻) = 0,      PᵀM P (u'⁺ − u'⁻) = Pᵀ M (u⁻ − P u'⁻ − k)
+
+where M is that of all speeds. What stands in brackets is zero for independent speeds; for a tree it is the
+speeds of the joints that are locked.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.mechanics.constraints.reduced_equations import reduced_equations
+from armillary.mechanics.constraints.rows import Elimination
 from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.mechanics.tree.tree import Tree
+from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 
-def full_mass_matrix(tree: Tree, size: int) -> np.ndarray:
-    """M of a tree of numbers, for all speeds by index; zero for those that are given."""
-    M = np.zeros((size, size))
-    for (i, j), value in mass_matrix(tree).items():
-        M[i, j] = M[j, i] = float(value)
-    return M
+def speeds_after_impulse(
+    tree: Tree, elimination: Elimination, before: Sequence[Any], locked: frozenset[int], names: Sequence[str]
+) -> dict[int, Any]:
+    """u⁺ of all speeds that are not prescribed, by index; the tree is that of the system without constraints
+    and locks, the elimination that of the configuration with these locks.
+    """
+    matrix = mass_matrix(tree)
+    unknown = [d.index for link in tree.links for d in link.degrees if not d.prescribed]
+    free = [i for i in unknown if i not in locked]
+    off: dict[int, Any] = {i: before[i] for i in locked if i in unknown}
+    for d, value in elimination.speeds(dict(enumerate(before))).items():
+        off[d] = minus(before[d], value)
+    force = {i: _product(matrix, i, off) for i in free}
+    within = {(i, j): v for (i, j), v in matrix.items() if i not in locked and j not in locked}
+    equations = ImplicitEquations(within, force, {i: names[i] for i in free})
+    gained = uncouple(reduced_equations(equations, elimination.factors), "fewest neighbours")
+    after: dict[int, Any] = {r: plus(before[r], value) for r, value in gained.items()}
+    return after | elimination.speeds(after) | dict.fromkeys(locked & set(unknown), 0)
 
 
-def after_impulse(M: np.ndarray, u: np.ndarray, J: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """u⁺ for speeds u before; where the mass matrix or the rows leave a choice, the smallest change."""
-    n, m = len(u), len(J)
-    # In units in which every inertia and every row is one: sizes of a model must not decide what is singular.
-    scale = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
-    rows = J * scale
-    norms = np.linalg.norm(rows, axis=1)
-    norms = np.where(norms > 0.0, norms, 1.0)
-    rows = rows / norms[:, None]
-    system = np.block([[M * np.outer(scale, scale), rows.T], [rows, np.zeros((m, m))]])
-    right = np.concatenate([np.zeros(n), -(J @ u + known) / norms])
-    return u + scale * np.linalg.lstsq(system, right, rcond=1e-12)[0][:n]
+def _product(matrix: Mapping[tuple[int, int], Any], i: int, vector: Mapping[int, Any]) -> Any:
+    value: Any = 0
+    for j, x in vector.items():
+        element = matrix.get((min(i, j), max(i, j)), 0)
+        if not is_zero(element) and not is_zero(x):
+            value = plus(value, times(element, x))
+    return value

@@ -87,13 +87,19 @@ class MotionSample:
         free = set(coordinates)
         sizes = np.array([units[q.dimension] for q in system.coordinates if plain(q) in free])
         start = np.array([system.initial[q] for q in system.coordinates if plain(q) in free])
+        self.time, self.coordinates, self.layout, self.geometry = time, coordinates, layout, evaluate
         places = []
         for k, t in enumerate(_TIMES):
             place = _closed(geometry, t, start, sizes, 0.0 if k == 0 else _AWAY, chance)
             if place is None:
                 raise ModelError(_not_numbers(system, found, values(0.0, start), layout))
             places.append(place)
+        self.start = places[0]
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
+
+    def at(self, times: np.ndarray, places: np.ndarray) -> dict[Expr, Any]:
+        """Values of all symbols at other places, a row of coordinates each."""
+        return self.values | {self.time: times} | dict(zip(self.coordinates, places.T, strict=True))
 
     def sized(self, expressions: Sequence[Any], place: int | None = None) -> list[Any]:
         """Expressions at one place as constants, of the parameters: so they are sizes in every run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -90,12 +90,9 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
     split = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
     if not system.constraints:
         return Reduction(build_tree(system, plain, given=given, split_free_bodies=split), plain, given)
-    found = rows(system, plain)
-    sample = MotionSample(system, found, plain)
-    factors = sized_factors(found, sample)
-    sizes = motion_sizes(system, found, factors, sample)
-    of_rows = row_sizes(system, found, factors, sizes, sample)
-    elimination = _chosen(system, found, of_rows, configuration, sample)
+    sampled = sampled_rows(system, plain)
+    found, sizes, of_rows = sampled.rows, sampled.sizes, sampled.row_sizes
+    elimination = eliminated(system, sampled, configuration)
     values, layout, _ = geometry_expressions(system, found, plain)
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
@@ -124,6 +121,25 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         sizes=sizes,
         row_sizes=of_rows,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """The constraints of a system, and their sizes at a few places of its motion."""
+
+    rows: list[ConstraintRow]
+    sample: MotionSample
+    sizes: Sizes
+    row_sizes: tuple[Any, ...]
+
+
+def sampled_rows(system: Description, plain: Undimensioned) -> SampledRows:
+    """The constraints as a reader with given motions substituted sees them."""
+    found = rows(system, plain)
+    sample = MotionSample(system, found, plain)
+    factors = sized_factors(found, sample)
+    sizes = motion_sizes(system, found, factors, sample)
+    return SampledRows(found, sample, sizes, row_sizes(system, found, factors, sizes, sample))
 
 
 def acceleration_remainders(
@@ -184,9 +200,9 @@ def _check_given(system: Description) -> None:
                 )
 
 
-def full_tree(system: Description) -> Tree:
+def full_tree(system: Description, plain: Undimensioned | None = None) -> Tree:
     """The tree with every speed free that is not prescribed: of a system without its constraints."""
-    plain = Undimensioned()
+    plain = plain or Undimensioned()
     plain = plain.knowing(_known(system.prescriptions, plain))
     return build_tree(system, plain, given=system.prescriptions, split_free_bodies=True)
 
@@ -210,13 +226,9 @@ def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> boo
     return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in speeds)
 
 
-def _chosen(
-    system: Description,
-    found: list[ConstraintRow],
-    of_rows: Sequence[Any],
-    configuration: Configuration,
-    sample: MotionSample,
-) -> Elimination:
+def eliminated(system: Description, sampled: SampledRows, configuration: Configuration) -> Elimination:
+    """The elimination of the dependent speeds of a configuration, chosen where it leaves this open."""
+    sample = sampled.sample
     names = [u.data.name for u in system.speeds]
     set_by_events = {
         names.index(target.data.name)
@@ -225,11 +237,11 @@ def _chosen(
         if target.data.role == "speed"
     }
     elimination = choose_dependent_speeds(
-        found,
+        sampled.rows,
         sample,
         names,
         [u.dimension for u in system.speeds],
-        of_rows,
+        sampled.row_sizes,
         kept_free=set_by_events,
         modal=modal_speeds(system),
         wanted={constraint: names.index(speed) for constraint, speed in configuration.dependents},

@@ -99,6 +99,8 @@ class Elimination:
     qualities: list[Any] = field(default_factory=list)
     strengths: list[Any] = field(default_factory=list)
     pivots: list[Any] = field(default_factory=list)  # those that vary, each over its size
+    sizes: Mapping[int, Any] = field(default_factory=dict)  # of speeds, in the two before
+    shares: list[Any] = field(default_factory=list)  # of the pivots in their rows, squared
 
     def reduced(self, row: ConstraintRow) -> tuple[dict[int, Any], Any, dict[int, Any]]:
         """A row with earlier dependents substituted: coefficients, known part, and the factors used."""

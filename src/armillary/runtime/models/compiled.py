@@ -19,6 +19,7 @@ from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
+from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.targets import INTERNAL_EVENTS
@@ -26,6 +27,7 @@ from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators import Functions, Integration
 from armillary.runtime.integrators.settings import completed
+from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
@@ -154,11 +156,20 @@ class CompiledModel:
         """Precomputed constants for a parameter set, as the generated functions take them."""
         if parameters is None and self._default_constants is not None:
             return self._default_constants
-        constants = self.constants_inside(self._table.inside(self._table.values(parameters)))
+        constants = self.constants_inside(self.parameters_inside(parameters))
         if not parameters:
             constants.setflags(write=False)
             self._default_constants = constants
         return constants
+
+    def parameters_inside(self, parameters: Mapping[str, Any] | None) -> np.ndarray:
+        """Values of all parameters in the model's own units, in their order."""
+        return self._table.inside(self._table.values(parameters))
+
+    @cached_property
+    def change_code(self) -> ChangeCode:
+        """The sections that lead to this configuration and away from it, compiled at their first use."""
+        return ChangeCode(self.base.equations)
 
     def constants_inside(self, inside: np.ndarray) -> np.ndarray:
         """Precomputed constants for values of all parameters in the model's own units, in their order."""
@@ -237,6 +248,17 @@ class CompiledModel:
             equations.system, equations.formalism, configuration=configuration, **equations.options
         )
         return self._compiler(driven_equations(found) if equations.program.driven else found)
+
+    def compile_configurations(self) -> int:
+        """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
+        do it otherwise when they first meet one.
+        """
+        table = configurations_of(self.base.equations)
+        for entry in table:
+            if entry.configuration not in self._configuration_models:
+                found = self.in_configuration(entry.configuration)
+                self._configuration_models[entry.configuration] = found
+        return len(table)
 
     def _state_vector(self, state: Any) -> np.ndarray:
         return vector(state, len(self.equations.program.state), "state")

@@ -15,10 +15,8 @@ from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
-from armillary.mechanics.constraints.impulse import after_impulse, full_mass_matrix
 from armillary.mechanics.constraints.partition import partition, sizes_by_kind
-from armillary.mechanics.constraints.reduction import Configuration, full_tree, modal_speeds
-from armillary.mechanics.tree.tree import numeric
+from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.records import Event
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import POOR_PIVOT
@@ -78,7 +76,7 @@ class Configurations:
         if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
             held = locked | (configuration.locked - named)
-            place = replace(place, u=self._stopped(place, configuration, sorted(held)))
+            place = self._stopped(place, frozenset(held))
         now = Configuration(
             frozenset(locked), configuration.dependents if locked == configuration.locked else ()
         )
@@ -129,19 +127,10 @@ class Configurations:
             configuration.locked, tuple((reduction.rows[i].constraint.name, names[j]) for i, j in chosen)
         )
 
-    def _stopped(self, place: Place, configuration: Configuration, locked: list[str]) -> np.ndarray:
-        """Speeds after joints have been locked: momentum is exchanged with all others."""
-        instance = self[configuration]
-        system, reduction = instance.equations.system, instance.equations.reduction
-        names = [u.data.name for u in system.speeds]
-        M = full_mass_matrix(numeric(full_tree(system), instance.values(place)), len(names))
-        rows = np.zeros((len(locked), len(names)))
-        rows[range(len(locked)), [names.index(name) for name in locked]] = 1.0
-        known = np.zeros(len(locked))
-        if reduction.rows:
-            figures = instance.geometry(place.memory).at(place.t, place.q)
-            rows, known = np.vstack([figures.jacobian, rows]), np.concatenate([figures.known, known])
-        return after_impulse(M, place.u, rows, known)
+    def _stopped(self, place: Place, held: frozenset[str]) -> Place:
+        """The place after joints have been locked: momentum is exchanged with all others."""
+        instance = self[self.suitable(place, Configuration(held))]
+        return replace(place, u=instance.changes.impulse(place.t, place.motion, place.memory))
 
 
 def _check_consistent(t: float, configuration: Configuration, changing: list[Event]) -> None:

@@ -21,6 +21,7 @@ from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
 from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.models.changes import Changes
 from armillary.runtime.start.assembly import check_redundant, close_loops, consistent_speeds
 from armillary.runtime.start.place import Place
 
@@ -78,6 +79,11 @@ class Instance:
         padded = [a if a.size else np.zeros(1) for a in arrays]
         _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data for a in padded))
         return padded[4], padded[3][: len(memory)]
+
+    @cached_property
+    def changes(self) -> Changes:
+        """What leads from this configuration to another, and back."""
+        return Changes(self.model.change_code, lambda: self.model.parameters_inside(self.parameters))
 
     def check(self, place: Place) -> None:
         """An error where a place does not satisfy the constraints, or this program cannot tell its speeds."""

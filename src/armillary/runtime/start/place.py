@@ -18,3 +18,8 @@ class Place:
     states: np.ndarray = field(default_factory=lambda: np.empty(0))
     note: str = ""  # on how it was found
     along: np.ndarray | None = None  # derivatives of q, u and states, one row each; see sensitive.py
+
+    @property
+    def motion(self) -> np.ndarray:
+        """[coordinates, all speeds, states], as sections of changes take it."""
+        return np.concatenate([self.q, self.u, self.states])

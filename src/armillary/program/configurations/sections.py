@@ -1,0 +1,99 @@
+"""The functions by which a run leaves one configuration of its system and enters another.
+
+What all configurations have in common is the *motion* of the system,
+
+    [coordinates, all speeds in the order of the system, the user's own states]
+
+whatever is locked, given or dependent; prescribed coordinates are not in it. The program of a configuration
+has, beside its other sections,
+
+    leave      the motion from the state
+    enter      the state from a motion that satisfies its constraints: the speeds that are its states
+    impulse    all speeds after its locks have closed, from a motion of any speeds
+    ratings    how good each choice of dependent speeds with the same locks is at a place, in the order of
+               its group in the table: 1 at best, 0 where it is singular
+
+The last three take a motion where other sections take a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from armillary.algebra.expression import Expr, as_expr, symbol
+from armillary.algebra.walk import transform
+from armillary.mechanics.constraints.impulse import speeds_after_impulse
+from armillary.mechanics.constraints.reduction import full_tree
+from armillary.mechanics.tree.regroup import simplified
+from armillary.model.description import Description
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.momentum import DerivedConvertedEquations
+from armillary.program.sections import with_change_sections
+from armillary.program.small_quantities import reader
+from armillary.program.targets import Stepping
+
+LEAVE, ENTER, IMPULSE, RATINGS = "leave", "enter", "impulse", "ratings"
+
+
+def with_changes(
+    equations: DerivedEquations, *, impulse: bool = True, ratings: Sequence[Expr] = ()
+) -> DerivedEquations:
+    """The equations with a program that has the sections of changes, too; the constants that these need
+    follow those of the other sections.
+    """
+    if equations.program.changes:
+        return equations
+    with derivation():
+        before = [_before(equations.system, u) for u in equations.system.speeds]
+        targets = equations.targets
+        wanted = [_leave(equations), _enter(equations, before)]
+        if impulse and equations.configuration.locked:
+            wanted.append(_impulse(equations, before))
+        if ratings:
+            wanted.append(
+                Stepping(RATINGS, tuple(f"choice {i}" for i in range(len(ratings))), tuple(ratings))
+            )
+        motion = (*targets.coordinates, *before, *targets.states)
+        program = with_change_sections(equations.program, equations.system, motion, wanted)
+    return replace(equations, program=program)
+
+
+def _before(system: Description, u: Expr) -> Expr:
+    """The symbol of a speed in a motion."""
+    return symbol(f"{u.data.name} of the motion", owner=system.identity)
+
+
+def _leave(equations: DerivedEquations) -> Stepping:
+    targets, system, plain = equations.targets, equations.system, equations.reduction.plain
+    speeds = [as_expr(plain(u)) for u in system.speeds]
+    return Stepping(LEAVE, _motion_names(equations), (*targets.coordinates, *speeds, *targets.states))
+
+
+def _enter(equations: DerivedEquations, before: Sequence[Expr]) -> Stepping:
+    targets, system = equations.targets, equations.system
+    known = dict(zip((u.data.name for u in system.speeds), before, strict=True))
+    second = [known[name] for name in equations.speeds]
+    if isinstance(equations, DerivedConvertedEquations):
+        converted = next(s.results for s in targets.stepping if s.name == "momenta")
+        second = transform(converted, dict(zip(targets.inputs, second, strict=True)).get)
+    labels = tuple(s.data.name for s in targets.integrated)
+    return Stepping(ENTER, labels, (*targets.coordinates, *second, *targets.states))
+
+
+def _impulse(equations: DerivedEquations, before: Sequence[Expr]) -> Stepping:
+    system, judged = equations.system, equations.judged
+    names = [u.data.name for u in system.speeds]
+    locked = frozenset(names.index(name) for name in equations.configuration.locked)
+    plain = reader(judged.declared, judged.keep).exact if judged else None
+    found = speeds_after_impulse(
+        simplified(full_tree(system, plain)), equations.reduction.elimination, before, locked, names
+    )
+    after = [as_expr(found.get(i, u)) for i, u in enumerate(before)]
+    return Stepping(IMPULSE, tuple(names), tuple(after))
+
+
+def _motion_names(equations: DerivedEquations) -> tuple[str, ...]:
+    speeds = (u.data.name for u in equations.system.speeds)
+    return (*equations.coordinates, *speeds, *equations.states)

@@ -1,0 +1,262 @@
+"""The configurations that a run of a system can meet, as a table.
+
+Sets of locked speeds come from the events (lock_sets.py), choices of dependent speeds from positions of the
+loops (mechanics/constraints/choices.py). Equations of a configuration are derived when they are first asked
+for. In a group, which has one set of locked speeds, a run takes the first configuration if that is good where
+it is, else the one whose rating is largest there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from armillary.algebra.arguments import count
+from armillary.algebra.expression import UNIT, Expr
+from armillary.columns import aligned, counted, html_table, html_text
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.choices import Choice, Choices, dependent_choices
+from armillary.mechanics.constraints.reduction import Configuration
+from armillary.model.description import Description
+from armillary.program.configurations.lock_sets import LockSet, LockSets, in_words, lock_sets
+from armillary.program.configurations.sections import with_changes
+from armillary.program.derive import derive
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import derivation
+from armillary.program.small_quantities import reader
+from armillary.program.targets import POOR_PIVOT
+
+LIMIT = 16
+_GOOD = 2.0 * POOR_PIVOT  # conditioning of a choice that is good at a place
+_KEPT = "configurations"  # name under which equations keep their table
+_STARTS = 6  # places from which loops with other locks are moved
+
+
+@dataclass(frozen=True)
+class ListedConfiguration:
+    """A configuration, its number in the table, and why it is there."""
+
+    number: int
+    configuration: Configuration
+    dependents: tuple[str, ...]  # names of the dependent speeds, in the order of elimination
+    why: str
+    impulse: bool  # whether locks close in it
+    rating: Expr | None = field(default=None, repr=False)  # conditioning of its dependent speeds; None: 1
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """Names of the locked speeds."""
+        return tuple(sorted(self.configuration.locked))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfigurationTable:
+    """The configurations of a system, most probable first; number 0 is the one that was derived."""
+
+    derived: DerivedEquations
+    listed: tuple[ListedConfiguration, ...]
+    reached: LockSets
+    left_out: tuple[str, ...]  # reasons of those beyond the limit
+    _equations: dict[int, DerivedEquations] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def __iter__(self) -> Iterator[ListedConfiguration]:
+        return iter(self.listed)
+
+    def __getitem__(self, number: int) -> ListedConfiguration:
+        return self.listed[number]
+
+    @property
+    def system(self) -> Description:
+        return self.derived.system
+
+    # ------------------------------------------------------------ what a run needs
+
+    def equations(self, number: int) -> DerivedEquations:
+        """The equations of a configuration, with the sections of changes; derived at their first use."""
+        if number not in self._equations:
+            entry, first = self.listed[number], self.derived
+            found = first
+            if entry.configuration != first.configuration:
+                found = derive(
+                    first.system, first.formalism, configuration=entry.configuration, **first.options
+                )
+            ratings = self.ratings(entry.configuration.locked)
+            self._equations[number] = with_changes(found, impulse=entry.impulse, ratings=ratings)
+        return self._equations[number]
+
+    def ratings(self, locked: LockSet) -> tuple[Expr, ...]:
+        """How good each choice of a group is at a place, in the order of the group: expressions of time,
+        coordinates and memory, 1 at best and 0 where a choice is singular; empty where there is no choice.
+        """
+        group = [self.listed[number].rating for number in self.groups.get(locked, ())]
+        return tuple(UNIT if r is None else r for r in group) if len(group) > 1 else ()
+
+    @cached_property
+    def numbers(self) -> dict[Configuration, int]:
+        """Numbers by configuration."""
+        return {entry.configuration: entry.number for entry in self.listed}
+
+    @cached_property
+    def groups(self) -> dict[LockSet, tuple[int, ...]]:
+        """Numbers by set of locked speeds."""
+        found: dict[LockSet, tuple[int, ...]] = {}
+        for entry in self.listed:
+            locked = entry.configuration.locked
+            found[locked] = (*found.get(locked, ()), entry.number)
+        return found
+
+    @cached_property
+    def lockable(self) -> tuple[str, ...]:
+        """Speeds that are locked at some time, in the order of the system: bits of masks, lowest first."""
+        held = {u.data.name for e in self.system.events.values() for u in (*e.lock, *e.unlock)}
+        held |= self.derived.configuration.locked
+        return tuple(
+            u.data.name
+            for u in self.system.speeds
+            if u in held or u.data.name in self.derived.configuration.locked
+        )
+
+    def mask(self, names: LockSet | tuple[str, ...]) -> int:
+        """Lockable speeds as bits of a whole number."""
+        return sum(1 << i for i, name in enumerate(self.lockable) if name in names)
+
+    @cached_property
+    def masks(self) -> tuple[int, ...]:
+        """The locked speeds of each configuration."""
+        return tuple(self.mask(entry.configuration.locked) for entry in self.listed)
+
+    @cached_property
+    def event_masks(self) -> tuple[tuple[int, int, int], ...]:
+        """For each event of the description what it locks, unlocks and sets, of the lockable speeds.
+
+        After events with locks L, unlocks U and settings S, all together, the locked speeds are
+        (locked | L) & ~U; where some are locked that were free, the impulse is that of the configuration
+        that holds ((locked | L) & ~U) | (locked & ~S).
+        """
+        return tuple(
+            (
+                self.mask(tuple(u.data.name for u in event.lock)),
+                self.mask(tuple(u.data.name for u in event.unlock)),
+                self.mask(tuple(s.data.name for s in event.changes)),
+            )
+            for event in self.system.events.values()
+        )
+
+    def following(self, number: int) -> dict[str, int]:
+        """The configuration that follows each event that can happen, by the event's name: the first of its
+        group. Events of one instant are listed together.
+        """
+        locked = self.listed[number].configuration.locked
+        return {
+            t.happening.names: self.groups[t.after][0]
+            for t in self.reached.transitions
+            if t.before == locked and t.after in self.groups and t.after != locked
+        }
+
+    def require_all(self, what: str) -> None:
+        """An error where configurations were left out, for what has to hold all of them."""
+        if self.left_out:
+            raise ModelError(
+                f"{what} needs all configurations of '{self.system.name}', and "
+                f"{len(self) + len(self.left_out)} or more exist, of which {len(self)} are listed; others "
+                f"are: {'; '.join(self.left_out[:3])}. Raise the limit: eom.find_configurations(limit=…), "
+                "or let fewer joints be locked independently of each other"
+            )
+
+    # ------------------------------------------------------------ in print
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for entry in self.listed:
+            then = ", ".join(f"{names} → {n}" for names, n in self.following(entry.number).items())
+            operations = self.equations(entry.number).operations
+            counts = [str(operations.additions), str(operations.multiplications)]
+            held = in_words(entry.configuration.locked)
+            rows.append(
+                [str(entry.number), held, ", ".join(entry.dependents) or "none", *counts, entry.why, then]
+            )
+        return rows
+
+    def __str__(self) -> str:
+        rows = [["", *_HEADER[1:]], *self._rows()]
+        lines = [f"{self._head}:", *(f"  {line}" for line in aligned(rows, _SIDES))]
+        return "\n".join([*lines, *([f"  {self._more}"] if self.left_out else [])])
+
+    @property
+    def _head(self) -> str:
+        return f"{counted(len(self), 'configuration')} of '{self.system.name}'"
+
+    @property
+    def _more(self) -> str:
+        return f"left out: {len(self.left_out)} or more, such as {self.left_out[0]}"
+
+    def __repr__(self) -> str:
+        more = f", {len(self.left_out)} or more left out" if self.left_out else ""
+        return f"ConfigurationTable({self.system.name!r}: {len(self)} in {len(self.groups)} lock sets{more})"
+
+    def _repr_html_(self) -> str:
+        table = html_table(_HEADER, self._rows(), _SIDES, caption=self._head)
+        return table + (f"<p>{html_text(self._more)}</p>" if self.left_out else "")
+
+
+_HEADER = ["number", "locked", "dependent", "+", "×", "why", "then"]
+_SIDES = "><<>><<"
+
+
+def configurations_of(equations: DerivedEquations) -> ConfigurationTable:
+    """The table of these equations, found at its first use."""
+    found = vars(equations).get(_KEPT)
+    return find_configurations(equations) if found is None else found
+
+
+def find_configurations(equations: DerivedEquations, limit: int = LIMIT) -> ConfigurationTable:
+    """At most so many configurations that a run can meet, the one that was derived first; the table is kept
+    with the equations.
+    """
+    limit = count(limit, "limit=", ModelError)
+    reached = lock_sets(equations.system)
+    choices = _choices(equations, reached, limit)
+    firsts = [(locked, found.found[0], reached.reasons[locked]) for locked, found in choices.items()]
+    others = [
+        (locked, choice, f"dependent speeds for {choice.share:.0%} of the positions of the loops")
+        for locked, found in choices.items()
+        for choice in found.found[1:]
+    ]
+    others.sort(key=lambda entry: -entry[1].share)
+    wanted = [*firsts, *others]
+    listed = [
+        ListedConfiguration(
+            n, choice.configuration, choice.dependents, why, locked in reached.of_impulses, choice.rating
+        )
+        for n, (locked, choice, why) in enumerate(wanted[:limit])
+    ]
+    unseen = [why for locked, why in reached.reasons.items() if locked not in choices]
+    left = (*(why for _, _, why in wanted[limit:]), *unseen)
+    table = ConfigurationTable(equations, tuple(listed), reached, left)
+    vars(equations)[_KEPT] = table
+    return table
+
+
+def _choices(equations: DerivedEquations, reached: LockSets, limit: int) -> Mapping[LockSet, Choices]:
+    """Choices of dependent speeds for each set of locked speeds, as far as the limit allows."""
+    system, judged = equations.system, equations.judged
+    sets = list(reached.reasons)[:limit]
+    none = np.empty((0, 0))
+    if not system.constraints or equations.absolute:
+        return {s: Choices((Choice(Configuration(s), (), 1.0, None),), none, 0.0) for s in sets}
+    found: dict[LockSet, Choices] = {}
+    plain = reader(judged.declared, judged.keep).exact if judged else reader({}, 0)
+    before = {t.after: t.before for t in reversed(reached.transitions)}
+    for locked in sets:
+        places = found[before[locked]].places if found and before.get(locked) in found else None
+        if places is not None:
+            places = places[np.linspace(0, len(places) - 1, min(_STARTS, len(places))).astype(int)]
+        with derivation():
+            found[locked] = dependent_choices(system, plain, locked, _GOOD, limit, places)
+    return found
