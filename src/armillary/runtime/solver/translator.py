@@ -12,6 +12,7 @@ import io
 import tokenize
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -98,9 +99,23 @@ def read_solver(
     """The functions `wanted` and those that they call, for a program with these features and methods.
 
     ``facts`` are functions of the method, fields of the run and tables whose values are decided; functions
-    that are ``given`` are not read. Without comments it is read in half of the time.
+    that are ``given`` are not read. Without comments it is read in half of the time. A solver that was read
+    is kept, since that takes 40 ms.
     """
-    fold = _Fold(features, facts or {})
+    decided = tuple(sorted((facts or {}).items()))
+    return _read(frozenset(features), tuple(methods), tuple(wanted), decided, frozenset(given), commented)
+
+
+@cache
+def _read(
+    features: frozenset[str],
+    methods: tuple[Method, ...],
+    wanted: tuple[str, ...],
+    facts: tuple[tuple[str, bool], ...],
+    given: frozenset[str],
+    commented: bool,
+) -> Solver:
+    fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
     definitions: dict[str, ast.FunctionDef] = {}
     texts = [files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES]
