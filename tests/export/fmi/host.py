@@ -29,6 +29,11 @@ _LOG2 = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int, c_char_p, c_char_p)
 _LOG3 = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
 
 
+_BETWEEN = ctypes.CFUNCTYPE(
+    None, c_void_p, c_double, c_bool, c_bool, c_bool, c_bool, ctypes.POINTER(c_bool), ctypes.POINTER(c_double)
+)
+
+
 class _Callbacks(ctypes.Structure):
     _fields_ = (
         ("logger", _LOG2), ("allocate", c_void_p), ("free", c_void_p), ("finished", c_void_p),
@@ -56,8 +61,19 @@ class FailedCall(Exception):
 class Host:
     """One instance of an FMU."""
 
-    def __init__(self, path: Path, *, exchange: bool = False, signals: np.ndarray | None = None) -> None:
-        self._signals = signals
+    def __init__(
+        self,
+        path: Path,
+        *,
+        exchange: bool = False,
+        signals: np.ndarray | None = None,
+        events: bool = False,
+        between: Callable[[float], float | None] | None = None,
+    ) -> None:
+        """``events``: co-simulation with an event mode. ``between`` is called after each inner step with its
+        time; it may return an earlier end of the communication step.
+        """
+        self._signals, self._events, self._between = signals, events, between
         self._jumped = -np.inf
         self._folder = tempfile.TemporaryDirectory(prefix="host-", ignore_cleanup_errors=True)
         with zipfile.ZipFile(path) as archive:
@@ -103,7 +119,27 @@ class Host:
         common = [b"one", token, f"{resources}/".encode(), c_bool(False), c_bool(True)]
         if exchange:
             return make(*common, None, self._kept)
-        return make(*common, c_bool(False), c_bool(False), None, c_size_t(0), None, self._kept, None)
+        early = c_bool(self._events or self._between is not None)
+        self._update = _BETWEEN(self._told) if self._between else None
+        return make(
+            *common, c_bool(self._events), early, None, c_size_t(0), None, self._kept, self._update
+        )  # fmt: skip
+
+    def _told(
+        self,
+        _: Any,
+        t: float,
+        settable: bool,
+        readable: bool,
+        done: bool,
+        early: bool,
+        wanted: Any,
+        until: Any,
+    ) -> None:
+        assert settable and readable and done and early and self._between
+        end = self._between(t)
+        if end is not None:
+            wanted[0], until[0] = True, end
 
     def _said(self, message: bytes | None) -> None:
         self.messages.append((message or b"").decode("utf-8", "replace"))
@@ -149,17 +185,18 @@ class Host:
         times = self._signals["time"] if self._signals is not None else np.empty(0)
         return float(min(times[1:][(times[1:] == times[:-1]) & (times[1:] > t)], default=np.inf))
 
-    def initialize(self, start: float, values: Mapping[str, float]) -> None:
+    def initialize(self, start: float, values: Mapping[str, float], tolerance: float = 0.0) -> None:
         if values:
             self.set(values)
         self.feed(start, jump=True)
         if self.version == "2":
-            self.call("SetupExperiment", 0, c_double(0), c_double(start), 0, c_double(0))
+            known = int(tolerance > 0)
+            self.call("SetupExperiment", known, c_double(tolerance), c_double(start), 0, c_double(0))
             self.call("EnterInitializationMode")
         else:
             self.call(
-                "EnterInitializationMode", c_bool(False), c_double(0), c_double(start), c_bool(False),
-                c_double(0),
+                "EnterInitializationMode", c_bool(tolerance > 0), c_double(tolerance), c_double(start),
+                c_bool(False), c_double(0),
             )  # fmt: skip
         self.call("ExitInitializationMode")
 
@@ -177,7 +214,15 @@ class Host:
         flags = [c_bool() for _ in range(3)]
         last = c_double()
         self.call("DoStep", c_double(t), c_double(h), c_bool(True), *map(byref, flags), byref(last))
+        self.event, self.reached = flags[0].value, last.value
+        assert flags[2].value == (last.value < t + h and not flags[1].value)
         return flags[1].value
+
+    def ticks(self, name: str) -> bool:
+        """Whether a clock is active."""
+        found = c_bool()
+        self.call("GetClock", byref(c_uint32(self.references[name])), c_size_t(1), byref(found))
+        return found.value
 
     # ------------------------------------------------------------ model exchange
 

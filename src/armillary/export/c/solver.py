@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from armillary.columns import aligned
 from armillary.export.c.model import Model
@@ -20,10 +20,13 @@ _ELEMENTS = {"Wholes": "int", "Truths": "int"}  # of vectors; others are of real
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
 
 
-def solver_texts(model: Model, adaptive: bool = True) -> tuple[str, str]:
+def solver_texts(
+    model: Model, adaptive: bool = True, kind: Callable[[Solver, str], CSolverPrinter] | None = None
+) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them."""
     methods = exported_methods(adaptive)
-    printer = CSolverPrinter(solver_for(model.has, adaptive, _WANTED, always_dense=False), model.stem)
+    solver = solver_for(model.has, adaptive, _WANTED, always_dense=False)
+    printer = (kind or CSolverPrinter)(solver, model.stem)
     events = model.description.events
     values = model.values | {
         "methods": ", ".join(f"{model.upper}_{m.name.upper()}" for m in methods),

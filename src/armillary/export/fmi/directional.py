@@ -1,9 +1,10 @@
-"""The section of directional derivatives: how rates, outputs and event functions change along a direction.
+"""Sections of derivatives of rates, outputs and event functions f, in one direction at the cost of a few f.
 
-    δf = Σ ∂f/∂z · δz      z: time, state, memory
+    directional   δf = Σ ∂f/∂z · δz      z: time, state, memory
+    adjoint       λᵀ ∂f/∂z               for weights λ of the functions
 
-The direction δz enters as further symbols, so that one evaluation gives the product of the whole Jacobian
-with it, at about three times the cost of the functions themselves.
+The direction δz and the weights λ enter as further symbols: one evaluation gives the product of the whole
+Jacobian with them, at about three times the cost of the functions themselves.
 """
 
 from __future__ import annotations
@@ -11,30 +12,42 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from armillary.algebra.calculus import directional_derivatives
-from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.calculus import directional_derivatives, gradient
+from armillary.algebra.expression import Expr, symbol, total
 from armillary.program.program import Program, Section, section
 
 
 @dataclass(frozen=True, eq=False)
-class Directional:
-    """The section and its seeds: those of time, the state and the memory, in this order."""
+class Seeded:
+    """A section and its seeds: a direction of time, state and memory, or weights of the functions."""
 
     section: Section
     seeds: tuple[Expr, ...]
 
 
-def directional(program: Program, clocks: Collection[int]) -> Directional:
-    """The section of a program; ``clocks`` are the numbers of events that are left out."""
+def directional(program: Program, clocks: Collection[int]) -> Seeded:
+    """Changes of the functions along a direction; ``clocks`` are the numbers of events that are left out."""
     known = [program.time, *program.state, *program.memory]
     seeds = tuple(symbol(f"d_{s.data.name}", "variable", owner=program) for s in known)
-    watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
-    functions = [*program.derivatives.results, *program.outputs.results, *watched]
-    labels = [
-        *program.derivatives.labels,
-        *program.outputs.labels,
-        *(f"event {k}" for k in range(len(watched))),
-    ]
+    labels, functions = _functions(program, clocks)
     found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
     # Constants of derivatives are few and not worth a place of their own: they are computed where they stand.
-    return Directional(section("directional", labels, found, constant=True), seeds)
+    return Seeded(section("directional", labels, found, constant=True), seeds)
+
+
+def adjoints(program: Program, clocks: Collection[int]) -> Seeded:
+    """Changes of the weighted sum of the functions with time, state and memory."""
+    known = [program.time, *program.state, *program.memory]
+    _, functions = _functions(program, clocks)
+    seeds = tuple(symbol(f"weight_{i}", "variable", owner=program) for i in range(len(functions)))
+    weighted = total((1, w * f) for w, f in zip(seeds, functions, strict=True))
+    labels = ["time", *(s.data.name for s in known[1:])]
+    return Seeded(section("adjoint", labels, gradient(weighted, known), constant=True), seeds)
+
+
+def _functions(program: Program, clocks: Collection[int]) -> tuple[list[str], list[Expr]]:
+    """Rates, outputs and event functions, with their labels."""
+    watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
+    events = [f"event {k}" for k in range(len(watched))]
+    labels = [*program.derivatives.labels, *program.outputs.labels, *events]
+    return labels, [*program.derivatives.results, *program.outputs.results, *watched]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from armillary.export.fmi.tables import Solver
 from armillary.export.fmi.variables import Interface, Variable
 
 _PAGE = """\
@@ -28,13 +29,17 @@ td, th {{ border-bottom: 1px solid #ccc; padding: 0.2em 1em 0.2em 0; text-align:
 """
 
 
-def documentation(interface: Interface, step: float) -> str:
+def documentation(interface: Interface, solver: Solver) -> str:
     """The page of a model."""
     description = interface.source.description
+    steps = f"relative tolerance {solver.rtol:g}, absolute {solver.atol:g}"
+    if not solver.method.adaptive:
+        steps = f"steps of at most {solver.step:g} s"
     about = (
         f"{description.freedom}, equations by {description.formalism} ({description.operations}), generated "
-        f"by Armillary {description.version}. Co-simulation takes steps of the classical Runge-Kutta method "
-        f"of at most {step:g} s; inputs are constant in a communication step."
+        f"by Armillary {description.version}. Co-simulation integrates by {solver.method.name}: "
+        f"{solver.method.description}; {steps}. Inputs are constant in a communication step, unless the "
+        "importer gives their derivatives or sets them between inner steps."
     )
     about = " ".join([about, *description.remarks])
     outputs = [v for v in interface.outputs if v.causality == "output"]

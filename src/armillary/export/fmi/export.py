@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 from armillary.errors import ArmillaryError, nearest
@@ -17,10 +18,15 @@ from armillary.export.fmi.documentation import documentation
 from armillary.export.fmi.model import model_files
 from armillary.export.fmi.model_description import Facts, build_description, model_description
 from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
-from armillary.export.fmi.tables import variables_header, variables_source
+from armillary.export.fmi.tables import Solver, variables_header, variables_source
+from armillary.export.fmi.terminals import terminals
 from armillary.export.fmi.variables import interface
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.integrators import METHODS
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.solver.methods import exported_methods
+from armillary.settings import RunSettings
 
 VERSIONS = ("2.0", "3.0")
 KINDS = ("both", "model_exchange", "co_simulation")
@@ -34,7 +40,10 @@ def export(
     *,
     version: str = "2.0",
     kind: str = "both",
+    method: str = "rk4",
     step: float = 1e-3,
+    rtol: float = RunSettings.rtol,
+    atol: float = cast("float", RunSettings.atol),
     duration: float = 10.0,
     parameters: Mapping[str, float] | None = None,
     initial: Mapping[str, float] | Sequence[float] | None = None,
@@ -44,7 +53,9 @@ def export(
 ) -> Path:
     """An FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
 
-    ``step`` is the longest inner step of co-simulation, and with ``duration`` the default experiment.
+    ``method`` integrates in co-simulation: "rk4" and "midpoint" in equal steps of at most ``step``, "dopri5"
+    and "dop853" in steps of their own, by ``rtol`` and ``atol`` or the tolerance that an importer gives.
+    ``step`` and ``duration`` are the default experiment.
     ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
     leaves out the library, so that no compiler is needed. ``platforms`` are those to build libraries for:
     "all", or names such as "x86_64-windows" (platforms.py); without them it is that of this machine.
@@ -53,9 +64,11 @@ def export(
     version = str(version)
     _one_of(version, VERSIONS, "version of FMI")
     _one_of(kind, KINDS, "kind of FMU")
-    for name, value in (("step", step), ("duration", duration)):
+    chosen = _method(method)
+    for name, value in (("step", step), ("duration", duration), ("rtol", rtol), ("atol", atol)):
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-            raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number of seconds")
+            of = " of seconds" if name in ("step", "duration") else ""
+            raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number{of}")
     if platforms is not None:
         wanted = chosen_platforms(platforms)
         if not binary:
@@ -64,15 +77,18 @@ def export(
             )
     found = source(equations)
     variables = interface(found, parameters, initial)
-    texts = model_files(found, variables.clocks) | {"variables.c": variables_source(variables)}
+    adjoint = version == "3.0"
+    texts = model_files(found, variables.clocks, adjoint)
+    texts["variables.c"] = variables_source(variables)
     number = version[0]
     shared = (f"fmi{number}.h", f"fmi{number}.c", "fmu.h", *_SOURCES)
     texts |= {
         name: files(__package__).joinpath("sources", name).read_text(encoding="utf-8") for name in shared
     }
     offers = {"exchange": kind != "co_simulation", "cosimulation": kind != "model_exchange"}
-    token = _token(texts, version, repr((step, offers)))
-    texts["variables.h"] = variables_header(variables, token, step, **offers)
+    solver = Solver(chosen, step, rtol, atol)
+    token = _token(texts, version, repr((solver, offers)))
+    texts["variables.h"] = variables_header(variables, token, solver, **offers, adjoint=adjoint)
     made = sorted(name for name in texts if name.endswith(".c"))
     facts = Facts(
         variables,
@@ -84,7 +100,9 @@ def export(
         sources=made,
     )
     content: dict[str, str | bytes] = {"modelDescription.xml": model_description(facts, version)}
-    content["documentation/index.html"] = documentation(variables, step)
+    content["documentation/index.html"] = documentation(variables, solver)
+    if version == "3.0" and (groups := terminals(variables)):
+        content["terminalsAndIcons/terminalsAndIcons.xml"] = groups
     content |= {f"sources/{name}": text for name, text in sorted(texts.items())}
     if version == "3.0":
         content["sources/buildDescription.xml"] = build_description(found.stem, made)
@@ -99,9 +117,17 @@ def export(
     return write_archive(path, content, force=force)
 
 
-def _one_of(value: str, known: Sequence[str], what: str) -> None:
+def _method(name: Any) -> Method:
+    known = [m.name for m in exported_methods(adaptive=True)]
+    _one_of(name, known, "method of co-simulation")
+    return METHODS[name]
+
+
+def _one_of(value: Any, known: Sequence[str], what: str) -> None:
     if value not in known:
-        raise ArmillaryError(f"unknown {what} '{value}'{nearest(value, known)}; there are {', '.join(known)}")
+        raise ArmillaryError(
+            f"unknown {what} '{value}'{nearest(str(value), known)}; there are {', '.join(known)}"
+        )
 
 
 def _token(texts: Mapping[str, str], version: str, options: str) -> str:

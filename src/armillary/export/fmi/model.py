@@ -1,15 +1,16 @@
-"""The equations of a model in C: those of the C writer, and directional derivatives in the same manner."""
+"""The equations of a model in C: those of the C writer, and derivatives in the same manner."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.model import INPUTS, RESULT, Model
 from armillary.export.c.printer import helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, counts, function
-from armillary.export.fmi.directional import Directional, directional
+from armillary.export.fmi.directional import Seeded, adjoints, directional
+from armillary.export.fmi.solver import solver_files
 from armillary.export.text.body import Place, body
 from armillary.export.text.source import Source
 
@@ -22,30 +23,39 @@ _APART = """\
 """
 
 
-class FmuModel(Model):
-    """The functions that an FMU calls; no solver is among them that would look for places without mass."""
-
-    @property
-    def has(self) -> set[str]:
-        return super().has - {"masses"}
-
-    def pivot_shares(self) -> str:
-        return ""
-
-
-def model_files(source: Source, clocks: Collection[int]) -> dict[str, str]:
+def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[str, str]:
     """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
-    model = FmuModel(source)
-    texts = {f"{model.stem}.h": model.header(), f"{model.stem}.c": model.code()}
+    model = Model(source)
+    texts = {
+        f"{model.stem}.h": model.header(),
+        f"{model.stem}.c": model.code(),
+        **solver_files(model),
+    }
     if source.assembly is not None:
         texts[f"{model.stem}_assembly.c"] = assembly_code(source)
-    texts[f"{model.stem}_directional.c"] = _directional_source(source, directional(source.program, clocks))
+    texts[f"{model.stem}_directional.c"] = _derivatives_source(
+        source, directional(source.program, clocks), "directional derivatives", _FORWARDS
+    )
+    if adjoint:
+        texts[f"{model.stem}_adjoint.c"] = _derivatives_source(
+            source, adjoints(source.program, clocks), "adjoint derivatives", _BACKWARDS
+        )
     return texts
 
 
-def _directional_source(source: Source, wanted: Directional) -> str:
-    """<name>_directional.c"""
-    model = FmuModel(source)  # with tables of its own, for only those met here are written
+_FORWARDS = (
+    "The seed is a change of time, state and memory, in this order; the result is the change of the",
+    "rates of the state, of the outputs and of the event functions but for clocks, to first order.",
+)
+_BACKWARDS = (
+    "The seed weights the rates of the state, the outputs and the event functions but for clocks, in this",
+    "order; the result is the change of their weighted sum with time, state and memory.",
+)
+
+
+def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequence[str]) -> str:
+    """<name>_directional.c or <name>_adjoint.c"""
+    model = Model(source)  # with tables of its own, for only those met here are written
     namer = model.sections.identifiers.namer.copy()
     identifiers, places = dict(model.sections.identifiers.of), _places(source)
     for i, seed in enumerate(wanted.seeds):
@@ -53,16 +63,12 @@ def _directional_source(source: Source, wanted: Directional) -> str:
         places[seed] = ("seed", i)
     text = body(wanted.section, model.printer, places, identifiers, namer)
     targets = [f"out[{i}]" for i in range(len(wanted.section.results))]
-    signature = Signature(
-        f"{model.stem}_directional", f"{INPUTS}, const double *restrict seed, {RESULT}", targets
-    )
-    code = function(signature, f"Changes along a direction: {counts(wanted.section.operations)}.", text)
+    name = f"{model.stem}_{wanted.section.name}"
+    signature = Signature(name, f"{INPUTS}, const double *restrict seed, {RESULT}", targets)
+    title = f"{what[0].upper()}{what[1:]}"
+    code = function(signature, f"{title}: {counts(wanted.section.operations)}.", text)
     tables = [lookup_function(name, table, model.printer) for table, name in model.printer.tables.items()]
-    head = [
-        f"{model.stem}_directional.c: {source.description.name}: directional derivatives", "",
-        "The seed is a change of time, state and memory, in this order; the result is the change of the",
-        "rates of the state, of the outputs and of the event functions but for clocks, to first order.",
-    ]  # fmt: skip
+    head = [f"{name}.c: {source.description.name}: {what}", "", *about]
     parts = [block(head), f'#include "{model.stem}.h"', '#include "variables.h"', "#include <math.h>", _APART]
     return (
         "\n\n".join(

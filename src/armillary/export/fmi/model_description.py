@@ -15,6 +15,13 @@ from armillary.export.fmi.variables import Interface, Variable, unit_texts
 _INTERFACES = (("ModelExchange", "exchange"), ("CoSimulation", "cosimulation"))
 
 
+# What co-simulation of version 3.0 can do.
+_THIRD_STEPS = (
+    "hasEventMode", "providesIntermediateUpdate", "mightReturnEarlyFromDoStep",
+    "canReturnEarlyAfterIntermediateUpdate",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class Facts:
     """What stands in the head of a model description."""
@@ -68,8 +75,12 @@ def _interface_type(root: Element, name: str, facts: Facts, version: str) -> Non
         found["providesAdjointDerivatives"] = "true"
         if name == "ModelExchange":
             found |= {"needsCompletedIntegratorStep": "true"}
+        else:
+            found |= dict.fromkeys(_THIRD_STEPS, "true")
+    elif name == "CoSimulation":
+        found["canInterpolateInputs"] = "true"
     if name == "CoSimulation":
-        found["canHandleVariableCommunicationStepSize"] = "true"
+        found |= {"canHandleVariableCommunicationStepSize": "true", "maxOutputDerivativeOrder": "1"}
     element = SubElement(root, name, found)
     if version == "2.0":
         files = SubElement(element, "SourceFiles")
@@ -158,6 +169,8 @@ def _third(root: Element, facts: Facts) -> None:
         if variable.reference in states and _jumps(interface):
             found["reinit"] = "true"
         SubElement(variables, "Float64", found)
+    for tick in interface.ticks:
+        SubElement(variables, "Clock", _labels(tick) | {"intervalVariability": "triggered"})
 
     def unknowns(name: str, chosen: Sequence[Variable]) -> None:
         for v in chosen:
@@ -165,9 +178,9 @@ def _third(root: Element, facts: Facts) -> None:
             SubElement(structure, name, {"valueReference": str(v.reference), "dependencies": depends})
 
     structure = SubElement(root, "ModelStructure")
-    unknowns("Output", interface.results)
+    unknowns("Output", [*interface.results, *interface.ticks])
     unknowns("ContinuousStateDerivative", interface.rates)
-    unknowns("InitialUnknown", _initial(interface))
+    unknowns("InitialUnknown", [*_initial(interface), *interface.ticks])
     unknowns("EventIndicator", interface.indicators)
 
 

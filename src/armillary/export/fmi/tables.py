@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armillary.export.c.text import WIDTH, quoted
 from armillary.export.fmi.variables import Interface
 from armillary.export.text.layout import wrapped
+from armillary.runtime.integrators.records import Method
 
 _HEADER = """\
 /* variables.h: sizes and tables of this model. Value references run through time, parameters, memory, states,
- * rates, outputs and event functions.
+ * rates, outputs, event functions and clocks of events.
  */
 #ifndef VARIABLES_H
 #define VARIABLES_H
 
-#include "{stem}.h"
+#include "{stem}_solver.h"
 
 /* The equations, by the names under which fmu.c calls them. */
 #define model_precompute {stem}_precompute
@@ -31,12 +33,40 @@ _HEADER = """\
 #define model_unphysical {stem}_unphysical
 #define model_open_loops {stem}_open_loops
 
+#define model_adjoint {stem}_adjoint
+#define model_weak_mass {stem}_weak_mass
+
+/* The solver: a run, its statuses and its parts. */
+#define model_run {stem}_run
+#define MODEL(status) {upper}_##status
+#define METHOD {upper}_{method}
+#define model_continue {stem}_continue
+#define model_enter {stem}_enter
+#define model_move {stem}_move
+#define model_arrive {stem}_arrive
+#define model_renew {stem}_renew
+#define model_record {stem}_record
+#define model_happen {stem}_happen
+#define model_adopt_signs {stem}_adopt_signs
+
 void {stem}_directional(double t, const double *state, const double *constants, const double *memory,
                         const double *seed, double *out);
+void {stem}_adjoint(double t, const double *state, const double *constants, const double *memory,
+                    const double *seed, double *out);
+void {stem}_enter({stem}_run *run);
+void {stem}_move({stem}_run *run);
+void {stem}_arrive({stem}_run *run);
+void {stem}_renew({stem}_run *run);
+void {stem}_record({stem}_run *run);
+void {stem}_happen({stem}_run *run);
+void {stem}_adopt_signs({stem}_run *run);
 
 #define MODEL_NAME {name}
 #define TOKEN {token}
 #define STEP {step} /* the longest inner step of co-simulation, in seconds */
+#define ADAPTIVE {adaptive} /* the method chooses its steps, by these tolerances */
+#define RTOL {rtol}
+#define ATOL {atol}
 
 #define N_PARAMETERS {parameters}
 #define N_CONSTANTS {constants}
@@ -52,6 +82,9 @@ void {stem}_directional(double t, const double *state, const double *constants, 
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
 #define N_COORDINATES {coordinates} /* the first of the states */
 #define N_GAPS {gaps} /* of loops that have to close; 0: none */
+#define HAS_MASSES {masses} /* places without mass are found */
+#define HAS_RUN_PARAMETERS {run_parameters}
+#define HAS_ADJOINT {adjoint}
 #define HAS_EXCHANGE {exchange}
 #define HAS_COSIMULATION {cosimulation}
 #define TUNABLE {tunable}
@@ -80,8 +113,18 @@ extern const event_description EVENTS[];
 """
 
 
+@dataclass(frozen=True)
+class Solver:
+    """The method of co-simulation and its settings."""
+
+    method: Method
+    step: float
+    rtol: float
+    atol: float
+
+
 def variables_header(
-    interface: Interface, token: str, step: float, *, exchange: bool, cosimulation: bool
+    interface: Interface, token: str, solver: Solver, *, exchange: bool, cosimulation: bool, adjoint: bool
 ) -> str:
     """variables.h"""
     program, description = interface.source.program, interface.source.description
@@ -89,7 +132,15 @@ def variables_header(
         "stem": interface.source.stem,
         "name": quoted(description.name),
         "token": quoted(token),
-        "step": repr(float(step)),
+        "step": repr(float(solver.step)),
+        "method": solver.method.name.upper(),
+        "adaptive": int(solver.method.adaptive),
+        "rtol": repr(float(solver.rtol)),
+        "atol": repr(float(solver.atol)),
+        "upper": interface.source.stem.upper(),
+        "masses": int(interface.source.masses is not None),
+        "run_parameters": int(interface.source.masses is not None or interface.source.start is not None),
+        "adjoint": int(adjoint),
         "parameters": len(description.parameters),
         "constants": len(program.constants),
         "states": len(program.state),

@@ -1,8 +1,8 @@
 """The variables of an FMU: what each is called, what it means, and its reference number.
 
-Value references run through time, parameters, memory, states, rates of the states, outputs and event
-functions, in the order in which the program holds them; sources/fmu.c counts in the same way. Outputs that
-merely repeat a state or a memory have a number but are not listed.
+Value references run through time, parameters, memory, states, rates of the states, outputs, event functions
+and clocks of events, in the order in which the program holds them; sources/fmu.c counts in the same way.
+Outputs that merely repeat a state or a memory have a number but are not listed.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Interface:
     rates: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
     indicators: tuple[Variable, ...]
+    ticks: tuple[Variable, ...]  # clocks of events: of FMI 3.0
     time: Variable
     start_state: tuple[float, ...]
     start_given: tuple[float, ...]  # the values from which it follows
@@ -156,8 +157,20 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
         )
         for i, k in enumerate(watched)
     )  # fmt: skip
+    first_tick = first_indicator + len(indicators)
+    called = [
+        e.name.removesuffix(" clock") if k in clocks else e.name for k, e in enumerate(description.events)
+    ]
+    ticks = tuple(
+        Variable(
+            names.own(f"clock({called[k]})"), first_tick + k, "output", "discrete", "", None, "",
+            f"ticks every {clocks[k].period:g} s" if k in clocks else e.about or "ticks at this event",
+        )
+        for k, e in enumerate(description.events)
+        if not e.guard
+    )  # fmt: skip
     return Interface(
-        source, listed_parameters, stored, states, rates, outputs, indicators,
+        source, listed_parameters, stored, states, rates, outputs, indicators, ticks,
         Variable("time", 0, "independent", "continuous", units="s", about="time"),
         tuple(state), tuple(given), first_guess, tuple(memory), state_factors, tuple(memory_factors), clocks,
         tunable,

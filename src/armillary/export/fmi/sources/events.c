@@ -1,8 +1,9 @@
-/* events.c: what happens between steps: events, periodic updates, the update of the memory.
+/* events.c: what happens between steps of the importer's integrator: events, periodic updates, the update of the memory.
  *
  *  An event remembers the sign that its function last had. It happens when the function has the other sign,
  *  or is zero, and the direction is wanted. One that has just happened has no sign: it takes the next that
- *  is seen, and so cannot happen at once again.
+ *  is seen, and so cannot happen at once again. Signs, and the times of events that come faster and faster, are
+ *  those of the solver, <model>_solver.c.
  */
 
 #include <float.h>
@@ -13,154 +14,145 @@
 
 /* Euler parameters and closed loops that are off by more are put right, at the cost of an event. */
 #define DRIFT 1e-5
-/* A function this much of its value at the start of the step is not at zero. */
-#define CLEAR 1e-3
-
-static double sign_of(double x) { return (double)((x > 0.0) - (x < 0.0)); }
-
-int fmu_happens(const fmu *me, int k, double g)
-{
-    double before = me->now.sign[k], now = sign_of(g);
-    return EVENTS[k].clock < 0 && g == g && now != before && before != 0.0 && EVENTS[k].direction * before <= 0.0;
-}
-
-/* A clock as close to a time as rounding can bring it has been reached; each tick adds a rounding. */
-int fmu_clock_due(const fmu *me, int k, double time)
-{
-    int clock = EVENTS[k].clock;
-    double near = fmin((64.0 + me->now.fired) * DBL_EPSILON * fabs(time), 1e-3 * EVENTS[k].period);
-    return clock >= 0 && time >= me->now.memory[clock] - near;
-}
-
-/* The time of an event, for those that come faster and faster, as the bounces of a ball that comes to rest
- * do: 1 where the gap between two has become a billionth of the longest, or a hundred in a row are nothing but
- * rounding. No sequence of events leads on. */
-static int piles_up(fmu_values *now, int k)
-{
-    double gap = now->time - now->last[k];
-    int goes_on = gap < 2.0 * now->gap[k] && gap > 1e-3 * now->gap[k];
-    now->streak[k] = goes_on ? now->streak[k] + 1.0 : 0.0;
-    now->longest[k] = goes_on ? fmax(gap, now->longest[k]) : gap;
-    now->last[k] = now->time;
-    now->gap[k] = gap;
-    now->stuck[k] = gap <= 64.0 * DBL_EPSILON * fabs(now->time) ? now->stuck[k] + 1.0 : 0.0;
-    return (now->streak[k] >= 1.0 && gap <= 1e-9 * now->longest[k]) || now->stuck[k] > 100.0;
-}
 
 int fmu_accumulates(fmu *me, int k)
 {
     me->now.mode = FAILED;
     return fmu_fail(me, "event '%s' accumulates at t = %g: its effects come faster and faster; end the run there, or "
-                        "use a contact force", EVENTS[k].name, me->now.time);
+                        "use a contact force", EVENTS[k].name, me->now.run.t);
 }
 
-static void event_functions(fmu *me, double *g)
+/* An event that ends the run, or of the choice of dependent speeds. */
+int fmu_stopped(fmu *me, int k)
 {
-    (void)me;
-    (void)g;
-#if N_EVENTS > 0
-    model_events(me->now.time, me->now.state, me->now.constants, me->now.memory, g);
-#endif
+    if (EVENTS[k].guard) {
+        me->now.mode = FAILED;
+        return fmu_fail(me, "at t = %g the motion needs another choice of dependent speeds (%s), and this FMU "
+                            "holds only one; run the model in Armillary, or start nearer to where it works",
+                        me->now.run.t, EVENTS[k].name);
+    }
+    me->now.ended = 1;
+    return FMU_OK;
 }
 
-/* Signs from which the next step's changes are counted. */
+#if N_EVENTS > 0
+static void event_functions(const fmu *me, double *g)
+{
+    const model_run *run = &me->now.run;
+    model_events(run->t, run->state, run->constants, run->memory, g);
+}
+
+static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
+
+/* A clock as close to a time as rounding can bring it has been reached; each tick adds a rounding. */
+static int clock_due(const model_run *run, int k)
+{
+    int clock = EVENTS[k].clock;
+    double near = fmin((64.0 + (double)run->firings) * DBL_EPSILON * fabs(run->t), 1e-3 * EVENTS[k].period);
+    return clock >= 0 && run->t >= run->memory[clock] - near;
+}
+
+static int happens(const model_run *run, int k, double g)
+{
+    int before = run->sign[k];
+    if (EVENTS[k].clock >= 0) return clock_due(run, k);
+    return g == g && sign_of(g) != before && before != 0 && EVENTS[k].direction * before <= 0;
+}
+#endif
+
 void fmu_adopt_signs(fmu *me)
 {
-    double g[ROOM(N_EVENTS)];
-    event_functions(me, g);
-    for (int k = 0; k < N_EVENTS; k++) {
-        me->now.sign[k] = sign_of(g[k]);
-        me->now.reach[k] = fabs(g[k]);
-    }
+    (void)me;
+#if N_EVENTS > 0
+    model_adopt_signs(&me->now.run);
+#endif
 }
 
-/* The events that happen now, in the order of their numbers; state and memory after them. */
-int fmu_fire(fmu *me, const int *happening)
+int fmu_happening(fmu *me, int *happening)
 {
-    fmu_values *now = &me->now;
-    double g[ROOM(N_EVENTS)];
-    for (int k = 0; k < N_EVENTS; k++) {
-        double state[ROOM(N_STATES)], memory[ROOM(N_MEMORY)];
-        if (!happening[k]) continue;
-        if (EVENTS[k].guard) {
-            now->mode = FAILED;
-            return fmu_fail(me, "at t = %g the motion needs another choice of dependent speeds (%s), and this FMU "
-                                "holds only one; run the model in Armillary, or start nearer to where it works",
-                            now->time, EVENTS[k].name);
-        }
+    int any = 0;
+    (void)happening;
+    fmu_constants(me);
 #if N_EVENTS > 0
-        model_fire(k, now->time, now->state, now->constants, now->memory, memory, state);
-        memcpy(now->state, state, N_STATES * sizeof *state);
-        memcpy(now->memory, memory, N_MEMORY * sizeof *memory);
-#else
-        (void)state;
-        (void)memory;
-#endif
-        now->ended |= EVENTS[k].stop;
-        now->fired += 1.0;
-        if (EVENTS[k].clock < 0 && piles_up(now, k)) return fmu_accumulates(me, k);
-    }
+    double g[N_EVENTS];
+    const model_run *run = &me->now.run;
     event_functions(me, g);
     for (int k = 0; k < N_EVENTS; k++) {
-        double after = sign_of(g[k]);
-        /* Firing may have put the function clearly back to where it came from. */
-        int back = after == now->sign[k] && fabs(g[k]) > CLEAR * now->reach[k];
-        if (happening[k]) now->side[k] = now->sign[k];
-        now->sign[k] = happening[k] && !back ? 0.0 : after;
-        now->reach[k] = fabs(g[k]);
+        happening[k] = me->cosimulation ? run->pending && run->crossed[k] > 0
+                                        : !me->now.fresh && me->now.mode == EVENT && happens(run, k, g[k]);
+        any |= happening[k];
     }
-    me->known = 0;
-    return FMU_OK;
+#endif
+    return any;
 }
 
 static double next_clock(const fmu *me)
 {
     double next = HUGE_VAL;
     for (int k = 0; k < N_EVENTS; k++)
-        if (EVENTS[k].clock >= 0 && me->now.memory[EVENTS[k].clock] < next) next = me->now.memory[EVENTS[k].clock];
+        if (EVENTS[k].clock >= 0) next = fmin(next, me->now.run.memory[EVENTS[k].clock]);
     return next;
 }
 
 /* How far Euler parameters and closed loops are off; `state` is put right. */
 static double drift(const fmu *me, double *state)
 {
+    const model_run *run = &me->now.run;
     double most = 0.0;
-    memcpy(state, me->now.state, sizeof me->now.state);
+    memcpy(state, run->state, sizeof run->state);
 #if HAS_NORMALISE
-    model_normalise(me->now.time, state, me->now.constants, me->now.memory);
-    for (int i = 0; i < N_STATES; i++) most = fmax(most, fabs(state[i] - me->now.state[i]));
+    model_normalise(run->t, state, run->constants, run->memory);
+    for (int i = 0; i < N_STATES; i++) most = fmax(most, fabs(state[i] - run->state[i]));
 #endif
     return most;
 }
 
-/* Model exchange: one event iteration. Nothing that it changes makes another necessary. */
+/* The events that happen now; state and memory after them. */
+static int fire(fmu *me, const int *happening)
+{
+    (void)me, (void)happening;
+#if N_EVENTS > 0
+    model_run *run = &me->now.run;
+    run->status = MODEL(RUNNING);
+    if (!me->cosimulation) { /* the solver has done so when it found them */
+        for (int k = 0; k < N_EVENTS; k++) {
+            run->crossed[k] = happening[k];
+            if (happening[k]) run->side[k] = run->sign[k];
+        }
+        model_record(run);
+        if (run->status == MODEL(ACCUMULATES)) return fmu_accumulates(me, run->failed);
+    }
+    model_happen(run);
+    if (run->status == MODEL(EVENT)) return fmu_stopped(me, run->failed);
+#endif
+    return FMU_OK;
+}
+
+/* One event iteration. Nothing that it changes makes another necessary. */
 int fmu_discrete(fmu *me, fmu_news *news)
 {
     fmu_values *now = &me->now;
-    double state[ROOM(N_STATES)], corrected[ROOM(N_STATES)], g[ROOM(N_EVENTS)];
-    int happening[ROOM(N_EVENTS)] = {0}, any = 0;
-    memcpy(state, now->state, sizeof state);
-    fmu_constants(me);
-    event_functions(me, g);
-    for (int k = 0; k < N_EVENTS; k++) {
-        happening[k] = !now->fresh && (fmu_clock_due(me, k, now->time) || fmu_happens(me, k, g[k]));
-        any |= happening[k];
-    }
-    if (any && fmu_fire(me, happening) != FMU_OK) return FMU_ERROR;
+    model_run *run = &now->run;
+    double state[ROOM(N_STATES)], corrected[ROOM(N_STATES)];
+    int happening[ROOM(N_EVENTS)] = {0};
+    memcpy(state, run->state, N_STATES * sizeof *state);
+    if (fmu_happening(me, happening) && fire(me, happening) != FMU_OK) return FMU_ERROR;
+    if (!me->cosimulation) {
 #if HAS_UPDATE
-    if (!now->ended && (now->fresh || now->completed)) {
-        double memory[ROOM(N_MEMORY)];
-        model_update(now->time, now->state, now->constants, now->memory, memory);
-        memcpy(now->memory, memory, sizeof memory);
-    }
+        if (!now->ended && (now->fresh || now->completed)) {
+            double memory[ROOM(N_MEMORY)];
+            model_update(run->t, run->state, run->constants, run->memory, memory);
+            memcpy(run->memory, memory, N_MEMORY * sizeof *memory);
+        }
 #endif
-    if (drift(me, corrected) > DRIFT) memcpy(now->state, corrected, sizeof corrected);
-    if (!any) fmu_adopt_signs(me);
+        if (drift(me, corrected) > DRIFT) memcpy(run->state, corrected, N_STATES * sizeof *corrected);
+        fmu_adopt_signs(me);
+    }
     now->fresh = now->completed = 0;
     me->known = 0;
     news->more = 0;
     news->ended = now->ended;
-    news->moved = memcmp(state, now->state, N_STATES * sizeof *state) != 0;
+    news->moved = memcmp(state, run->state, N_STATES * sizeof *state) != 0;
     news->next = next_clock(me);
     news->scheduled = news->next < HUGE_VAL;
     return FMU_OK;
@@ -169,18 +161,22 @@ int fmu_discrete(fmu *me, fmu_news *news)
 /* Model exchange: the end of a step of the importer's integrator. */
 int fmu_completed(fmu *me, int *event, int *ended)
 {
-    double g[ROOM(N_EVENTS)], state[ROOM(N_STATES)];
+    double state[ROOM(N_STATES)];
     fmu_constants(me);
-    event_functions(me, g);
     *event = HAS_UPDATE || drift(me, state) > DRIFT;
+#if N_EVENTS > 0
+    model_run *run = &me->now.run;
+    double g[N_EVENTS];
+    event_functions(me, g);
     for (int k = 0; k < N_EVENTS; k++) {
-        if (fmu_happens(me, k, g[k]) || fmu_clock_due(me, k, me->now.time)) {
+        if (happens(run, k, g[k])) {
             *event = 1;
         } else if (g[k] == g[k]) {
-            me->now.sign[k] = sign_of(g[k]);
-            me->now.reach[k] = fabs(g[k]);
+            run->sign[k] = sign_of(g[k]);
+            run->g_start[k] = g[k];
         }
     }
+#endif
     *ended = me->now.ended;
     me->now.completed = 1;
     return FMU_OK;

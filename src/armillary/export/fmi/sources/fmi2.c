@@ -87,14 +87,15 @@ EXPORTED fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDe
                                         fmi2Real startTime, fmi2Boolean stopTimeDefined, fmi2Real stopTime)
 {
     ASK("fmi2SetupExperiment", INSTANTIATED);
-    (void)toleranceDefined, (void)tolerance, (void)stopTimeDefined, (void)stopTime;
+    (void)stopTimeDefined, (void)stopTime;
+    if (toleranceDefined) me->now.tolerance = tolerance > 0.0 ? tolerance : 0.0;
     return (fmi2Status)fmu_set_time(me, startTime);
 }
 
 EXPORTED fmi2Status fmi2EnterInitializationMode(fmi2Component c)
 {
     ASK("fmi2EnterInitializationMode", INSTANTIATED);
-    return (fmi2Status)fmu_enter_initialization(me, me->now.time);
+    return (fmi2Status)fmu_enter_initialization(me, me->now.run.t, 0.0);
 }
 
 EXPORTED fmi2Status fmi2ExitInitializationMode(fmi2Component c)
@@ -285,17 +286,15 @@ EXPORTED fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real 
 EXPORTED fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
                                                 const fmi2Integer order[], const fmi2Real value[])
 {
-    ASK("fmi2SetRealInputDerivatives", READABLE);
-    (void)vr, (void)order, (void)value;
-    return nvr ? (fmi2Status)fmu_fail(me, "inputs are held constant in a step, not interpolated") : fmi2OK;
+    ASK("fmi2SetRealInputDerivatives", BEFORE | STEPPING);
+    return (fmi2Status)fmu_set_slopes(me, vr, nvr, (const int32_t *)order, value);
 }
 
 EXPORTED fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
                                                  const fmi2Integer order[], fmi2Real value[])
 {
-    ASK("fmi2GetRealOutputDerivatives", READABLE);
-    (void)vr, (void)order, (void)value;
-    return nvr ? (fmi2Status)fmu_fail(me, "derivatives of outputs are not offered") : fmi2OK;
+    ASK("fmi2GetRealOutputDerivatives", STEPPING | TERMINATED);
+    return (fmi2Status)fmu_output_rates(me, vr, nvr, (const int32_t *)order, value);
 }
 
 EXPORTED fmi2Status fmi2DoStep(fmi2Component c, fmi2Real currentCommunicationPoint, fmi2Real communicationStepSize,
@@ -330,7 +329,7 @@ EXPORTED fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind s, f
 {
     ASK("fmi2GetRealStatus", READABLE);
     if (s != fmi2LastSuccessfulTime || !value) return fmi2Discard;
-    *value = me->now.time;
+    *value = me->now.run.t;
     return fmi2OK;
 }
 

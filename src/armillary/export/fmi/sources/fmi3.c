@@ -60,6 +60,18 @@ EXPORTED fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3
                        logMessage);
 }
 
+/* The end of an inner step: inputs may be set, all variables read. */
+static int between(fmu *me, double *until)
+{
+    fmi3IntermediateUpdateCallback update;
+    fmi3Boolean wanted = false;
+    fmi3Float64 time = *until;
+    memcpy(&update, &me->update, sizeof update);
+    update(me->environment, me->now.run.t, true, true, true, me->early != 0, &wanted, &time);
+    *until = time;
+    return wanted && me->early;
+}
+
 EXPORTED fmi3Instance fmi3InstantiateCoSimulation(
     fmi3String instanceName, fmi3String instantiationToken, fmi3String resourcePath, fmi3Boolean visible,
     fmi3Boolean loggingOn, fmi3Boolean eventModeUsed, fmi3Boolean earlyReturnAllowed,
@@ -67,10 +79,17 @@ EXPORTED fmi3Instance fmi3InstantiateCoSimulation(
     fmi3InstanceEnvironment instanceEnvironment, fmi3LogMessageCallback logMessage,
     fmi3IntermediateUpdateCallback intermediateUpdate)
 {
-    (void)resourcePath, (void)visible, (void)loggingOn, (void)eventModeUsed, (void)earlyReturnAllowed;
-    (void)requiredIntermediateVariables, (void)nRequiredIntermediateVariables, (void)intermediateUpdate;
-    return instantiate("fmi3InstantiateCoSimulation", 1, instanceName, instantiationToken, instanceEnvironment,
-                       logMessage);
+    fmu *me;
+    (void)resourcePath, (void)visible, (void)loggingOn;
+    (void)requiredIntermediateVariables, (void)nRequiredIntermediateVariables; /* all are up to date */
+    me = instantiate("fmi3InstantiateCoSimulation", 1, instanceName, instantiationToken, instanceEnvironment,
+                     logMessage);
+    if (!me) return NULL;
+    me->events = eventModeUsed;
+    me->early = earlyReturnAllowed;
+    me->between = intermediateUpdate ? between : NULL;
+    memcpy(&me->update, &intermediateUpdate, sizeof me->update);
+    return me;
 }
 
 EXPORTED fmi3Instance fmi3InstantiateScheduledExecution(
@@ -103,8 +122,8 @@ EXPORTED fmi3Status fmi3EnterInitializationMode(fmi3Instance instance, fmi3Boole
                                                 fmi3Boolean stopTimeDefined, fmi3Float64 stopTime)
 {
     ASK("fmi3EnterInitializationMode", INSTANTIATED);
-    (void)toleranceDefined, (void)tolerance, (void)stopTimeDefined, (void)stopTime;
-    return (fmi3Status)fmu_enter_initialization(me, startTime);
+    (void)stopTimeDefined, (void)stopTime;
+    return (fmi3Status)fmu_enter_initialization(me, startTime, toleranceDefined ? tolerance : 0.0);
 }
 
 EXPORTED fmi3Status fmi3ExitInitializationMode(fmi3Instance instance)
@@ -115,7 +134,7 @@ EXPORTED fmi3Status fmi3ExitInitializationMode(fmi3Instance instance)
 
 EXPORTED fmi3Status fmi3EnterEventMode(fmi3Instance instance)
 {
-    ASK("fmi3EnterEventMode", CONTINUOUS | EVENT);
+    ASK("fmi3EnterEventMode", CONTINUOUS | EVENT | (instance && ((fmu *)instance)->events ? STEPPING : 0));
     me->now.mode = EVENT;
     return fmi3OK;
 }
@@ -123,6 +142,7 @@ EXPORTED fmi3Status fmi3EnterEventMode(fmi3Instance instance)
 EXPORTED fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance instance)
 {
     ASK("fmi3EnterContinuousTimeMode", EVENT);
+    if (me->cosimulation) return (fmi3Status)fmu_fail(me, "this is an instance for co-simulation");
     me->now.mode = CONTINUOUS;
     return fmi3OK;
 }
@@ -135,7 +155,10 @@ static fmi3Status not_offered(fmi3Instance instance, const char *function, const
 
 EXPORTED fmi3Status fmi3EnterStepMode(fmi3Instance instance)
 {
-    return not_offered(instance, "fmi3EnterStepMode", "co-simulation has no event mode here");
+    ASK("fmi3EnterStepMode", EVENT);
+    if (!me->cosimulation) return (fmi3Status)fmu_fail(me, "this is an instance for model exchange");
+    me->now.mode = STEPPING;
+    return fmi3OK;
 }
 
 EXPORTED fmi3Status fmi3EnterConfigurationMode(fmi3Instance instance)
@@ -183,7 +206,7 @@ EXPORTED fmi3Status fmi3GetFloat64(fmi3Instance instance, const fmi3ValueReferen
 EXPORTED fmi3Status fmi3SetFloat64(fmi3Instance instance, const fmi3ValueReference valueReferences[],
                                    size_t nValueReferences, const fmi3Float64 values[], size_t nValues)
 {
-    ASK("fmi3SetFloat64", BEFORE | EVENT | CONTINUOUS | STEPPING);
+    ASK("fmi3SetFloat64", BEFORE | EVENT | CONTINUOUS | STEPPING | INTERMEDIATE);
     if (!as_many(me, nValueReferences, nValues)) return fmi3Error;
     return (fmi3Status)fmu_set(me, valueReferences, nValueReferences, values);
 }
@@ -234,11 +257,22 @@ EXPORTED fmi3Status fmi3SetBinary(fmi3Instance instance, const fmi3ValueReferenc
     return none(instance, "fmi3SetBinary", nValueReferences);
 }
 
+/* Clocks of events tick in event mode, until the discrete states have been updated. */
 EXPORTED fmi3Status fmi3GetClock(fmi3Instance instance, const fmi3ValueReference valueReferences[],
                                  size_t nValueReferences, fmi3Clock values[])
 {
-    (void)valueReferences, (void)values;
-    return none(instance, "fmi3GetClock", nValueReferences);
+    int happening[ROOM(N_EVENTS)] = {0};
+    ASK("fmi3GetClock", READABLE);
+    if (nValueReferences && (!valueReferences || !values)) return (fmi3Status)fmu_fail(me, "an array is missing");
+    if (me->now.mode == EVENT) fmu_happening(me, happening);
+    for (size_t i = 0; i < nValueReferences; i++) {
+        size_t at = 0;
+        if (fmu_find(valueReferences[i], &at) != TICK)
+            return (fmi3Status)fmu_fail(me, "there is no clock with value reference %lu",
+                                        (unsigned long)valueReferences[i]);
+        values[i] = happening[at] != 0;
+    }
+    return fmi3OK;
 }
 
 EXPORTED fmi3Status fmi3SetClock(fmi3Instance instance, const fmi3ValueReference valueReferences[],
@@ -468,8 +502,9 @@ EXPORTED fmi3Status fmi3GetOutputDerivatives(fmi3Instance instance, const fmi3Va
                                              size_t nValueReferences, const fmi3Int32 orders[],
                                              fmi3Float64 values[], size_t nValues)
 {
-    (void)valueReferences, (void)nValueReferences, (void)orders, (void)values, (void)nValues;
-    return not_offered(instance, "fmi3GetOutputDerivatives", "derivatives of outputs are not offered");
+    ASK("fmi3GetOutputDerivatives", STEPPING | INTERMEDIATE | TERMINATED);
+    if (!as_many(me, nValueReferences, nValues)) return fmi3Error;
+    return (fmi3Status)fmu_output_rates(me, valueReferences, nValueReferences, orders, values);
 }
 
 EXPORTED fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 currentCommunicationPoint,
@@ -477,6 +512,7 @@ EXPORTED fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 currentCommuni
                                fmi3Boolean *eventHandlingNeeded, fmi3Boolean *terminateSimulation,
                                fmi3Boolean *earlyReturn, fmi3Float64 *lastSuccessfulTime)
 {
+    int happening[ROOM(N_EVENTS)] = {0};
     ASK("fmi3DoStep", STEPPING);
     (void)noSetFMUStatePriorToCurrentPoint;
     if (!eventHandlingNeeded || !terminateSimulation || !earlyReturn || !lastSuccessfulTime)
@@ -484,8 +520,10 @@ EXPORTED fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 currentCommuni
     if (me->now.ended) return (fmi3Status)fmu_fail(me, "an event has ended the run");
     *eventHandlingNeeded = *earlyReturn = false;
     if (fmu_advance(me, currentCommunicationPoint, communicationStepSize) != FMU_OK) return fmi3Error;
+    *eventHandlingNeeded = me->events && fmu_happening(me, happening);
     *terminateSimulation = me->now.ended;
-    *lastSuccessfulTime = me->now.time;
+    *lastSuccessfulTime = me->now.run.t;
+    *earlyReturn = !me->now.ended && me->now.run.t < currentCommunicationPoint + communicationStepSize;
     return fmi3OK;
 }
 

@@ -10,7 +10,8 @@
 /* Value references, one range after another; see variables.h. */
 fmu_kind fmu_find(uint32_t reference, size_t *index)
 {
-    static const uint32_t sizes[] = {1, N_PARAMETERS, N_MEMORY, N_STATES, N_STATES, N_OUTPUTS, N_INDICATORS};
+    static const uint32_t sizes[] = {1, N_PARAMETERS, N_MEMORY, N_STATES, N_STATES, N_OUTPUTS, N_INDICATORS,
+                                     N_EVENTS};
     uint32_t rest = reference;
     for (int k = TIME; k < UNKNOWN; k++) {
         if (rest < sizes[k]) {
@@ -55,8 +56,8 @@ void fmu_start(fmu *me)
 {
     memset(&me->now, 0, sizeof me->now);
     for (int i = 0; i < N_PARAMETERS; i++) me->now.parameters[i] = START_PARAMETERS[i];
-    for (int i = 0; i < N_STATES; i++) me->now.state[i] = START_STATE[i];
-    for (int i = 0; i < N_MEMORY; i++) me->now.memory[i] = START_MEMORY[i];
+    for (int i = 0; i < N_STATES; i++) me->now.run.state[i] = START_STATE[i];
+    for (int i = 0; i < N_MEMORY; i++) me->now.run.memory[i] = START_MEMORY[i];
     me->now.mode = INSTANTIATED;
     me->stale = 1;
     me->known = 0;
@@ -64,7 +65,12 @@ void fmu_start(fmu *me)
 
 void fmu_constants(fmu *me)
 {
-    if (me->stale) model_precompute(me->now.parameters, me->now.constants);
+    if (me->stale) {
+        model_precompute(me->now.parameters, me->now.run.constants);
+#if HAS_RUN_PARAMETERS
+        memcpy(me->now.run.parameters, me->now.parameters, N_PARAMETERS * sizeof(double));
+#endif
+    }
     me->stale = 0;
 }
 
@@ -75,12 +81,12 @@ static void compute(fmu *me)
     fmu_values *now = &me->now;
     fmu_constants(me);
     if (me->known) return;
-    memcpy(me->shown, now->memory, sizeof me->shown);
+    memcpy(me->shown, now->run.memory, sizeof me->shown);
 #if HAS_UPDATE
-    if (now->mode == STEPPING) model_update(now->time, now->state, now->constants, now->memory, me->shown);
+    if (now->mode == STEPPING) model_update(now->run.t, now->run.state, now->run.constants, now->run.memory, me->shown);
 #endif
-    model_derivatives(now->time, now->state, now->constants, me->shown, me->rates);
-    model_outputs(now->time, now->state, now->constants, me->shown, me->outputs);
+    model_derivatives(now->run.t, now->run.state, now->run.constants, me->shown, me->rates);
+    model_outputs(now->run.t, now->run.state, now->run.constants, me->shown, me->outputs);
     me->known = 1;
 }
 
@@ -93,10 +99,10 @@ int fmu_get(fmu *me, const uint32_t *references, size_t count, double *values)
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
         switch (fmu_find(references[i], &at)) {
-        case TIME: values[i] = me->now.time; break;
+        case TIME: values[i] = me->now.run.t; break;
         case PARAMETER: values[i] = me->now.parameters[at]; break;
         case MEMORY: values[i] = me->shown[at] / MEMORY_FACTORS[at]; break;
-        case STATE: values[i] = me->now.state[at] / STATE_FACTORS[at]; break;
+        case STATE: values[i] = me->now.run.state[at] / STATE_FACTORS[at]; break;
         case RATE: values[i] = me->rates[at] / STATE_FACTORS[at]; break;
         case OUTPUT: values[i] = me->outputs[at]; break;
         case INDICATOR:
@@ -115,7 +121,8 @@ static int settable(const fmu *me, fmu_kind of, size_t at)
 {
     const int before = INSTANTIATED | INITIALIZING;
     if (of == PARAMETER) return me->now.mode & (TUNABLE ? before | EVENT | STEPPING : before);
-    if (of == MEMORY) return me->now.mode & (INPUTS[at] ? before | EVENT | CONTINUOUS | STEPPING : before);
+    if (of == MEMORY && INPUTS[at]) return me->now.mode & (before | EVENT | CONTINUOUS | STEPPING | INTERMEDIATE);
+    if (of == MEMORY) return me->now.mode & before;
     return of == STATE && (me->now.mode & before);
 }
 
@@ -137,10 +144,11 @@ int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *val
             me->now.parameters[at] = values[i];
             me->stale = 1;
         } else if (of == MEMORY) {
-            me->now.memory[at] = values[i] * MEMORY_FACTORS[at];
+            me->now.run.memory[at] = values[i] * MEMORY_FACTORS[at];
+            me->fed = 1;
         } else {
-            me->now.state[at] = values[i] * STATE_FACTORS[at];
-            me->now.changed |= at < N_COORDINATES && me->now.state[at] != START_STATE[at];
+            me->now.run.state[at] = values[i] * STATE_FACTORS[at];
+            me->now.changed |= at < N_COORDINATES && me->now.run.state[at] != START_STATE[at];
             me->now.given[at] = 1;
         }
         me->known = 0;
@@ -148,18 +156,33 @@ int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *val
     return FMU_OK;
 }
 
+/* First and second derivatives of inputs, for the next communication step. */
+int fmu_set_slopes(fmu *me, const uint32_t *references, size_t count, const int32_t *orders, const double *values)
+{
+    if (count && (!references || !orders || !values)) return fmu_fail(me, "an array is missing");
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        if (fmu_find(references[i], &at) != MEMORY || !INPUTS[at])
+            return fmu_fail(me, "the variable with value reference %lu is no input", (unsigned long)references[i]);
+        if (orders[i] < 1 || orders[i] > 2)
+            return fmu_fail(me, "derivatives of inputs are taken up to order 2, not %d", (int)orders[i]);
+        if (!isfinite(values[i]))
+            return fmu_fail(me, "a derivative of the variable with value reference %lu would not be a finite number",
+                            (unsigned long)references[i]);
+        (orders[i] == 1 ? me->now.run.slopes : me->now.run.bends)[at] = values[i] * MEMORY_FACTORS[at];
+    }
+    return FMU_OK;
+}
+
 /* ------------------------------------------------------------------ modes */
 
-int fmu_enter_initialization(fmu *me, double start)
+int fmu_enter_initialization(fmu *me, double start, double tolerance)
 {
+    if (tolerance > 0.0 && isfinite(tolerance)) me->now.tolerance = tolerance;
     if (!isfinite(start)) return fmu_fail(me, "the start time is not a finite number");
-    me->now.time = start;
+    me->now.run.t = start;
     for (int i = 0; i < N_MEMORY; i++)
-        if (MEMORY_PERIODS[i] >= 0.0) me->now.memory[i] = start + MEMORY_PERIODS[i];
-    for (int k = 0; k < N_EVENTS; k++) {
-        me->now.last[k] = start;
-        me->now.gap[k] = HUGE_VAL;
-    }
+        if (MEMORY_PERIODS[i] >= 0.0) me->now.run.memory[i] = start + MEMORY_PERIODS[i];
     me->now.mode = INITIALIZING;
     me->known = 0;
     return FMU_OK;
@@ -174,9 +197,9 @@ static int assemble(fmu *me)
     char text[4000];
     for (int i = 0; i < N_COORDINATES; i++) {
         given[i] = me->now.changed && me->now.given[i];
-        if (me->now.changed && !given[i]) me->now.state[i] = FIRST_GUESS[i];
+        if (me->now.changed && !given[i]) me->now.run.state[i] = FIRST_GUESS[i];
     }
-    open = model_assemble(me->now.time, me->now.state, me->now.constants, me->now.memory, given, gap);
+    open = model_assemble(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, given, gap);
     if (!open) return FMU_OK;
     model_open_loops(open, given, gap, text, sizeof text);
     return fmu_fail(me, "%s", text);
@@ -189,13 +212,29 @@ static int assemble(fmu *me)
 static void start(fmu *me)
 {
     double given[ROOM(N_STATES)], state[ROOM(N_STATES)], memory[ROOM(N_MEMORY)];
-    for (int i = 0; i < N_STATES; i++) given[i] = CONVERTED[i] ? START_GIVEN[i] : me->now.state[i];
-    model_start(me->now.time, given, me->now.parameters, me->now.memory, memory, state);
-    for (int i = 0; i < N_MEMORY; i++) me->now.memory[i] = memory[i];
+    for (int i = 0; i < N_STATES; i++) given[i] = CONVERTED[i] ? START_GIVEN[i] : me->now.run.state[i];
+    model_start(me->now.run.t, given, me->now.parameters, me->now.run.memory, memory, state);
+    for (int i = 0; i < N_MEMORY; i++) me->now.run.memory[i] = memory[i];
     for (int i = 0; i < N_STATES; i++)
-        if (!me->now.given[i]) me->now.state[i] = state[i];
+        if (!me->now.given[i]) me->now.run.state[i] = state[i];
 }
 #endif
+
+/* The settings of the solver, and the beginning of a run. */
+static void begin(fmu *me)
+{
+    model_run *run = &me->now.run;
+    run->t0 = run->t_end = run->t;
+    run->method = METHOD;
+    run->dense = N_EVENTS > 0 || ADAPTIVE;
+    run->max_steps = INT64_MAX;
+    run->failed = -1;
+    run->status = MODEL(RUNNING);
+    run->rtol = me->now.tolerance > 0.0 ? me->now.tolerance : RTOL;
+    run->atol = me->now.tolerance > 0.0 ? ATOL * (me->now.tolerance / RTOL) : ATOL;
+    run->max_step = HUGE_VAL;
+    model_enter(run);
+}
 
 int fmu_exit_initialization(fmu *me)
 {
@@ -208,22 +247,22 @@ int fmu_exit_initialization(fmu *me)
 #if N_GAPS > 0
     if (assemble(me) != FMU_OK) return FMU_ERROR;
 #elif HAS_NORMALISE
-    model_normalise(me->now.time, me->now.state, me->now.constants, me->now.memory);
+    model_normalise(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory);
 #endif
 #if HAS_START
     start(me);
 #endif
+    begin(me);
     me->now.fresh = 1;
-    me->now.mode = me->cosimulation ? STEPPING : EVENT;
+    me->now.mode = me->cosimulation && !me->events ? STEPPING : EVENT;
     me->known = 0;
-    if (me->cosimulation) fmu_adopt_signs(me);
     return FMU_OK;
 }
 
 int fmu_set_time(fmu *me, double time)
 {
     if (!isfinite(time)) return fmu_fail(me, "the time is not a finite number");
-    me->now.time = time;
+    me->now.run.t = time;
     me->known = 0;
     return FMU_OK;
 }
@@ -244,7 +283,7 @@ int fmu_set_states(fmu *me, const double *states, size_t count)
     if (!right_length(me, count, N_STATES, states)) return FMU_ERROR;
     for (size_t i = 0; i < N_STATES; i++) {
         if (!isfinite(states[i])) return fmu_fail(me, "state '%s' would not be a finite number", STATE_NAMES[i]);
-        me->now.state[i] = states[i] * STATE_FACTORS[i];
+        me->now.run.state[i] = states[i] * STATE_FACTORS[i];
     }
     me->known = 0;
     return FMU_OK;
@@ -253,7 +292,7 @@ int fmu_set_states(fmu *me, const double *states, size_t count)
 int fmu_get_states(fmu *me, double *states, size_t count)
 {
     if (!right_length(me, count, N_STATES, states)) return FMU_ERROR;
-    for (size_t i = 0; i < N_STATES; i++) states[i] = me->now.state[i] / STATE_FACTORS[i];
+    for (size_t i = 0; i < N_STATES; i++) states[i] = me->now.run.state[i] / STATE_FACTORS[i];
     return FMU_OK;
 }
 
@@ -263,7 +302,7 @@ int fmu_get_rates(fmu *me, double *rates, size_t count)
     compute(me);
     for (size_t i = 0; i < N_STATES; i++) {
         if (!isfinite(me->rates[i]))
-            return fmu_fail(me, "the rate of '%s' is not a finite number at t = %g", STATE_NAMES[i], me->now.time);
+            return fmu_fail(me, "the rate of '%s' is not a finite number at t = %g", STATE_NAMES[i], me->now.run.t);
         rates[i] = me->rates[i] / STATE_FACTORS[i];
     }
     return FMU_OK;
@@ -275,7 +314,7 @@ int fmu_get_indicators(fmu *me, double *indicators, size_t count)
     if (!right_length(me, count, N_INDICATORS, indicators)) return FMU_ERROR;
     fmu_constants(me);
 #if N_EVENTS > 0
-    model_events(me->now.time, me->now.state, me->now.constants, me->now.memory, g);
+    model_events(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, g);
     for (int k = 0, i = 0; k < N_EVENTS; k++)
         if (EVENTS[k].clock < 0) indicators[i++] = g[k];
 #else

@@ -3,8 +3,9 @@
  *  variables.c   (generated)  numbers, names and start values of this model
  *  <model>.c     (generated)  its equations, <model>_directional.c their directional derivatives
  *  fmu.c         variables by reference, modes
- *  events.c      what happens between steps
- *  stepper.c     co-simulation: fixed steps of the classical Runge-Kutta method, events located
+ *  <model>_solver.c (generated)  runs through time: steps, events, memory
+ *  events.c      what happens between steps of the importer's integrator
+ *  stepper.c     co-simulation: the solver from one communication point to the next
  *  partial.c     directional and adjoint derivatives
  *  saved.c       states of an instance, saved and restored
  *  fmi2.c, fmi3.c             the functions of the standard, one file per version
@@ -33,27 +34,18 @@ enum {
     CONTINUOUS = 8,
     STEPPING = 16,
     TERMINATED = 32,
-    FAILED = 64
+    FAILED = 64,
+    INTERMEDIATE = 128 /* between two inner steps */
 };
-#define STARTED (INITIALIZING | EVENT | CONTINUOUS | STEPPING)
+#define STARTED (INITIALIZING | EVENT | CONTINUOUS | STEPPING | INTERMEDIATE)
 #define READABLE (STARTED | INSTANTIATED | TERMINATED | FAILED)
 
 /* All that a saved state holds. */
 typedef struct {
-    double time;
+    model_run run;                          /* time, state, memory and constants, in the model's own units */
     double parameters[ROOM(N_PARAMETERS)];  /* in the units of modelDescription.xml */
-    double constants[ROOM(N_CONSTANTS)];    /* what follows from them, computed once */
-    double state[ROOM(N_STATES)];           /* like the memory in the model's own units */
-    double memory[ROOM(N_MEMORY)];          /* inputs, discrete states, clocks */
-    double sign[ROOM(N_EVENTS)];            /* of each event function; 0: to be seen */
-    double side[ROOM(N_EVENTS)];            /* from which it last came */
-    double reach[ROOM(N_EVENTS)];           /* of the event functions at the start of a step */
-    double last[ROOM(N_EVENTS)];            /* time at which each last happened */
-    double gap[ROOM(N_EVENTS)];             /* and how long after the time before */
-    double longest[ROOM(N_EVENTS)];         /* of such gaps in a streak, in which none doubles */
-    double streak[ROOM(N_EVENTS)];          /* gaps in the streak so far */
-    double stuck[ROOM(N_EVENTS)];           /* gaps in a row that are as short as rounding */
-    double fired;                           /* events so far */
+    double last_slopes[ROOM(N_MEMORY)];     /* of inputs, in the last communication step */
+    double tolerance;                       /* of the importer; 0: none */
     int32_t given[ROOM(N_STATES)];          /* 1 for states that the importer has set */
     int32_t changed;                        /* a parameter or a coordinate is not that of the description */
     int32_t mode;
@@ -65,12 +57,18 @@ typedef struct {
 typedef struct fmu fmu;
 
 typedef void fmu_log(const fmu *instance, int status, const char *message);
+typedef int fmu_between(fmu *instance, double *until); /* whether a step shall end early */
 typedef void *fmu_allocate(size_t count, size_t size);
 typedef void fmu_free(void *block);
 
 struct fmu {
     fmu_values now;
     int cosimulation;
+    int events;  /* co-simulation: the importer handles events itself */
+    int early;   /* and lets steps end early */
+    int fed;     /* inputs have been set between two inner steps */
+    fmu_between *between;
+    void *update; /* of the importer, for `between` */
     int stale;   /* constants have to be computed anew */
     int known;   /* what follows is up to date */
     double rates[ROOM(N_STATES)];
@@ -94,7 +92,7 @@ typedef struct {
 } fmu_news;
 
 /* fmu.c */
-typedef enum { TIME, PARAMETER, MEMORY, STATE, RATE, OUTPUT, INDICATOR, UNKNOWN } fmu_kind;
+typedef enum { TIME, PARAMETER, MEMORY, STATE, RATE, OUTPUT, INDICATOR, TICK, UNKNOWN } fmu_kind;
 fmu_kind fmu_find(uint32_t reference, size_t *index);
 void fmu_constants(fmu *me);
 void fmu_start(fmu *me);
@@ -102,7 +100,8 @@ int fmu_fail(fmu *me, const char *format, ...);
 int fmu_allowed(fmu *me, const char *function, int modes);
 int fmu_get(fmu *me, const uint32_t *references, size_t count, double *values);
 int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *values);
-int fmu_enter_initialization(fmu *me, double start);
+int fmu_set_slopes(fmu *me, const uint32_t *references, size_t count, const int32_t *orders, const double *values);
+int fmu_enter_initialization(fmu *me, double start, double tolerance);
 int fmu_exit_initialization(fmu *me);
 int fmu_set_time(fmu *me, double time);
 int fmu_set_states(fmu *me, const double *states, size_t count);
@@ -113,6 +112,7 @@ int fmu_get_indicators(fmu *me, double *indicators, size_t count);
 /* partial.c */
 int fmu_directional(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *knowns, size_t m,
                     const double *seed, double *sensitivity);
+int fmu_output_rates(fmu *me, const uint32_t *outputs, size_t n, const int32_t *orders, double *values);
 int fmu_adjoint(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *knowns, size_t m,
                 const double *seed, double *sensitivity);
 
@@ -126,10 +126,9 @@ int fmu_deserialize(fmu *me, const unsigned char *bytes, size_t size, void **sav
 
 /* events.c */
 void fmu_adopt_signs(fmu *me);
-int fmu_happens(const fmu *me, int k, double g);
-int fmu_clock_due(const fmu *me, int k, double time);
 int fmu_accumulates(fmu *me, int k);
-int fmu_fire(fmu *me, const int *happening);
+int fmu_stopped(fmu *me, int k);
+int fmu_happening(fmu *me, int *happening); /* one truth per event that happens now; whether any does */
 int fmu_discrete(fmu *me, fmu_news *news);
 int fmu_completed(fmu *me, int *event, int *ended);
 

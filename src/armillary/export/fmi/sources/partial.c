@@ -1,4 +1,4 @@
-/* partial.c: directional derivatives, from symbolic ones; and adjoint derivatives, a direction at a time. */
+/* partial.c: directional and adjoint derivatives, from symbolic ones; rates of outputs. */
 
 #include <string.h>
 
@@ -51,25 +51,65 @@ int fmu_directional(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t 
     for (int i = 0; i < N_STATES; i++) packed[1 + i] = along.state[i];
     for (int i = 0; i < N_MEMORY; i++) packed[1 + N_STATES + i] = along.memory[i];
     fmu_constants(me);
-    model_directional(me->now.time, me->now.state, me->now.constants, me->now.memory, packed, found);
+    model_directional(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, packed, found);
     for (size_t i = 0; i < n; i++)
         if (read_sensitivity(me, &along, found, unknowns[i], &sensitivity[i]) != FMU_OK) return FMU_ERROR;
     return FMU_OK;
 }
 
+/* First derivatives of outputs with respect to time: along the motion, and along inputs as they last changed. */
+int fmu_output_rates(fmu *me, const uint32_t *outputs, size_t n, const int32_t *orders, double *values)
+{
+    direction along;
+    double packed[1 + N_STATES + N_MEMORY], found[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)];
+    model_run *run = &me->now.run;
+    if (n && (!outputs || !orders || !values)) return fmu_fail(me, "an array is missing");
+    for (size_t i = 0; i < n; i++)
+        if (orders[i] != 1) return fmu_fail(me, "derivatives of outputs are of order 1, not %d", (int)orders[i]);
+    memset(&along, 0, sizeof along);
+    fmu_constants(me);
+    model_derivatives(run->t, run->state, run->constants, run->memory, along.state);
+    packed[0] = along.time = 1.0;
+    for (int i = 0; i < N_STATES; i++) packed[1 + i] = along.state[i];
+    for (int i = 0; i < N_MEMORY; i++) packed[1 + N_STATES + i] = along.memory[i] = me->now.last_slopes[i];
+    model_directional(run->t, run->state, run->constants, run->memory, packed, found);
+    for (size_t i = 0; i < n; i++)
+        if (read_sensitivity(me, &along, found, outputs[i], &values[i]) != FMU_OK) return FMU_ERROR;
+    return FMU_OK;
+}
+
+#if HAS_ADJOINT
+/* All at once, by derivatives backwards from the weighted sum of the unknowns. */
 int fmu_adjoint(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *knowns, size_t m,
                 const double *seed, double *sensitivity)
 {
-    const double one = 1.0;
+    double weights[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)] = {0}, found[1 + N_STATES + N_MEMORY];
+    double own[1 + N_STATES + N_MEMORY] = {0}; /* of unknowns that are states or memory themselves */
+    const model_run *run = &me->now.run;
+    size_t at = 0;
     if ((n && (!unknowns || !seed)) || (m && (!knowns || !sensitivity))) return fmu_fail(me, "an array is missing");
-    for (size_t j = 0; j < m; j++) {
-        sensitivity[j] = 0.0;
-        for (size_t first = 0; first < n; first += 64) { /* 64 at a time: no memory is allocated */
-            double column[64];
-            size_t count = n - first < 64 ? n - first : 64;
-            if (fmu_directional(me, unknowns + first, count, knowns + j, 1, &one, column) != FMU_OK) return FMU_ERROR;
-            for (size_t i = 0; i < count; i++) sensitivity[j] += seed[first + i] * column[i];
+    for (size_t i = 0; i < n; i++)
+        switch (fmu_find(unknowns[i], &at)) {
+        case STATE: own[1 + at] += seed[i] / STATE_FACTORS[at]; break;
+        case MEMORY: own[1 + N_STATES + at] += seed[i] / MEMORY_FACTORS[at]; break;
+        case RATE: weights[at] += seed[i] / STATE_FACTORS[at]; break;
+        case OUTPUT: weights[N_STATES + at] += seed[i]; break;
+        case INDICATOR: weights[N_STATES + N_OUTPUTS + at] += seed[i]; break;
+        default:
+            return fmu_fail(me, "the derivative of the variable with value reference %lu is not known",
+                            (unsigned long)unknowns[i]);
         }
-    }
+    fmu_constants(me);
+    model_adjoint(run->t, run->state, run->constants, run->memory, weights, found);
+    for (size_t j = 0; j < m; j++)
+        switch (fmu_find(knowns[j], &at)) {
+        case TIME: sensitivity[j] = found[0]; break;
+        case STATE: sensitivity[j] = (found[1 + at] + own[1 + at]) * STATE_FACTORS[at]; break;
+        case MEMORY: sensitivity[j] = (found[1 + N_STATES + at] + own[1 + N_STATES + at]) * MEMORY_FACTORS[at]; break;
+        default:
+            return fmu_fail(me, "no derivative is known with respect to the variable with value reference %lu",
+                            (unsigned long)knowns[j]);
+        }
     return FMU_OK;
 }
+#endif
