@@ -9,6 +9,8 @@ import subprocess
 import threading
 import time
 import urllib.parse
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +76,25 @@ def seen_by_firefox(page: Path, act: str, folder: Path, seconds: float = 90.0) -
     assert found, f"Firefox gave no answer in {seconds:g} s"
     answer: dict[str, Any] = json.loads(urllib.parse.unquote(found[0].partition("?")[2]))
     return answer
+
+
+@cache
+def touching(tab: Any) -> Callable[..., None]:
+    """A function that sends touches of a tab of Chromium: their kind, and a place for each finger."""
+    session = tab.context.new_cdp_session(tab)
+
+    def touch(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(places)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    return touch
+
+
+def dragged(tab: Any, *ways: tuple[tuple[float, float], tuple[float, float]], held: bool = False) -> None:
+    """Fingers that go from one place to another, and leave the screen unless they are ``held`` there."""
+    touch = touching(tab)
+    touch("touchStart", *(start for start, _ in ways))
+    for k in range(1, 9):
+        touch("touchMove", *((a + (c - a) * k / 8, b + (d - b) * k / 8) for (a, b), (c, d) in ways))
+    if not held:
+        touch("touchEnd")

@@ -16,6 +16,7 @@ from armillary.cli.app import app
 from armillary.runtime.models.compiling import compile_equations
 from armillary.viewer.live.grab import hand_names, with_hand
 from armillary.viewer.live.page import live_page
+from tests.browser import dragged, touching
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"
 
@@ -212,3 +213,60 @@ def test_a_browser_without_webgl_runs_the_model_and_draws_it(page: str, open_pag
     }""")
     assert "no WebGL" in seen["hint"] and seen["drawn"]
     assert max(seen["sky"]) - min(seen["sky"]) < 10 < max(seen["bob"]) - min(seen["bob"])
+
+
+def test_a_finger_pulls_a_body_and_another_turns_the_view(page: str, open_page) -> None:
+    tab = open_page(page, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    tab.evaluate("armillary.play(false); armillary.reset(); armillary.scene.draw()")
+    where = """() => {
+      const { scene, live } = armillary, { x, y } = scene.project(scene.figures[0].place(0, scene.figures[0].bodies[0].com));
+      return { x, y, camera: scene.camera.position.toArray(), held: live.hand.held && live.hand.held.body,
+               angle: armillary.value("bob.q1"), free: scene.controls.enabled, playing: live.playing };
+    }"""  # noqa: E501
+    first = tab.evaluate(where)
+    dragged(tab, ((first["x"], first["y"]), (195, 150)), held=True)
+    tab.wait_for_timeout(1000)
+    pulled = tab.evaluate(where)
+    assert pulled["held"] == 0 and pulled["playing"] and pulled["camera"] == pytest.approx(first["camera"])
+    assert abs(pulled["angle"]) > abs(first["angle"]) + 0.2  # up, against the weight
+    touching(tab)("touchEnd")
+    tab.wait_for_timeout(50)
+    assert tab.evaluate(where)["held"] is None and tab.evaluate(where)["free"]
+    dragged(tab, ((20, 120), (120, 120)))
+    tab.wait_for_timeout(50)
+    turned = np.subtract(tab.evaluate(where)["camera"], first["camera"])
+    assert np.linalg.norm(turned) > 0.1
+
+
+PAD = """
+window.pad = { axes: [0, 0, 0, 0], buttons: [], connected: true };
+window.there = true;
+navigator.getGamepads = () => [null, there ? pad : null]; // as browsers give them: empty places first
+"""
+
+
+def test_a_gamepad_moves_inputs_and_lets_them_go(page: str, open_page) -> None:
+    """The stick gives a share of the way to a limit; near its middle, and without a pad, the input rests."""
+    tab = open_page(page, before=PAD)
+    torque = "armillary.controls.find('torque').value"
+
+    def after(act: str) -> float:
+        tab.evaluate(act)
+        tab.wait_for_timeout(100)
+        return tab.evaluate(torque)
+
+    assert after("pad.axes[0] = 0.5") == pytest.approx(2.5)
+    assert (
+        tab.evaluate("armillary.model.workspace('memory')[armillary.model.find('memory', 'torque')]") == 2.5
+    )
+    assert after("pad.axes[0] = -1") == pytest.approx(-5.0)
+    after("pad.axes[0] = 0.1")
+    for _ in range(50):
+        if after("") == 0:
+            break
+    assert after("") == 0
+    assert after("pad.axes[0] = 1") == pytest.approx(5.0)
+    for _ in range(50):
+        if after("there = false") == 0:
+            break
+    assert after("") == 0

@@ -17,6 +17,7 @@ from armillary.cli.app import app
 from armillary.results.plots import motion
 from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.poses import PoseFunction
+from tests.browser import dragged, touching
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"
 
@@ -319,3 +320,80 @@ def test_pictures_with_and_without_webgl_show_the_same(run, tmp_path: Path, open
     vivid = np.ptp(plain, axis=2) > 40  # cells of a body
     assert 20 < np.sum(vivid) < 1000 and np.sum(vivid != (np.ptp(drawn, axis=2) > 40)) < 0.25 * np.sum(vivid)
     assert np.median(np.abs(drawn - plain)) <= 2 and np.mean(np.abs(drawn - plain)) < 3
+
+
+SEEN = """() => {
+  const { scene, player } = window.armillary, [figure] = scene.figures, { min, max } = scene.box;
+  const line = document.getElementById("time");
+  const sides = [min, max].flatMap((a) => [min, max].flatMap((b) => [min, max].map((c) => [a.x, b.y, c.z])));
+  const heights = sides.map((p) => scene.project(figure.place(-1, p)).y);
+  return {
+    camera: scene.camera.position.toArray(), target: scene.controls.target.toArray(), time: player.t,
+    body: Object.values(scene.project(figure.place(1, figure.bodies[1].com))), heights,
+    panel: document.getElementById("plots").getBoundingClientRect().top,
+    line: Object.values(line.getBoundingClientRect().toJSON()), tip: document.getElementById("tip").innerText,
+  };
+}"""
+
+
+def test_fingers_turn_zoom_move_scrub_and_ask_for_values(run, tmp_path: Path, open_page) -> None:
+    """On a telephone: the motion is above the panel, one finger turns, two come nearer and move the view."""
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    tab = open_page(run.animate(tmp_path / "motion.html"), **phone)
+    tab.evaluate("armillary.player.pause(); armillary.player.seek(0.5)")
+
+    def now() -> dict:
+        tab.wait_for_timeout(60)
+        return {k: np.array(v) if isinstance(v, list) else v for k, v in tab.evaluate(SEEN).items()}
+
+    first = now()
+    assert 60 < min(first["heights"]) < max(first["heights"]) < first["panel"]
+    touching(tab)("touchStart", tuple(first["body"]))
+    touching(tab)("touchEnd")
+    assert "lower" in now()["tip"] and "q1" in now()["tip"]
+    dragged(tab, ((60, 200), (140, 200)))
+    tab.evaluate("armillary.scene.controls.enableDamping = false")
+    turned = now()
+    reach = np.linalg.norm(first["camera"] - first["target"])
+    assert np.linalg.norm(turned["camera"] - first["camera"]) > 0.2 * reach
+    assert turned["target"] == pytest.approx(first["target"])
+    dragged(tab, ((150, 300), (100, 300)), ((250, 300), (300, 300)))
+    nearer = now()
+    assert np.linalg.norm(nearer["camera"] - nearer["target"]) < 0.8 * reach
+    dragged(tab, ((100, 300), (160, 300)), ((200, 300), (260, 300)))
+    moved = now()
+    assert np.linalg.norm(moved["target"] - nearer["target"]) > 0.02 * reach
+    x, y, width, height = moved["line"][:4]
+    dragged(tab, ((x + 0.25 * width, y + height / 2), (x + 0.75 * width, y + height / 2)))
+    assert now()["time"] == pytest.approx(0.75 * run.time[-1], abs=0.15)
+
+
+RECORD = """async () => {
+  const { player } = window.armillary, videos = [], wait = (ms) => new Promise((go) => setTimeout(go, ms));
+  player.pause(); player.seek(0.5);
+  HTMLAnchorElement.prototype.click = function () { videos.push(this); };
+  const button = [...document.querySelectorAll("#tools button")].find((b) => b.textContent === "video");
+  button.click(); await wait(1000); button.click();
+  for (let i = 0; i < 200 && !videos.length; i++) await wait(20);
+  const video = document.createElement("video"), canvas = document.createElement("canvas");
+  video.muted = true; video.src = videos[0].href;
+  await new Promise((go, fail) => { video.onloadeddata = go; video.onerror = () => fail(video.error); });
+  video.currentTime = 0.4;
+  await new Promise((go) => { video.onseeked = go; });
+  canvas.width = video.videoWidth; canvas.height = video.videoHeight;
+  const g = canvas.getContext("2d"), found = new Set();
+  g.drawImage(video, 0, 0);
+  const pixels = g.getImageData(0, 0, canvas.width, canvas.height).data;
+  for (let i = 0; i < pixels.length; i += 4) found.add(pixels.slice(i, i + 3).join());
+  return { name: videos[0].download, size: [canvas.width, canvas.height], colours: found.size };
+}"""
+
+
+def test_a_video_of_a_motion_that_rests_has_pictures(run, tmp_path: Path, open_page) -> None:
+    tab = open_page(
+        run.animate(tmp_path / "motion.html"), viewport={"width": 321, "height": 241}, bypass_csp=True
+    )
+    seen = tab.evaluate(RECORD)
+    assert re.fullmatch(r"two_links\.(mp4|webm)", seen["name"])
+    assert seen["size"] == [320, 240]  # codecs need even numbers
+    assert seen["colours"] > 50

@@ -11,7 +11,7 @@ class Pointer {
       this.at(e.clientX, e.clientY);
       if (this.tapped) this.tapped(e.clientX, e.clientY);
     });
-    canvas.addEventListener("pointerleave", () => this.hide());
+    canvas.addEventListener("pointerleave", (e) => { if (e.pointerType !== "touch") this.hide(); }); // a finger leaves at every tap
   }
   hide() { this.last = null; this.box.hidden = true; }
   at(x, y) {

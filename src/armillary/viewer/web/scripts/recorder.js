@@ -1,5 +1,7 @@
 // A video of what is seen, from now until it is stopped: a picture at each tick, also where nothing moves.
 
+const RECORDED = 30; // pictures per second
+
 class Recorder {
   constructor(scene, done) { this.scene = scene; this.done = done; this.active = null; }
   static kind() {
@@ -10,17 +12,16 @@ class Recorder {
     if (this.active) { this.active.stop(); return false; }
     const { scene } = this, { width, height } = scene.shown, type = Recorder.kind(), parts = [];
     const canvas = element("canvas", { width: width - (width % 2), height: height - (height % 2) }), g = canvas.getContext("2d"); // codecs need even numbers
-    const tick = () => {
-      if (!this.active) return;
+    const stream = canvas.captureStream(0), [track] = stream.getVideoTracks();
+    const timer = setInterval(() => {
       scene.draw();
       g.drawImage(scene.shown, 0, 0, canvas.width, canvas.height);
-      requestAnimationFrame(tick);
-    };
-    this.active = new MediaRecorder(canvas.captureStream(30), { mimeType: type, videoBitsPerSecond: 8e6 });
+      (track.requestFrame ? track : stream).requestFrame(); // Firefox has it on the stream
+    }, 1000 / RECORDED);
+    this.active = new MediaRecorder(stream, { mimeType: type, videoBitsPerSecond: 8e6 });
     this.active.ondataavailable = (e) => parts.push(e.data);
-    this.active.onstop = () => { this.active = null; this.done(new Blob(parts, { type }), type.includes("mp4") ? "mp4" : "webm"); };
+    this.active.onstop = () => { clearInterval(timer); this.active = null; this.done(new Blob(parts, { type }), type.includes("mp4") ? "mp4" : "webm"); };
     this.active.start();
-    tick();
     return true;
   }
 }

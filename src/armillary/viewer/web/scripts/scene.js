@@ -2,7 +2,8 @@
 // against a body from which the motion is seen.
 
 const SKY = { light: ["#fbfcfd", "#e9eef2"], dark: ["#1b232b", "#0e1317"] };
-const FINE = 2, QUICK = 40; // detail of a plain picture that rests; ms of one that needs no WebGL
+const FINE = 2, QUICK = 40; // pixels per unit of a plain picture that rests; ms of one that needs no WebGL
+const NARROW = 640; // pixels, as in page.css
 const STRIPS = 24; // of the sky
 const CASTER = 1; // the layer of what casts shadows
 const SLOW = { picture: 120, count: 4, still: 250 }; // ms of a picture, so many one after another; ms after the last of a motion
@@ -100,7 +101,7 @@ class Scene {
     const { min, max } = this.box, up = this.up.clone().addScaledVector(way, -this.up.dot(way));
     if (up.length() < 1e-3) up.copy(this.axes().front);
     up.normalize();
-    const right = new THREE.Vector3().crossVectors(up, way), tall = 0.8 * this.tangent(), wide = tall * Math.max(0.4, (innerWidth - this.covered()) / innerHeight);
+    const right = new THREE.Vector3().crossVectors(up, way), free = 1 - this.coveredBelow() / innerHeight, wide = 0.8 * this.tangent() * Math.max(0.4, (innerWidth - this.covered()) / innerHeight), tall = 0.8 * free * this.tangent();
     let most = 0.5 * data.size;
     for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) {
       const p = new THREE.Vector3(x, y, z).sub(target);
@@ -108,8 +109,12 @@ class Scene {
     }
     return most;
   }
-  // Pixels at the right that the plots cover.
-  covered() { const box = byId("plots"); return box.hidden || !box.children.length || innerWidth < 640 ? 0 : box.offsetWidth; }
+  // Pixels at the right that panels cover, and below where a screen is narrow.
+  covered() { const box = byId("plots"); return box.hidden || !box.children.length || innerWidth < NARROW ? 0 : box.offsetWidth; }
+  coveredBelow() {
+    const box = byId("right") || byId("plots");
+    return innerWidth < NARROW && box.offsetHeight ? Math.min(0.6 * innerHeight, innerHeight - box.getBoundingClientRect().top) : 0;
+  }
   // The motion as seen from a body: the stage moves against it, the camera stays (-1: from the ground).
   ride(b) {
     this.riding = b;
@@ -183,19 +188,19 @@ class Scene {
     }
     return null;
   }
-  // The picture's middle is that of what the plots leave free.
+  // The picture's middle is that of what panels leave free.
   resize() {
     if (this.renderer) this.renderer.setSize(innerWidth, innerHeight, false);
     this.camera.aspect = innerWidth / innerHeight;
-    const left = innerWidth < 1000 ? byId("side").offsetWidth : 0, shift = 0.5 * Math.max(0, this.covered() - left); // narrow: between both panels
-    if (shift) this.camera.setViewOffset(innerWidth, innerHeight, shift, 0, innerWidth, innerHeight); else this.camera.clearViewOffset();
+    const left = innerWidth < 1000 ? byId("side").offsetWidth : 0, shift = 0.5 * Math.max(0, this.covered() - left), raised = 0.5 * this.coveredBelow(); // narrow: between both panels
+    if (shift || raised) this.camera.setViewOffset(innerWidth, innerHeight, shift, raised, innerWidth, innerHeight); else this.camera.clearViewOffset();
     this.camera.updateProjectionMatrix();
     this.changed = true;
   }
   // One frame: whether anything was drawn. A motion has fewer pixels where pictures take long, one that rests the most.
   refresh() {
     if (this.controls.update()) this.changed = true;
-    const now = performance.now(), moving = this.changed, most = this.renderer ? 1 : FINE;
+    const now = performance.now(), moving = this.changed, most = this.renderer ? 1 : Math.max(1, FINE / sharp());
     if (this.moving && now - this.drawn > SLOW.picture) this.late++; else this.late = 0;
     this.moving = moving;
     if (!moving && !(this.detail < most && now - this.drawn > SLOW.still)) return false;
