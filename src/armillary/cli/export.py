@@ -39,6 +39,7 @@ def _languages() -> Iterable[str]:
 @options.formalism_option
 @click.option("-o", "--output", type=click.Path(), help="Folder, or .fmu file; else NAME_LANGUAGE here.")
 @click.option("--force", is_flag=True, help="Write over files that are there and are not of an export.")
+@click.option("--profile", help="Of C: host, or embedded for microcontrollers.")
 @click.option("--option", "extra", multiple=True, metavar="NAME=VALUE", help="An option of the language.")
 def export(
     language: str,
@@ -47,6 +48,7 @@ def export(
     formalism: str | None,
     output: str | None,
     force: bool,
+    profile: str | None,
     extra: tuple[str, ...],
     json_wanted: bool,
 ) -> int:
@@ -68,6 +70,7 @@ def export(
     stem = Path(simulation.file.model).stem
     path = output or (f"{stem}.fmu" if language == "fmu" else f"{stem}_{language}")
     settings = _settings(simulation, language) | dict(parse_setting(text) for text in extra)
+    settings |= {"profile": profile} if profile else {}
     made = write(simulation.equations, language, path, force=force, **settings)
     there = (p.relative_to(made) for p in made.rglob("*") if p.is_file() and not p.name.startswith("."))
     files = sorted(map(str, there)) if made.is_dir() else []

@@ -11,6 +11,7 @@ import os
 from math import inf
 from pathlib import Path
 
+from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
@@ -25,9 +26,39 @@ from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import exported_methods
 
+PROFILES = ("host", "embedded")
 
-def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """A folder with the system's program in C."""
+
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    profile: str = "host",
+    precision: str | None = None,
+    method: str | None = None,
+    measure: bool | None = None,
+) -> Path:
+    """A folder with the system's program in C.
+
+    ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
+    fixed step, and what QEMU ``measure``s in the README (None: where its tools are present).
+    """
+    if profile == "embedded":
+        from armillary.export.c.embedded import embedded_files
+
+        files = embedded_files(source(equations), precision or "single", method or "rk4", measure)
+        return write_folder(path, files, force=force)
+    if profile != "host":
+        raise ArmillaryError(
+            f"profile is '{profile}'{nearest(str(profile), PROFILES)}; there are {' and '.join(PROFILES)}"
+        )
+    own = {"precision": precision, "method": method, "measure": measure}
+    if given := [name for name, value in own.items() if value is not None]:
+        raise ArmillaryError(
+            f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
+            "in double precision and reads its method from the run file"
+        )
     return write_folder(path, program_files(source(equations)), force=force)
 
 

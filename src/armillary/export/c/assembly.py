@@ -16,7 +16,7 @@ from armillary.export.text.template import fill, template
 class PlainPrinter(CPrinter):
     """C with the library's sines: assembly is no part of the loop."""
 
-    paired_angles = False
+    paired_angles = 0
 
 
 _OPENING = """\

@@ -21,7 +21,7 @@ RESULT = "double *restrict out"
 RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 
-# Names of the functions and arrays of sines and cosines; 32 arrays of GROUP angles are those of 128 joints.
+# Names of the functions and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
 _RESERVED = (
     *("sine_cosine", "sines_cosines", "reduced_sine_cosine", "large_sines_cosines"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
@@ -65,12 +65,20 @@ class Model:
             **setting_values("INFINITY"),
             "placed": ", ".join(map(str, start.placed)) if (start := self.source.start) else "",
             "placed_count": str(len(start.placed) if start else 0),
+            "parameter_value": f"{self.stem}_parameter_table[i].start",
+            **{
+                f"{kind}_value": f"{self.stem}_{kind}_table[i].start * {self.stem}_{kind}_table[i].factor"
+                for kind in ("state", "memory")
+            },
+            "attempts": "10",
+            "closed": "1e-9",
+            "part": "sizeof(double) == 4 ? 1e-3 : 1e-6",  # of a size, within which loops are closed
         }
 
     @property
     def has(self) -> set[str]:
         """What parts of templates belong to this system."""
-        return {"host", *features(self.source)}
+        return {"host", "rows", *features(self.source)}
 
     # ---------------------------------------------------------------- header
 
@@ -124,7 +132,8 @@ class Model:
                 if m.period is not None
             ),
         }
-        return fill(template(__package__, "model.c.txt"), values, self.has)
+        pieces = {"pieces"} if "APART" in helping + body else set()
+        return fill(template(__package__, "model.c.txt"), values, self.has | pieces)
 
     def functions(self, sines: str = "") -> tuple[str, str]:
         """Functions that others call, and those of the sections; another text for sines and cosines if
@@ -134,9 +143,13 @@ class Model:
         parts += [self.pivot_shares(), self.physical()]
         body = "\n".join(part for part in parts if part)
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
-        own = trigonometry(body)
+        own = self.sines(body)
         turned = (sines or own) if own else ""
         return "\n".join(text for text in (turned, helpers(body), *tables) if text), body
+
+    def sines(self, code: str) -> str:
+        """The functions for sines and cosines that a text calls."""
+        return trigonometry(code)
 
     def _factors(self) -> dict[int, str]:
         """Factors of parameters, from their units to the model's."""

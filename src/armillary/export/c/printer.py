@@ -26,12 +26,15 @@ sin cos tan asin acos atan atan2 exp log pow sqrt fabs fma tanh floor ceil fmod
 """
 
 
+GROUP = 4  # angles whose sines and cosines are computed together
+
+
 class CPrinter(Printer):
     """C99: doubles, conditional expressions, sines and cosines in pairs."""
 
     keywords = frozenset(_WORDS.split())
     inline = 60  # with longer ones GCC, which keeps their order, waits for results: 7 % on a Stewart platform
-    paired_angles = True
+    paired_angles = GROUP
     functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "sign_of", "mod": "modulo"}  # noqa: RUF012
 
     def special(self, value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 
 from armillary.columns import aligned
@@ -11,6 +12,7 @@ from armillary.export.c.text import quoted
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.export.text.template import fill, template
+from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.methods import exported_methods
 from armillary.runtime.solver.translator import Field, Function, Solver, solver_for
 
@@ -24,24 +26,36 @@ def solver_texts(
     model: Model, adaptive: bool = True, kind: Callable[[Solver, str], CSolverPrinter] | None = None
 ) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them."""
-    methods = exported_methods(adaptive)
     solver = solver_for(model.has, adaptive, _WANTED, always_dense=False)
-    printer = (kind or CSolverPrinter)(solver, model.stem)
+    return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
+
+
+def printed_solver(model: Model, printer: CSolverPrinter, methods: Sequence[Method]) -> tuple[str, str]:
+    """<name>_solver.h and <name>_solver.c of a solver with these methods."""
     events = model.description.events
+    text = printer.text().rstrip("\n")
     values = model.values | {
         "methods": ", ".join(f"{model.upper}_{m.name.upper()}" for m in methods),
+        "method": methods[0].name,
         "adaptive": " || ".join(f"method == {model.upper}_{m.name.upper()}" for m in methods if m.adaptive)
         or "0",
-        "fields": "\n".join(printer.record()),
         "solver_constants": "\n".join(printer.constants()),
-        "solver": printer.text().rstrip("\n"),
+        "comparing": "".join(code for name, code in _COMPARING.items() if f"{name}(" in text),
+        "solver": text,
         "directions": ", ".join(str(e.direction) for e in events),
         "terminal": ", ".join(str(int(e.stop)) for e in events),
         **_jumps(model),
         **_masses(model),
     }
-    header, code = (fill(template(__package__, f"solver.{kind}.txt"), values, model.has) for kind in "hc")
-    return header, code
+    code = fill(template(__package__, "solver.c.txt"), values, model.has)
+    values["fields"] = "\n".join(printer.record(code))
+    return fill(template(__package__, "solver.h.txt"), values, model.has), code
+
+
+_COMPARING = {
+    "smaller": "static double smaller(double a, double b) { return a < b ? a : b; }\n",
+    "larger": "static double larger(double a, double b) { return a > b ? a : b; }\n",
+}
 
 
 def _masses(model: Model) -> dict[str, str]:
@@ -125,16 +139,20 @@ class CSolverPrinter(SolverPrinter):
             return f"{self.upper}_{kind.upper()}"
         return f"{self.upper}_EVENTS"
 
-    def record(self) -> list[str]:
-        """The members of the structure."""
+    def record(self, code: str) -> list[str]:
+        """The members of the structure that a code uses."""
 
         def member(f: Field) -> str:
             if f.type in _TYPES:
                 return f"    {_TYPES[f.type]} {f.name};"
             return f"    {_ELEMENTS.get(f.type, 'double')} {f.name}[{self.extent(f.type, True)}];"
 
-        rows = [(member(f), f"/* {f.about} */" if f.about else "") for f in self.solver.fields]
+        rows = [(member(f), f"/* {f.about} */" if f.about else "") for f in self.fields(code)]
         return aligned(rows)
+
+    def fields(self, code: str) -> Sequence[Field]:
+        """The parts of a run that are written."""
+        return self.solver.fields
 
     def constants(self) -> list[str]:
         """Numbers by name."""
@@ -197,4 +215,8 @@ class CSolverPrinter(SolverPrinter):
             arguments.append(f"const double *{name}" if kind == "States" else f"{_TYPES[kind]} {name}")
         kind = _TYPES[function.result] if function.result else "void"
         head = f"static {kind} {function.name}({', '.join(arguments)})"
-        return [f"/* {function.about} */", head, "{", *self.body(function), "}"]
+        lines = self.body(function)
+        unused = [name for name in function.arguments if not re.search(rf"\b{name}\b", "\n".join(lines))]
+        if unused:
+            lines = [*self.indented([" ".join(f"(void){name};" for name in unused)]), *lines]
+        return [f"/* {function.about} */", head, "{", *lines, "}"]

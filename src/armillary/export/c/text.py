@@ -12,7 +12,6 @@ from armillary.program.cost import Operations
 
 WIDTH = 110
 PIECE = 400  # assignments in one function; beyond, a compiler's time grows faster than the length
-GROUP = 4  # angles whose sines and cosines are computed together
 
 
 def comment(text: str) -> str:
@@ -141,10 +140,10 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _angles(body: Body) -> list[str]:
-    """Sines and cosines, GROUP at a time, under their names."""
-    lines = []
-    for start in range(0, len(body.angles), GROUP):
-        group = body.angles[start : start + GROUP]
+    """Sines and cosines, as many at a time as the printer computes together, under their names."""
+    lines, size = [], max(1, body.paired_angles)
+    for start in range(0, len(body.angles), size):
+        group = body.angles[start : start + size]
         if len(group) == 1:
             a = group[0]
             lines += [
@@ -152,9 +151,9 @@ def _angles(body: Body) -> list[str]:
                 f"    sine_cosine({a.angle}, &{a.sine}, &{a.cosine});",
             ]
             continue
-        k = start // GROUP + 1
-        padded = [a.angle for a in group] + ["0.0"] * (GROUP - len(group))
-        lines.append(f"    double sines_{k}[{GROUP}], cosines_{k}[{GROUP}];")
+        k = start // size + 1
+        padded = [a.angle for a in group] + ["0.0"] * (size - len(group))
+        lines.append(f"    double sines_{k}[{size}], cosines_{k}[{size}];")
         lines.append(f"    sines_cosines({', '.join(padded)}, sines_{k}, cosines_{k});")
         for i, a in enumerate(group):
             lines.append(f"    const double {a.sine} = sines_{k}[{i}], {a.cosine} = cosines_{k}[{i}];")

@@ -62,6 +62,7 @@ class Body:
     steps: tuple[Step, ...]
     results: tuple[str, ...]
     result_reads: tuple[frozenset[str], ...]
+    paired_angles: int = 1  # that are computed together
 
     @property
     def uses_time(self) -> bool:
@@ -130,7 +131,8 @@ class _Builder:
                 (i for i in self.inputs.values() if i.name in used), key=lambda i: (order[i.array], i.index)
             )
         )
-        return Body(section, inputs, angles, tuple(self.steps), results, reads_of_results)
+        group = self.printer.paired_angles
+        return Body(section, inputs, angles, tuple(self.steps), results, reads_of_results, group)
 
     def named(self, wish: str | None) -> str:
         """The listing's name where it is one; "z1", "z2", … for what has none of its own."""

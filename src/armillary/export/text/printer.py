@@ -37,7 +37,7 @@ class Printer:
     folded = False  # names that differ in case only are the same
     longest_name = 63
     inline = 160  # characters of an operand from which on it gets a name of its own
-    paired_angles = False  # sines and cosines of plain symbols are computed together, before all else
+    paired_angles: int = 0  # plain symbols whose sines and cosines are computed together, before all else
     functions: Mapping[str, str] = {}  # names other than those of algebra/functions.py
     comparisons: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
     logic: Mapping[str, str] = {"and": "&&", "or": "||"}

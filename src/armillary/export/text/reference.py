@@ -175,7 +175,7 @@ def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajector
     """A run whose step is short enough for the system's motion."""
     step = _LONGEST
     while step > _SHORTEST:
-        rows = [_last_row(model, parameters, step, STEPS), _last_row(model, parameters, step / 2, 2 * STEPS)]
+        rows = [last_row(model, parameters, step, STEPS), last_row(model, parameters, step / 2, 2 * STEPS)]
         if rows[0] is not None and rows[1] is not None:
             scale = np.maximum(1.0, np.abs(rows[1]))
             if np.all(np.abs(rows[0] - rows[1]) <= _AGREE * scale):
@@ -184,7 +184,7 @@ def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajector
     return None
 
 
-def _last_row(
+def last_row(
     model: CompiledModel, parameters: dict[str, float], step: float, steps: int
 ) -> np.ndarray | None:
     try:

@@ -76,15 +76,21 @@ class Solver:
 
 
 def solver_for(
-    has: Collection[str], adaptive: bool, wanted: Sequence[str], *, always_dense: bool = True
+    has: Collection[str],
+    adaptive: bool,
+    wanted: Sequence[str],
+    *,
+    always_dense: bool = True,
+    methods: Sequence[Method] = (),
+    facts: Mapping[str, bool] | None = None,
 ) -> Solver:
-    """The solver of a system that ``has`` these things, with the exported methods; it keeps every step's
-    dense output, or decides in each run whether it is needed.
+    """The solver of a system that ``has`` these things, with the exported methods or some of them; it keeps
+    every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
     """
     features = {word for feature, word in _OF_SYSTEMS.items() if feature in has}
     features |= {"ADAPTIVE"} if adaptive else set()
     features |= {"ALWAYS_DENSE"} if always_dense else set()
-    return read_solver(features, exported_methods(adaptive), wanted)
+    return read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts)
 
 
 def read_solver(

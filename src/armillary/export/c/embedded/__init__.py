@@ -1,0 +1,82 @@
+"""C for microcontrollers: the C of export/c with other settings.
+
+No heap, no recursion, no global variables, loops with a bound, one method of fixed step, float or double
+throughout, constants in flash. The folder is an Arduino library and a CMake project; measure.c counts
+instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
+"""
+
+from __future__ import annotations
+
+from armillary.errors import ArmillaryError, nearest
+from armillary.export.c.embedded.cost import step_table
+from armillary.export.c.embedded.measure import measured
+from armillary.export.c.embedded.model import ATTEMPTS, EmbeddedModel
+from armillary.export.c.embedded.selftest import test_code
+from armillary.export.c.embedded.solver import solver_texts
+from armillary.export.c.text import counts
+from armillary.export.text.source import Source
+from armillary.export.text.template import fill, template
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.solver.methods import exported_methods
+
+PRECISIONS = ("single", "double")
+_PLAIN = {
+    "CMakeLists.txt": "CMakeLists.txt.txt",
+    "Makefile": "Makefile.txt",
+    "library.properties": "library.properties.txt",
+    "misra_deviations.txt": "misra_deviations.txt",
+    "measure/measure.c": "measure.c.txt",
+    "measure/cortex_m4f.ld": "cortex_m4f.ld.txt",
+    "measure/riscv.ld": "riscv.ld.txt",
+}
+
+
+def embedded_files(src: Source, precision: str, method: str, measure: bool | None) -> dict[str, str]:
+    """The files of a system's program for microcontrollers, by name."""
+    model, chosen = EmbeddedModel(src, _checked(precision)), _method(method)
+    header, code = solver_texts(model, chosen, precision)
+    sources = {
+        f"src/{model.stem}.h": model.header(),
+        f"src/{model.stem}.c": model.code(),
+        f"src/{model.stem}_solver.h": header,
+        f"src/{model.stem}_solver.c": code,
+    }
+    values = model.values | {"method": chosen.name, "step": _step(src)}
+    files = {name: model.in_precision(text) for name, text in sources.items()}
+    files["test/test.c"] = test_code(model, chosen)
+    plain = _PLAIN | {f"examples/{model.stem}/{model.stem}.ino": "sketch.ino.txt"}
+    files |= {name: fill(template(__package__, file), values, model.has) for name, file in plain.items()}
+    d = model.description
+    values |= {
+        "formalism": d.formalism,
+        "freedom": d.freedom,
+        "cost": counts(d.operations),
+        "steps": step_table(model, chosen, ATTEMPTS),
+        "measured": measured(files, measure),
+    }
+    return files | {"README.md": fill(template(__package__, "README.md.txt"), values, model.has)}
+
+
+def _checked(precision: str) -> str:
+    if precision not in PRECISIONS:
+        raise ArmillaryError(
+            f"precision is '{precision}'{nearest(str(precision), PRECISIONS)}; an embedded program is in "
+            "'single' (float) or 'double' precision"
+        )
+    return precision
+
+
+def _method(name: str) -> Method:
+    methods = {m.name: m for m in exported_methods(adaptive=False)}
+    if name not in methods:
+        raise ArmillaryError(
+            f"an embedded program takes steps of fixed size, whose work is the same every time; method is "
+            f"'{name}'{nearest(str(name), methods)}, and there are {', '.join(methods)}"
+        )
+    return methods[name]
+
+
+def _step(src: Source) -> str:
+    """A step for examples and measurement: a millisecond, or that of the self-test where it is shorter."""
+    run = src.reference.trajectory
+    return repr(min(run.step, 1e-3) if run else 1e-3)

@@ -1,0 +1,83 @@
+"""A system's functions for microcontrollers: the C of export/c without tables of names and assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from armillary.export.c.embedded.precision import LIBRARY, in_single_precision
+from armillary.export.c.model import Model
+from armillary.export.c.printer import CPrinter
+from armillary.export.text.layout import wrapped
+from armillary.export.text.source import Sections, Source
+from armillary.export.text.template import fill, template
+
+# Newton's steps towards closed loops after a step of time: a correction above a tenth is refused, and the
+# square of the square of the square of a tenth is below rounding.
+ATTEMPTS = 4
+# A correction, in terms of a coordinate's size, after which no further one is needed: its square is left.
+CLOSED = {"single": 3e-4, "double": 1e-9}
+
+
+class EmbeddedPrinter(CPrinter):
+    """C with one angle at a time: vectors of four are for larger machines. Sines are the program's own."""
+
+    paired_angles = 1
+    functions = {**CPrinter.functions, "sin": "sine_of", "cos": "cosine_of"}  # noqa: RUF012
+    keywords = CPrinter.keywords | {f"{name}f" for name in LIBRARY}
+
+
+class EmbeddedModel(Model):
+    """One system's functions, in single or double precision."""
+
+    kind_of_printer = EmbeddedPrinter
+
+    def __init__(self, source: Source, precision: str) -> None:
+        super().__init__(source)
+        self.precision = precision
+        self.sections = Sections(source, self.printer, ("sine_cosine",))
+
+    @property
+    def has(self) -> set[str]:
+        found = super().has - {"host", "rows", "masses", "physical"} | {"embedded"}
+        if any(m.input for m in self.description.memory):
+            found.add("inputs")
+        if self.precision == "single":
+            found.add("single_precision")
+        return found | {"kernel"} if {"corrected", "loops"} <= found else found
+
+    @property
+    def values(self) -> dict[str, str]:
+        own = {f"{kind}_value": f"{self.stem}_{kind}_values[i]" for kind in ("parameter", "state", "memory")}
+        own |= {"attempts": str(ATTEMPTS), "closed": repr(CLOSED[self.precision])}
+        own |= {"part": "1e-3" if self.precision == "single" else "1e-6", "precision": self.precision}
+        return super().values | own | {"real": "float" if self.precision == "single" else "double"}
+
+    def in_precision(self, code: str) -> str:
+        """C text of doubles in the precision of this model."""
+        return in_single_precision(code) if self.precision == "single" else code
+
+    def sines(self, code: str) -> str:
+        called = {name for name in ("sine_of", "cosine_of") if f"{name}(" in code}
+        wanted = called or "sine_cosine(" in code
+        return fill(template(__package__, "trigonometry.c.txt"), {}, self.has | called) if wanted else ""
+
+    def pivot_shares(self) -> str:
+        return ""  # runs end where a value is no longer finite; no search for the mass to blame
+
+    def physical(self) -> str:
+        return ""
+
+    def quantities(self) -> str:
+        """Default values as constant tables."""
+        d = self.description
+        tables: dict[str, list[float | None]] = {
+            "parameter": [p.default if p.needed or p.default is not None else 0.0 for p in d.parameters],
+            "state": [s.initial for s in d.starts],
+            "memory": [m.initial for m in d.memory],
+        }
+        return "\n".join(self._table(kind, values) for kind, values in tables.items())
+
+    def _table(self, kind: str, values: Iterable[float | None]) -> str:
+        numbers = ["NAN" if v is None else self.printer.number(float(v)).text for v in values] or ["0.0"]
+        text = f"const double {self.stem}_{kind}_values[{len(numbers)}] = {{{', '.join(numbers)}}};"
+        return "\n".join([*wrapped(text, 110, "", "    "), ""])

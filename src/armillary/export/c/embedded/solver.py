@@ -1,0 +1,45 @@
+"""The solver for microcontrollers: one method of fixed step, loops with a bound, only what is used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from armillary.export.c.model import Model
+from armillary.export.c.solver import CSolverPrinter, printed_solver
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.solver.translator import Field, solver_for
+
+# Doublings or halvings between the smallest and the largest number: more than a loop of the solver takes.
+MOST_TURNS = {"single": 300, "double": 2150}
+# Constants of the solver that depend on the length of the mantissa.
+_SINGLE = {"EPSILON": 2.0**-23, "SNAP": 1e-3}
+
+
+def solver_texts(model: Model, method: Method, precision: str) -> tuple[str, str]:
+    """<name>_solver.h and <name>_solver.c."""
+    wanted = ("settle", "advance", "start_run")
+    facts = {"dense": "events" in model.has}  # events are located inside steps
+    solver = solver_for(model.has, False, wanted, always_dense=False, methods=[method], facts=facts)
+    numbers = dict(solver.constants)
+    if precision == "single":
+        numbers |= {name: value for name, value in _SINGLE.items() if name in numbers}
+    statements = (node for f in solver.functions.values() for part in f.body for node in ast.walk(part))
+    if any(isinstance(node, ast.While) for node in statements):
+        numbers["MOST_TURNS"] = max(MOST_TURNS[precision], len(model.program.stops) + 1)
+    return printed_solver(model, BoundedPrinter(replace(solver, constants=numbers), model.stem), [method])
+
+
+class BoundedPrinter(CSolverPrinter):
+    """Functions of C whose loops all count their turns."""
+
+    heads = {  # noqa: RUF012
+        **CSolverPrinter.heads,
+        "while": "for (int turns = 0; turns < most_turns && ({}); turns++) {{",
+        "loop": "for (int turns = 0; turns < most_turns; turns++) {{",
+    }
+
+    def fields(self, code: str) -> Sequence[Field]:
+        return [f for f in self.solver.fields if re.search(rf"run->{f.name}\b", code)]

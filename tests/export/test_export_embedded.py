@@ -1,0 +1,268 @@
+"""C for microcontrollers: strict compilers, the numbers of the process, no heap, bounded loops and stack."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.export.c.embedded.measure import TARGETS, counts_on, parsed
+from tests.export.conformance import CASES, equations, expected
+
+CC, CXX = shutil.which("cc"), shutil.which("c++")
+pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror"]
+# Everything a program can have: events with clocks and inputs; loops; tables; states and units; functions.
+BOTH = [(name, precision) for name in ("controller", "four bar") for precision in ("single", "double")]
+EXPORTS = [*BOTH, ("tables", "single"), ("functions", "single"), ("momenta", "double"), ("door", "single")]
+Exported = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """The folder of a case, written when it is first asked for."""
+    base = tmp_path_factory.mktemp("embedded")
+
+    @cache
+    def written(name: str, precision: str) -> Path:
+        folder = base / f"{name}_{precision}".replace(" ", "_")
+        return equations(name).export("c", folder, profile="embedded", precision=precision, measure=False)
+
+    return written
+
+
+def stem_of(folder: Path) -> str:
+    return next(p.name.removesuffix("_solver.c") for p in folder.glob("src/*_solver.c"))
+
+
+def sources(folder: Path) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.glob("src/*.c"))
+
+
+def called(folder: Path, *command: str) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("name", "precision"), EXPORTS)
+def test_code_without_warnings_gives_the_stored_numbers(
+    name: str, precision: str, exported: Exported
+) -> None:
+    """The self-test, whose rooms are of the precision; compiled as C, and the sources as C++ too."""
+    folder = exported(name, precision)
+    flags = ["-std=c99", "-O1", "-ffp-contract=off", *WARNINGS, "-Isrc"]
+    called(folder, str(CC), *flags, "-o", "self_test", "test/test.c", *sources(folder), "-lm")
+    assert "all numbers agree" in called(folder, "./self_test")
+    if CXX:
+        called(folder, CXX, "-std=c++11", *WARNINGS, "-Isrc", "-fsyntax-only", "-x", "c++", *sources(folder))
+
+
+DRIVER = """\
+#include "{stem}_solver.h"
+#include <stdio.h>
+static const {real} parameters[] = {{{parameters}}};
+static const {real} state[] = {{{state}}};
+static const {real} memory[] = {{{memory}, 0}};
+int main(void)
+{{
+    static {stem}_run run;
+    {real} out[{upper}_OUTPUTS_ROOM];
+    {stem}_setup(&run, parameters, 0, ({real}){duration}, ({real}){step});
+    for (int i = 0; i < {upper}_STATES; i++) run.state[i] = state[i];
+    for (int i = 0; i < {upper}_MEMORY; i++) run.memory[i] = memory[i];
+    for ({stem}_begin(&run); ; {stem}_step(&run)) {{
+        {stem}_outputs(run.t, run.state, run.constants, run.memory, out);
+        printf("%.17g", (double)run.t);
+        for (int i = 0; i < {upper}_OUTPUTS; i++) printf(" %.17g", (double)out[i]);
+        printf("\\n");
+        if (run.status != {upper}_RUNNING) return 0;
+    }}
+}}
+"""
+
+
+def rows_of(name: str, precision: str, folder: Path) -> np.ndarray:
+    """The rows of a case's run at its grid points, but for the last."""
+    case, wanted, stem = CASES[name], expected(name), stem_of(folder)
+    lists = {
+        "parameters": wanted.parameters.values(),
+        "state": wanted.start.values(),
+        "memory": wanted.memory,
+    }
+    text = DRIVER.format(
+        stem=stem, upper=stem.upper(), real="float" if precision == "single" else "double",
+        duration=case.duration, step=case.step,
+        **{key: ", ".join(repr(float(v)) for v in values) or "0" for key, values in lists.items()},
+    )  # fmt: skip
+    (folder / "driver.c").write_text(text)
+    flags = ["-std=c99", "-O1", "-ffp-contract=fast", "-Isrc"]
+    called(folder, str(CC), *flags, "-o", "driver", "driver.c", *sources(folder), "-lm")
+    found = np.array([line.split() for line in called(folder, "./driver").splitlines()], dtype=float)
+    last = [np.flatnonzero(np.abs(found[:, 0] - t) <= 0.01 * case.step)[-1] for t in wanted.run.time[:-1]]
+    return found[last]
+
+
+@pytest.mark.parametrize("name", ["controller", "four bar", "momenta"])
+def test_runs_in_double_precision_are_those_of_the_process(name: str, exported: Exported) -> None:
+    wanted = expected(name).run
+    found = rows_of(name, "double", exported(name, "double"))
+    room = wanted.rows.room[:-1]
+    assert np.all(np.abs(found[:, 1:] - wanted.rows.values[:-1]) <= room)
+
+
+def test_runs_in_single_precision_differ_by_its_roundings(exported: Exported) -> None:
+    """Rooms of double precision, 2^29 times as wide: all of them are in proportion to the last place."""
+    name = "four bar"
+    wanted = expected(name).run
+    found = rows_of(name, "single", exported(name, "single"))
+    off = np.abs(found[:, 1:] - wanted.rows.values[:-1])
+    assert np.all(off <= 2.0**29 * wanted.rows.room[:-1] + 1e-6)
+    assert off.max() > 1e-9  # it is not double precision
+
+
+@pytest.mark.parametrize(("name", "precision"), BOTH)
+def test_no_heap_no_variables_and_a_stack_of_known_size(
+    name: str, precision: str, exported: Exported
+) -> None:
+    """Symbols of the objects are constants, functions and those of math.h; every frame has a fixed size."""
+    folder = exported(name, precision)
+    called(
+        folder,
+        str(CC),
+        "-std=c99",
+        "-O1",
+        "-fno-math-errno",
+        "-fstack-usage",
+        "-Isrc",
+        "-c",
+        *sources(folder),
+    )
+    stem = stem_of(folder)
+    symbols = [
+        line.split()[-2:]
+        for line in called(folder, "nm", f"{stem}.o", f"{stem}_solver.o").splitlines()
+        if " " in line
+    ]
+    ending = "f" if precision == "single" else ""
+    library = {f"{f}{ending}" for f in ("sin", "cos", "sincos", "sqrt")}
+    other = [n for kind, n in symbols if kind == "U" and not n.startswith(stem) and n not in library]
+    assert not other and not [n for kind, n in symbols if kind in "BbDdC" and not n.startswith("$")]
+    frames = [line.split("\t") for p in folder.glob("*.su") for line in p.read_text().splitlines()]
+    assert frames and all(kind == "static" and int(size) < 1024 for _, size, kind in frames)
+
+
+@pytest.mark.parametrize("name", ["controller", "four bar"])
+def test_every_loop_counts_and_no_function_calls_itself(name: str, exported: Exported) -> None:
+    folder = exported(name, "single")
+    stem = stem_of(folder)
+    code = "".join((folder / "src" / f).read_text() for f in (f"{stem}.c", f"{stem}_solver.c"))
+    loops = re.findall(r"\b(?:for|while) \(.*", code)
+    assert len(loops) > 10 and all(re.search(r"\w+ < [\w@]+ ?[;&-]", loop) for loop in loops), loops
+    # A function is called only after it is written: there is no way back.
+    heads = {m[1]: m.start() for m in re.finditer(r"^(?!#)[a-z][\w *]*?(\w+)\([^;{]*\)\n\{", code, re.M)}
+    assert len(heads) > 10
+    for head, start in heads.items():
+        assert min(m.start() for m in re.finditer(rf"\b{head}\(", code)) <= start + 200, head
+
+
+def test_sanitizers_find_nothing(exported: Exported) -> None:
+    folder = exported("controller", "single")
+    flags = ["-std=c99", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Isrc"]
+    made = subprocess.run(
+        [str(CC), *flags, "-o", "checked", "test/test.c", *sources(folder), "-lm"],
+        cwd=folder,
+        capture_output=True,
+    )
+    if made.returncode:
+        pytest.skip("this compiler has no sanitizers")
+    assert "all numbers agree" in called(folder, "./checked")
+
+
+@pytest.mark.skipif(shutil.which("cppcheck") is None, reason="cppcheck is not here")
+def test_rules_of_misra_are_kept_but_for_those_listed(exported: Exported) -> None:
+    folder = exported("controller", "single")
+    command = ["cppcheck", "--std=c99", "--addon=misra", "-q", "-Isrc", f"src/{stem_of(folder)}_solver.c"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    listed = set(re.findall(r"^misra-c2012-[\d.]+", (folder / "misra_deviations.txt").read_text(), re.M))
+    found = set(re.findall(r"misra-c2012-[\d.]+", done.stderr))
+    assert len(found) > 5 and found <= listed
+
+
+@pytest.mark.parametrize("target", ["arm", "riscv"])
+def test_microcontrollers_reach_the_same_state_to_the_last_bit(target: str, exported: Exported) -> None:
+    """200 steps in QEMU and here: no operation is fused, and all functions are the program's own."""
+    folder = exported("controller", "single")
+    files = {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*.[chl]*") if p.is_file()}
+    files["Makefile"] = (folder / "Makefile").read_text()
+    if missing := [tool for tool in ("make", *TARGETS[target][1:]) if shutil.which(tool) is None]:
+        pytest.skip(f"not here: {', '.join(missing)}")
+    found = counts_on(target, files)
+    here = [line.split() for line in called(folder, "make", "-s", "measure-host").splitlines()]
+    assert found["state"] == int(dict(here)["state"]) and found["status"] == 0
+    assert 100 < found["step"] < found["longest"] < 20_000 and 50 < found["stack"] < 2000
+
+
+def test_measurements_are_read_and_broken_ones_are_not() -> None:
+    text = " 884 12 0 896 380 model.o\n 900 12 0 912 390 (TOTALS)\nram 456\nstack 88\nstep 10\nlongest 12\n"
+    assert parsed(text)["flash"] == 912 and parsed(text)["longest"] == 12
+    assert parsed(text.replace("stack", "")) == {}
+
+
+STUB = """\
+struct Port { void begin(long) {} template <class T> void print(T) {} void println() {} };
+static Port Serial;
+static unsigned long micros() { return 0; }
+"""
+
+
+def test_the_sketch_is_a_program_of_c_plus_plus(exported: Exported) -> None:
+    if CXX is None:
+        pytest.skip("no C++ compiler (c++)")
+    folder = exported("controller", "single")
+    [sketch] = folder.glob("examples/*/*.ino")
+    assert sketch.parent.name == sketch.stem  # as the Arduino tools want it
+    (folder / "sketch.cpp").write_text(STUB + sketch.read_text() + "int main() { setup(); loop(); }\n")
+    called(folder, CXX, "-std=c++11", "-Wall", "-Wextra", "-Isrc", "-c", "sketch.cpp")
+
+
+def test_readme_has_the_operations_and_the_way_to_measure(exported: Exported) -> None:
+    text = (exported("four bar", "single") / "README.md").read_text()
+    assert "make measure-arm" in text and "| a step, at most |" in text
+    [least] = re.findall(r"\| a step \| (\d+) additions, (\d+) multiplications", text)
+    program = equations("four bar").program
+    four = 4 * program.derivatives.operations.additions
+    assert four < int(least[0]) < 1.5 * four + 200  # four evaluations, the stages and one correction
+
+
+def test_the_command_line_writes_the_profile(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from armillary.cli.app import app
+
+    command = f"export c bouncing_ball --profile embedded --option measure=false -o {tmp_path / 'ball'}"
+    done = CliRunner().invoke(app, command.split())
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "ball" / "src" / "bouncing_ball.c").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"profile": "embeded"}, "profile is 'embeded'; did you mean 'embedded'?"),
+        ({"profile": "embedded", "precision": "half"}, "'single' (float) or 'double'"),
+        ({"profile": "embedded", "method": "dopri5"}, "steps of fixed size"),
+        ({"precision": "single"}, "only profile='embedded' takes this"),
+    ],
+)
+def test_wrong_options_are_explained(options: dict[str, str], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(arm.ArmillaryError, match=re.escape(sentence)):
+        equations("controller").export("c", tmp_path / "never", **options)
+    assert not (tmp_path / "never").exists()
