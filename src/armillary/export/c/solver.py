@@ -48,7 +48,8 @@ def printed_solver(model: Model, printer: CSolverPrinter, methods: Sequence[Meth
         **_masses(model),
     }
     code = fill(template(__package__, "solver.c.txt"), values, model.has)
-    values["fields"] = "\n".join(printer.record(code))
+    printer.code = code
+    values["fields"] = "\n".join(printer.record())
     return fill(template(__package__, "solver.h.txt"), values, model.has), code
 
 
@@ -98,6 +99,7 @@ class CSolverPrinter(SolverPrinter):
         "float": "(double)({})", "isnan": "{0} != {0}", "differs": "{} != {}",
     }  # fmt: skip
     compared = ("isnan", "differs")
+    code = ""  # of the file, once it is written
 
     def __init__(self, solver: Solver, stem: str) -> None:
         upper = stem.upper()
@@ -139,18 +141,18 @@ class CSolverPrinter(SolverPrinter):
             return f"{self.upper}_{kind.upper()}"
         return f"{self.upper}_EVENTS"
 
-    def record(self, code: str) -> list[str]:
-        """The members of the structure that a code uses."""
+    def record(self) -> list[str]:
+        """The members of the structure."""
 
         def member(f: Field) -> str:
             if f.type in _TYPES:
                 return f"    {_TYPES[f.type]} {f.name};"
             return f"    {_ELEMENTS.get(f.type, 'double')} {f.name}[{self.extent(f.type, True)}];"
 
-        rows = [(member(f), f"/* {f.about} */" if f.about else "") for f in self.fields(code)]
+        rows = [(member(f), f"/* {f.about} */" if f.about else "") for f in self.fields()]
         return aligned(rows)
 
-    def fields(self, code: str) -> Sequence[Field]:
+    def fields(self) -> Sequence[Field]:
         """The parts of a run that are written."""
         return self.solver.fields
 

@@ -41,5 +41,5 @@ class BoundedPrinter(CSolverPrinter):
         "loop": "for (int turns = 0; turns < most_turns; turns++) {{",
     }
 
-    def fields(self, code: str) -> Sequence[Field]:
-        return [f for f in self.solver.fields if re.search(rf"run->{f.name}\b", code)]
+    def fields(self) -> Sequence[Field]:
+        return [f for f in self.solver.fields if re.search(rf"run->{f.name}\b", self.code)]
