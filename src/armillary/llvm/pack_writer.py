@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from armillary.algebra.expression import Expr
@@ -120,7 +120,15 @@ class PackWriter(Writer):
 
     def _by_arrival(self, pack: Pack) -> list[tuple[Column, tuple[float, ...]]]:
         known, pairs = self.arrival, zip(pack.operands, pack.factors, strict=True)
-        return sorted(pairs, key=lambda t: max([known.get(n, 0) for n in t[0]]))
+        found = sorted(
+            pairs,
+            key=lambda t: (max([known.get(n, 0) for n in t[0]]), t[0][0].kind == "product", t[1][0] < 0),
+        )
+        if pack.kind == "sum" and not pack.lanes[0].data[0]:
+            for i, (column, factors) in enumerate(found):
+                if abs(factors[0]) == 1 and column[0].kind != "product":
+                    return [found[i], *found[:i], *found[i + 1 :]]
+        return found
 
     def _added(
         self,
@@ -134,7 +142,8 @@ class PackWriter(Writer):
         signs = [1] * count
         if vote:
             plain = [f for _, f in signed if abs(f[0]) == 1]
-            signs = [1 if sum([f[i] * f[0] for f in plain]) >= 0 else -1 for i in range(count)]
+            start = -1 if max([f[0] for _, f in signed]) < 0 else 1  # then no term has to change its sign
+            signs = [start if sum([f[i] * f[0] for f in plain]) >= 0 else -start for i in range(count)]
         value = None
         if offsets is not None:
             value = self._numbers(tuple([c * s for c, s in zip(offsets, signs, strict=True)]))
@@ -155,19 +164,19 @@ class PackWriter(Writer):
     def _multiplied(self, pack: Pack) -> Vector:
         sizes = tuple([abs(float(n.data[0])) for n in pack.lanes])
         signs = tuple([1 if n.data[0] > 0 else -1 for n in pack.lanes])
-        above: list[str] = []
-        below: list[str] = []
+        factors = []
         for column, exponents in self._by_arrival(pack):
             n = exponents[0]
             vector, own = self._vector(column, plain=n != int(n))
             if n % 2:
                 signs = tuple([a * b for a, b in zip(signs, own, strict=True)])
-            with self._vectors(len(signs)):
-                power = vector if abs(n) == 1 else self.power(vector, abs(n))
-            (above if n > 0 else below).append(power)
-        if set(sizes) != {1.0} or not above:
-            above.insert(0, self._numbers(sizes))
+            factors.append((vector, n))
+        above = [] if set(sizes) == {1.0} and any([n > 0 for _, n in factors]) else [self._numbers(sizes)]
+        below: list[str] = []
         with self._vectors(len(signs)):
+            for vector, n in factors:
+                power = vector if abs(n) == 1 else self.power(vector, abs(n))
+                (above if n > 0 else below).append(power)
             value = self.chain(above)
             if below:
                 value = self.arithmetic("fdiv", value, self.chain(below))
@@ -243,7 +252,7 @@ class PackWriter(Writer):
     def _numbers(self, values: tuple[float, ...]) -> str:
         """A number for each lane, from the array of numbers where the function has one."""
         literal = f"<{', '.join(f'double {real(v)}' for v in values)}>"
-        if self._array is None or set(map(abs, values)) == {1.0}:
+        if self._array is None:
             return literal
         if values not in self._loaded:
             if len(self._loaded) >= LOADED:
@@ -266,9 +275,7 @@ class PackWriter(Writer):
     def _vectors(self, count: int) -> Iterator[None]:
         """Meanwhile operations are on vectors."""
         before = self.types, self.real, self.bits, self.mask, self.number
-        self.types = types = ValueTypes(count)
-        self.real, self.bits, self.mask = types.real, types.of("i64"), types.of("i1")
-        self.number = types.number
+        self.types, self.real, self.bits, self.mask, self.number = _vector_types(count)
         try:
             yield
         finally:
@@ -280,6 +287,12 @@ class PackWriter(Writer):
             taken = ", ".join([v] * len(arguments))
             self.module.need(name, lambda: f"declare {v} @{name}({taken}) nounwind")
         return super().call(intrinsic, *arguments)
+
+
+@cache
+def _vector_types(count: int) -> tuple[Any, ...]:
+    types = ValueTypes(count)
+    return types, types.real, types.of("i64"), types.of("i1"), types.number
 
 
 def _type(pack: Pack) -> str:

@@ -54,6 +54,7 @@ class _Choice:
                 for a in node.args:
                     self.users.setdefault(meant(a), []).append(node)
         self.results = {meant(r) for r in results}
+        self._out: dict[Pack, int] = {}
         self.saved = {pack: self._saved(pack) for pack in packs}
         self.column_users: dict[Column, list[Pack]] = {}
         for pack in packs:
@@ -61,27 +62,35 @@ class _Choice:
                 self.column_users.setdefault(column, []).append(pack)
 
     def made(self) -> list[Pack]:
-        packs = list(self.saved)
+        packs = waiting = list(self.saved)
         for _ in range(_ROUNDS):
-            kept = [pack for pack in packs if self._kept(pack)]
-            if len(kept) == len(packs):
+            waiting = [near for pack in waiting if not self._kept(pack) for near in self._given_up(pack)]
+            if not waiting:
                 break
-            packs = kept
+        packs = [pack for pack in packs if self._active(pack)]
         for group in self._connected(packs):
             if sum(map(self._net, group)) <= 0:
                 for pack in group:
-                    self._give_up(pack)
+                    self._given_up(pack)
         return [pack for pack in packs if self._active(pack)]
 
     def _active(self, pack: Pack) -> bool:
         return pack.lanes[0] in self.home
 
-    def _give_up(self, pack: Pack) -> None:
+    def _given_up(self, pack: Pack) -> list[Pack]:
+        """The packs beside one that is in use no more."""
         for node in pack.lanes:
             del self.home[node]
+        operands = [self._pack_of(column) for column in pack.operands]
+        near = [p for p in operands if p is not None]
+        for p in near:
+            self._out.pop(p, None)
+        return near + [p for p in self.column_users.get(pack.lanes, ()) if self._active(p)]
 
     def _kept(self, pack: Pack) -> bool:
-        """Whether a pack pays as things are; it is given up where it does not."""
+        """Whether a pack pays as things are, or is in use no more."""
+        if not self._active(pack):
+            return True
         gain = self.saved[pack] - self._taken_out(pack)
         for column in pack.operands:
             operand = self._pack_of(column)
@@ -90,10 +99,8 @@ class _Choice:
                 gain -= self._put_together(column, pack) if alone else 0
             elif not self._taken_out(operand):
                 gain += len(column) - 1  # without this pack, single operations would need its lanes
-        if any([p is not pack and self._active(p) for p in self.column_users.get(pack.lanes, ())]):
+        if any([self._active(p) for p in self.column_users.get(pack.lanes, ())]):
             gain += 1
-        if gain < 0:
-            self._give_up(pack)
         return gain >= 0
 
     def _net(self, pack: Pack) -> float:
@@ -120,7 +127,10 @@ class _Choice:
 
     def _taken_out(self, pack: Pack) -> int:
         """Instructions that take lanes out for single operations."""
-        count, home = 0, self.home
+        count, home = self._out.get(pack, -1), self.home
+        if count >= 0:
+            return count
+        count = 0
         for node in pack.lanes[1:]:
             if node in self.results:
                 count += 1
@@ -129,6 +139,7 @@ class _Choice:
                 if user not in home and not self._adds_up(user, pack):
                     count += 1
                     break
+        self._out[pack] = count
         return count
 
     def _adds_up(self, user: Expr, pack: Pack) -> bool:
