@@ -83,6 +83,8 @@ GOOD: dict[str, Callable[[arm.System], Any]] = {
     "lock": lambda s: s.lock("A.q1", "B.q1"),
     "stop": lambda s: s.stop("end", "B.q1", lower="fresh", upper=2.0, stiffness="kk", damping="cc"),
     "brake": lambda s: s.brake("pad", "A.q1", capacity="fresh", stiffness="kk", damping=1),
+    "clutch": lambda s: s.clutch("grip", "A.q1", "boom.q1", capacity="fresh", static="fresh2"),
+    "unilateral": lambda s: s.unilateral("apart", "A.q1 - fresh", restitution="fresh2"),
     "contact": lambda s: s.contact("touch", "B.origin", plane=("ground.origin", "ground.y"), stiffness="kk"),
     "define": lambda s: s.define("word", "2*fresh"),
     "armature": lambda s: s.armature("A.q1", "fresh"),

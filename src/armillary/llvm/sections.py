@@ -161,10 +161,13 @@ def _fire(module: Module, program: Program, inputs: str, places: dict[Expr, Any]
     ]
     passed = "double %t, ptr %state, ptr %constants, ptr %memory, ptr %new_memory, ptr %new_state"
     cases, blocks = [], []
+    first: dict[tuple[Expr, ...], int] = {}  # events with the same effects share a function
     for k, section in enumerate(program.fire):
-        _function(module, f"fire_{k}", section, arguments, places, outs)
+        if section.results not in first:
+            first[section.results] = k
+            _function(module, f"fire_{k}", section, arguments, places, outs)
         cases.append(f"i64 {k}, label %event{k}")
-        blocks.append(f"event{k}:\n  call void @fire_{k}({passed})\n  ret void")
+        blocks.append(f"event{k}:\n  call void @fire_{first[section.results]}({passed})\n  ret void")
     body = f"  switch i64 %k, label %none [ {' '.join(cases)} ]\n" + "\n".join(blocks) + "\nnone:\n  ret void"
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
 

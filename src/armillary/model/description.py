@@ -22,7 +22,17 @@ from armillary.model.quantities import variables
 from armillary.model.reading import expressions, names, references
 from armillary.model.recording.identity import Identity, register_ground
 from armillary.model.recording.recorder import Call, Recorder
-from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription, State
+from armillary.model.records import (
+    Constraint,
+    Event,
+    Gravity,
+    Load,
+    Memory,
+    Output,
+    Prescription,
+    RigidContact,
+    State,
+)
 from armillary.model.shapes import shape as body_shape
 from armillary.model.unit_system import unit_system
 
@@ -49,6 +59,7 @@ class Description:
         self.memories: dict[str, Memory] = {}
         self.states: dict[str, State] = {}
         self.events: dict[str, Event] = {}
+        self.contacts: dict[str, RigidContact] = {}
         self.prescriptions: dict[Expr, Prescription] = {}
         self.constraints: dict[str, Constraint] = {}
         self.locked: list[Expr] = []

@@ -127,3 +127,35 @@ class Prescription:
     value: Expr
     coordinate: Expr | None = None
     position: Expr | None = None
+
+
+# Memories of contacts: a mode that is not decided yet, at the start of a run, and those of all together.
+UNDECIDED = 9
+FAILED, AMBIGUOUS = "contacts_failed", "contacts_ambiguous"
+
+
+@dataclass(frozen=True, eq=False)
+class RigidContact:
+    """A one-sided contact without compliance, or with ``gap`` None a brake or clutch that locks.
+
+    ``closing`` is the rate of the gap and ``sliding`` the velocity of the slip, both linear in the speeds.
+    ``push`` and ``drag`` stand for the forces that do work on them; the derivation replaces them.
+    ``friction`` is the coefficient, of a brake the greatest force, while sliding, ``held`` the same at rest.
+    """
+
+    name: str
+    mode: Expr  # memories: see mechanics/contact/state.py
+    last: Expr | None = None
+    gap: Expr | None = None
+    closing: Expr | None = None
+    closing_rate: Expr | None = None
+    push: Expr | None = None
+    sliding: Expr | None = None
+    sliding_rate: Expr | None = None
+    drag: Expr | None = None
+    friction: Expr | None = None
+    held: Expr | None = None
+    restitution: Expr | None = None
+    law: str = "newton"
+    touch: float = 1e-9
+    settle: float = 1e-6

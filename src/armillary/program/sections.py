@@ -41,7 +41,10 @@ def program_of(
     outputs = hoisted("outputs", [c.expression for c in wanted.columns])
     events = hoisted("events", wanted.events)
     updates = hoisted("update", wanted.updates)
-    fires = [hoisted(f"fire {event.name}", f) for event, f in zip(wanted.watched, wanted.fires, strict=True)]
+    made: dict[tuple[Expr, ...], Graph] = {}  # events with the same effects have the same section
+    for event, f in zip(wanted.watched, wanted.fires, strict=True):
+        made[f] = made[f] if f in made else hoisted(f"fire {event.name}", f)
+    fires = [made[f] for f in wanted.fires]
     state = (*wanted.integrated, *wanted.carried)
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]

@@ -19,6 +19,7 @@ from armillary.model.description import Description
 from armillary.model.records import Event
 from armillary.model.signals.states import state_rates
 from armillary.model.unit_system import state_factor
+from armillary.program.contact_targets import ContactTargets, contact_targets
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,10 @@ class Targets:
 def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Reduction) -> Targets:
     """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
     plain = reduction.plain
-    accelerations = {
+    contacts = contact_targets(system, speed_rates, reduction)
+    forces = {} if contacts is None else contacts.forces
+    speed_rates = speed_rates if contacts is None else contacts.rates
+    accelerations = forces | {
         plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)
     }
 
@@ -88,9 +92,9 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
     asked += own.values()
     wanted = placeholders(system) & set(symbols(*asked))
     check_rates(system, speed_rates.values(), plain)
-    accelerations |= {
-        plain(s): value for s, value in reaction_values(system, reduction, speed_rates, wanted).items()
-    }
+    reactions = reaction_values(system, reduction, speed_rates, wanted)
+    resolved_reactions = transform(reactions.values(), forces.get) if forces else list(reactions.values())
+    accelerations |= {plain(s): value for s, value in zip(reactions, resolved_reactions, strict=True)}
 
     def resolved(expressions: list[Expr]) -> list[Expr]:
         """Without dimensions, given and dependent speeds, and accelerations."""
@@ -110,8 +114,13 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
     outputs = resolved([c.expression for c in shown])
     memory = [m.symbol for m in system.memories.values()]
     state = [*coordinates, *free, *own]
-    watched = [*system.events.values(), *_switching(reduction)]
+    own_events, switching = list(system.events.values()), _switching(reduction)
+    watched = [*own_events, *(contacts.events if contacts else ()), *switching]
+    guards = decided([e.expression for e in own_events])
+    guards += [*(contacts.guards if contacts else ()), *decided([e.expression for e in switching])]
     fires = [tuple(decided([event.changes.get(s, s) for s in [*memory, *state]])) for event in watched]
+    if contacts is not None:
+        fires = _with_contacts(contacts, watched, fires, [plain(s) for s in [*memory, *state]])
     quaternions = _quaternions(system, coordinates)
     plain_coordinates = [plain(q) for q in coordinates]
     corrected = [(i, q) for i, q in enumerate(plain_coordinates) if q in reduction.corrections]
@@ -123,7 +132,7 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
         rates=tuple(rates),
         columns=tuple(Column(c.name, c.units, c.about, e) for c, e in zip(shown, outputs, strict=True)),
         watched=tuple(watched),
-        events=tuple(decided([e.expression for e in watched])),
+        events=tuple(guards),
         updates=tuple(decided([m.symbol if m.update is None else m.update for m in system.memories.values()]))
         if any(m.update is not None for m in system.memories.values())
         else (),
@@ -137,6 +146,23 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
         row_sizes=tuple(map(as_expr, reduction.row_sizes)),
         states=tuple(plain(s) for s in own),
     )
+
+
+def _with_contacts(
+    contacts: ContactTargets, watched: list[Event], fires: list[tuple[Expr, ...]], before: list[Expr]
+) -> list[tuple[Expr, ...]]:
+    """Memory and state after each event, with the contacts decided anew where it changes anything."""
+    decided = tuple(contacts.changes.get(s, s) for s in before)
+    found = []
+    for event, after in zip(watched, fires, strict=True):
+        if event in contacts.events:
+            found.append(decided)
+        elif event.changes:
+            new = {s: x for s, x in zip(before, after, strict=True) if s is not x}
+            found.append(tuple(transform(decided, new.get)))
+        else:
+            found.append(after)
+    return found
 
 
 def _sizes(system: Description, reduction: Reduction, corrected: Sequence[Expr]) -> tuple[Expr, ...]:

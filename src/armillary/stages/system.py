@@ -10,7 +10,7 @@ from armillary.files.fmu import element
 from armillary.model import description, judgement
 from armillary.model.constraints import equations, given_motion, loops
 from armillary.model.control import feedback, lags, linear, pid
-from armillary.model.loads import armature, contact, forces
+from armillary.model.loads import armature, contact, forces, rigid
 from armillary.model.quantities import energy, mass_properties, reactions
 from armillary.model.shapes import shape
 from armillary.model.signals import events, memory, outputs, states
@@ -59,6 +59,8 @@ class System(description.Description):
     stop = contact.stop
     brake = contact.brake
     contact = contact.contact
+    clutch = rigid.clutch
+    unilateral = rigid.unilateral
     fmu = element.fmu
 
     # ------------------------------------------------------------ pictures

@@ -1,8 +1,8 @@
 """Stops, contacts and brakes: inequalities by force, made of loads, memory and events.
 
-A compliant law (``laws.py``) takes the place of the condition "not through the wall", and an elastic anchor
-(``sticking.py``) that of "at rest until the friction is overcome". Bodies with many points of contact, and
-contact without compliance, are not the business of this file.
+With a stiffness a compliant law (``laws.py``) takes the place of the condition "not through the wall", and an
+elastic anchor (``sticking.py``) that of "at rest until the friction is overcome". Without one both conditions
+are kept exactly, by forces that the derivation finds (``rigid.py``).
 """
 
 from __future__ import annotations
@@ -13,37 +13,42 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, SPEED, TIME, Dimension
+from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
 from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import Triple, cross_triples
-from armillary.algebra.vectors.vectors import Vector, cross, dot
-from armillary.algebra.walk import symbols
-from armillary.errors import ModelError, nearest
+from armillary.algebra.vectors.vectors import dot
+from armillary.errors import ModelError
 from armillary.model import motion
-from armillary.model.body import Body, Point
 from armillary.model.description import Description
-from armillary.model.joints.base import UNIT_AXES, across
-from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, ListOf, expressions
-from armillary.model.loads.forces import add_load, force
+from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, Either, ListOf, choice, expressions
+from armillary.model.loads.forces import force
 from armillary.model.loads.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
+from armillary.model.loads.places import (
+    axes_in_plane,
+    dimension_of,
+    effort_of,
+    load_on,
+    read_plane,
+    travel,
+    travel_end,
+)
+from armillary.model.loads.rigid import LAWS, Rebound, lock, rigid_contact, rigid_stop
 from armillary.model.loads.sticking import Limits, sticking_friction
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
-from armillary.model.reading.references import (
-    bounded_constant,
-    check_sign,
-    find_point,
-    known_value,
-    unit_direction,
-)
+from armillary.model.reading.references import bounded_constant, check_sign, find_point, known_value
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Load
 
 
 @verb(
     EntryForm(
         "loads",
-        {"stop": NAME, **expressions("lower", "upper", "stiffness", "damping"), "exponent": NUMBER},
+        {
+            "stop": NAME,
+            **expressions("lower", "upper", "stiffness", "damping", "restitution"),
+            "exponent": NUMBER,
+            "law": choice(*LAWS),
+            "settle": NUMBER,
+        },
         key="stop",
         argument="coordinate",
     )
@@ -55,11 +60,15 @@ def stop(
     *,
     lower: Any = None,
     upper: Any = None,
-    stiffness: Any,
+    stiffness: Any = None,
     damping: Any = 0,
     exponent: float = 1,
+    restitution: Any = None,
+    law: str = "newton",
+    settle: float = 1e-6,
 ) -> Expr:
-    """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``.
+    """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``; without a stiffness
+    a rigid one, where the coordinate rebounds with ``restitution`` times its speed (see ``contact``).
 
     Forces, or for an angle moments, act between the body and its parent, and on this coordinate alone.
     Ends may move with time. ``stiffness`` in N/mⁿ or N·m/radⁿ, ``damping`` in s/m or s/rad. Returns the
@@ -67,28 +76,24 @@ def stop(
     """
     where = f"stop '{name}'"
     check_new_name(system, name, "stop")
-    q, u, body = _travel(system, coordinate, where)
+    q, u, body = travel(system, coordinate, where)
+    ends = _ends(system, lower, upper, q, where)
+    if stiffness is None:
+        _check_rigid(damping, exponent, where)
+        return rigid_stop(system, name, q, u, body, ends, Rebound(restitution, law, settle))
+    _check_compliant(restitution, where)
+    low, high = ends
     n = _exponent(exponent, where)
     k = bounded_constant(
-        system, stiffness, f"stiffness of {where}", _effort(q) / _dimension(q) ** n, positive=True
+        system, stiffness, f"stiffness of {where}", effort_of(q) / dimension_of(q) ** n, positive=True
     )
-    a = bounded_constant(system, damping, f"damping of {where}", TIME / _dimension(q))
-    low, high = (
-        None if end is None else _end(system, end, f"{side} end of {where}", q)
-        for side, end in (("lower", lower), ("upper", upper))
-    )
-    if low is None and high is None:
-        raise ModelError(f"{where} stops nothing: give lower=, upper= or both")
-    if low is not None and high is not None:
-        known = (known_value(low), known_value(high))
-        if known[0] is not None and known[1] is not None and known[0] >= known[1]:
-            raise ModelError(f"{where}: its lower end {low} is not below its upper end {high}")
+    a = bounded_constant(system, damping, f"damping of {where}", TIME / dimension_of(q))
     value: Any = 0
     if low is not None:
         value = value + contact_force(low - q, motion.time_derivative(low) - u, k, a, n)
     if high is not None:
         value = value - contact_force(q - high, u - motion.time_derivative(high), k, a, n)
-    return _load_on(system, name, value, u, body, where)
+    return load_on(system, name, value, u, body, where)
 
 
 @verb(
@@ -105,30 +110,35 @@ def brake(
     coordinate: Any,
     *,
     capacity: Any,
-    stiffness: Any,
-    damping: Any,
+    stiffness: Any = None,
+    damping: Any = None,
     static: Any = None,
 ) -> Expr:
     """A brake, or dry friction in a joint, that holds at rest without creep.
 
     ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static``
-    the one it bears at rest, the same where it is left out. ``stiffness`` and ``damping`` are those of
-    the locked brake. Returns the force on the coordinate. Its memories are ``name_mode`` (0 open, 1
-    sticks, 2 slides) and ``name_anchor``, its event is ``name_grip``.
+    the one it bears at rest, the same where it is left out. At rest the joint is locked; with ``stiffness``
+    and ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
+    ``name_mode`` (0 released, 1 sticks, ±2 slides), with an anchor ``name_anchor`` too; its event is
+    ``name_grip``.
     """
     where = f"brake '{name}'"
     check_new_name(system, name, "brake")
-    q, u, body = _travel(system, coordinate, where)
-    effort = _effort(q)
-    k = bounded_constant(system, stiffness, f"stiffness of {where}", effort / _dimension(q), positive=True)
-    c = bounded_constant(system, damping, f"damping of {where}", effort / _dimension(u), positive=True)
+    q, u, body = travel(system, coordinate, where)
+    effort = effort_of(q)
+    if stiffness is None and damping is None:
+        return lock(system, name, [(u, body, 1)], capacity, static, effort, where)
+    if stiffness is None or damping is None:
+        raise ModelError(f"{where}: give both stiffness= and damping= of its elastic anchor, or none of them")
+    k = bounded_constant(system, stiffness, f"stiffness of {where}", effort / dimension_of(q), positive=True)
+    c = bounded_constant(system, damping, f"damping of {where}", effort / dimension_of(u), positive=True)
     sliding = _size(system, capacity, f"capacity of {where}", effort)
     limits = Limits(sliding, sliding)
     if static is not None:
         limits = Limits(sliding, _size(system, static, f"static capacity of {where}", effort))
         _check_static(limits.sliding, limits.sticking, where)
     (value,) = sticking_friction(system, name, [q], [u], limits, k, c)
-    return _load_on(system, name, value, u, body, where)
+    return load_on(system, name, value, u, body, where)
 
 
 @verb(
@@ -140,7 +150,10 @@ def brake(
             "stiffness": EXPRESSION,
             "damping": EXPRESSION,
             "exponent": NUMBER,
-            "friction": FRICTION,
+            "friction": Either((FRICTION, EXPRESSION)),
+            **expressions("static", "restitution", "radius"),
+            "law": choice(*LAWS),
+            "settle": NUMBER,
         },
         key="contact",
         argument="point",
@@ -152,12 +165,24 @@ def contact(
     point: Any,
     *,
     plane: Any,
-    stiffness: Any,
+    stiffness: Any = None,
     damping: Any = 0,
     exponent: float = 1,
-    friction: SmoothFriction | StickSlip | None = None,
+    friction: Any = None,
+    static: Any = None,
+    restitution: Any = None,
+    law: str = "newton",
+    radius: Any = None,
+    settle: float = 1e-6,
 ) -> Expr:
-    """Contact of a point with a plane, by ``contact_force``, with friction if a law of it is given.
+    """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
+
+    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 where it is left out) is
+    Newton's, of velocities, or Poisson's, of impulses, by ``law``; ``friction`` and ``static`` are
+    coefficients while sliding and at rest. With a ``radius`` the point is the centre of a ball or disc, which
+    may roll. Bounces that would all be over within ``settle`` seconds are taken as over. Its memory is
+    ``name_mode`` (0 open, 1 closed or sticking, ±2 sliding), its events are ``name_touch`` and ``name_grip``.
+    With a stiffness friction is a law, ``SmoothFriction`` or ``StickSlip``.
 
     ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
     side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;
@@ -167,9 +192,16 @@ def contact(
     where = f"contact '{name}'"
     check_new_name(system, name, "contact")
     foot = find_point(system, point, where)
-    base, normal = _plane(system, plane, where)
+    base, normal = read_plane(system, plane, where)
     if foot.body is base.body:
         raise ModelError(f"{where}: its point and its plane are both on body '{foot.body.name}'")
+    if stiffness is None:
+        _check_rigid(damping, exponent, where)
+        rebound = Rebound(restitution, law, settle)
+        return rigid_contact(system, name, foot, base, normal, rebound, friction, static, radius)
+    _check_compliant(restitution, where)
+    if radius is not None or static is not None:
+        raise ModelError(f"{where}: radius= and static= are for contacts without stiffness=")
     n = _exponent(exponent, where)
     k = bounded_constant(system, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
     a = bounded_constant(system, damping, f"damping of {where}", ONE / SPEED)
@@ -178,7 +210,7 @@ def contact(
     rate = fn.named(as_expr(-dot(moving, normal)), Signed(f"{name}_rate"))
     push = force(system, name, contact_force(depth, rate, k, a, n), normal, at=foot, reaction=base.body)
     if friction is not None:
-        axes = [t for t in _in_plane(normal, base.body) if not is_zero(dot(moving, t))]
+        axes = [t for t in axes_in_plane(normal, base.body) if not is_zero(dot(moving, t))]
         if not axes:
             raise ModelError(f"{where}: its point cannot slide along the plane; leave friction= out")
         place = [fn.named(as_expr(dot(apart, t)), f"{name}_place") for t in axes]
@@ -220,97 +252,36 @@ def _friction(
     return sticking_friction(system, name, place, slip, limits, given["stiffness"], given["damping"])
 
 
-# ---------------------------------------------------------------- what users write
+def _ends(
+    system: Description, lower: Any, upper: Any, q: Expr, where: str
+) -> tuple[Expr | None, Expr | None]:
+    """Both ends of a coordinate's travel."""
+    low, high = (
+        None if end is None else travel_end(system, end, f"{side} end of {where}", q)
+        for side, end in (("lower", lower), ("upper", upper))
+    )
+    if low is None and high is None:
+        raise ModelError(f"{where} stops nothing: give lower=, upper= or both")
+    if low is not None and high is not None:
+        known = (known_value(low), known_value(high))
+        if known[0] is not None and known[1] is not None and known[0] >= known[1]:
+            raise ModelError(f"{where}: its lower end {low} is not below its upper end {high}")
+    return low, high
 
 
-def _travel(system: Description, coordinate: Any, where: str) -> tuple[Expr, Expr, Body]:
-    """(coordinate, the speed that is its rate, its body)."""
-    q = system.expression(coordinate, where)
-    body = next((b for b in system.bodies.values() if q in b.coordinates), None)
-    if body is None:
-        hint = nearest(str(q), [str(c) for c in system.coordinates])
-        raise ModelError(f"{where}: '{q}' is not a coordinate of this system{hint}")
-    u = system.rates[q]
-    if u not in body.speeds:
+def _check_rigid(damping: Any, exponent: float, where: str) -> None:
+    if damping != 0 or exponent != 1:
         raise ModelError(
-            f"{where}: the rate of '{q}' ({body.joint.describe()}) is not one of its speeds; use a contact "
-            "of a point with a plane, or a load of your own with arm.contact_force or arm.friction_force"
+            f"{where}: damping= and exponent= belong to a stiffness=; without one it is rigid, and rebounds "
+            "by its restitution="
         )
-    return q, u, body
 
 
-def _end(system: Description, value: Any, where: str, coordinate: Expr) -> Expr:
-    node = system.expression(value, where, coordinate.dimension)
-    moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time", "memory")]
-    if moving:
+def _check_compliant(restitution: Any, where: str) -> None:
+    if restitution is not None:
         raise ModelError(
-            f"{where}: '{node}' depends on '{moving[0]}'; it may depend on time, memory and parameters only"
+            f"{where}: restitution= is for a rigid one; with a stiffness= it rebounds by its damping="
         )
-    return node
-
-
-def _load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
-    """A load between a body and its parent that does work on one of the joint's speeds and on no other.
-
-    Among partial velocities a, b, c of the joint's speeds, along which the load must do no work but on the
-    first, it is along (b × c) / (a · b × c): along a itself where they are at right angles.
-    """
-    assert body.parent is not None
-    turning = motion.angular_velocity(body, body.parent)
-    turns = {s: axis for s in body.speeds if (axis := motion.partial(turning, s)).terms}
-    slides = {s: axis for s in body.speeds if (axis := motion.partial(body.drift, s)).terms}
-    if turns.keys() & slides.keys():
-        raise ModelError(
-            f"{where}: the joint of body '{body.name}' slides after it turns; put the slide on another body"
-        )
-    axes = turns if u in turns else slides
-    if u not in axes:
-        raise ModelError(f"{where}: '{u}' is the speed of a mode; it acts on the coordinate of a joint")
-    vector = _dual(axes[u], [axis for s, axis in axes.items() if s is not u])
-    kind, at = ("moment", None) if u in turns else ("force", body.origin)
-    effort = system.expression(value, where, MOMENT if u in turns else FORCE)
-    return add_load(system, Load(name, kind, effort, vector * fn.named(effort, name), body, at, body.parent))
-
-
-def _dual(axis: Vector, others: list[Vector]) -> Vector:
-    """The vector whose products with the others vanish, and whose product with the axis is one."""
-    if all(is_zero(dot(axis, other)) for other in others):
-        return axis
-    across_both = cross(others[0], others[1] if len(others) > 1 else cross(axis, others[0]))
-    return across_both / dot(axis, across_both)
-
-
-def _plane(system: Description, plane: Any, where: str) -> tuple[Point, Vector]:
-    """(a point of the plane, its unit normal in the axes of the point's body)."""
-    if isinstance(plane, str) or not hasattr(plane, "__len__") or len(plane) != 2:
-        raise ModelError(f"{where}: plane={plane!r} is not a point and a normal, e.g. (ground, ground.z)")
-    base = find_point(system, plane[0], f"plane of {where}")
-    normal = unit_direction(system, plane[1], f"plane of {where}")
-    own = normal.components(base.body.frame)
-    if any(isinstance(x, Expr) and not x.constant for x in own):
-        raise ModelError(
-            f"plane of {where}: its normal {plane[1]} is not fixed in '{base.body.name}', whose point "
-            f"'{base.name}' is in the plane; give a normal such as {base.body.name}.z"
-        )
-    return base, base.body.frame.vector(own)
-
-
-def _in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
-    """Two unit vectors that complete the normal to a right-handed triad; the body's own axes if possible."""
-    own: Triple = normal.components(body.frame)
-    start = next(i for i in range(3) if not is_zero(own[i]))
-    flat = [i % 3 for i in (start + 1, start + 2) if is_zero(own[i % 3])]
-    first: Triple = UNIT_AXES["xyz"[flat[0]]] if flat else across(own)
-    return body.frame.vector(first), body.frame.vector(cross_triples(own, first))
-
-
-def _dimension(node: Expr) -> Dimension:
-    """That of a coordinate or speed; amplitudes of modes are numbers."""
-    return ONE if node.dimension is None else node.dimension
-
-
-def _effort(coordinate: Expr) -> Dimension:
-    return FORCE if coordinate.dimension is LENGTH else MOMENT
 
 
 def _exponent(value: Any, where: str) -> float:

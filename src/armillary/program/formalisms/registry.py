@@ -22,6 +22,7 @@ class Formalism:
     equations: Callable[[Derivation], DerivedEquations]
     judgement: str = ""  # why it takes nothing that is declared small or large; "" where it does
     axes: bool = False  # whether angular momenta have axes to choose
+    contacts: bool = False  # whether it takes contacts without compliance and brakes that lock
     partial_modes: bool = False  # whether it takes complex modes that move in more real shapes than there are
 
     def check_system(self, system: Description) -> None:
@@ -29,6 +30,11 @@ class Formalism:
         if not system.speeds:
             raise ModelError(
                 f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')"
+            )
+        if system.contacts and not self.contacts:
+            raise ModelError(
+                f"'{next(iter(system.contacts))}' is a contact or brake without compliance, which formalism "
+                f"'{self.name}' does not take; use 'kane' or 'recursive', or give it a stiffness="
             )
         for name, flex in system.flexibles.items():
             given = flex.part.complex_modes
@@ -69,7 +75,7 @@ def _jpl(d: Derivation, formulation: str) -> DerivedEquations:
 
 
 def _tree(name: str) -> Formalism:
-    return Formalism(name, partial(derive_tree, formalism=name))
+    return Formalism(name, partial(derive_tree, formalism=name), contacts=True)
 
 
 def _formulation(name: str) -> Formalism:

@@ -139,7 +139,7 @@ class _Candidate:
 def _choices(system: Description, reduction: Reduction, regrouped: bool) -> list[Chosen]:
     """Other states in place of the speeds of free bodies that leave this to the derivation."""
     steps = [step for body in system.bodies.values() for step in body.assembly.steps]
-    if not any(isinstance(step, Drift) and step.chosen for step in steps):
+    if system.contacts or not any(isinstance(step, Drift) and step.chosen for step in steps):
         return []
     from armillary.program.formalisms.free_speeds import choices
 

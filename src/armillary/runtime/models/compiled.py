@@ -29,7 +29,7 @@ from armillary.runtime.integrators import Functions, Integration
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.configurations import Configurations, changes_configuration
-from armillary.runtime.models.failure import raise_for
+from armillary.runtime.models.failure import doubtful_contacts, raise_for
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
@@ -38,7 +38,11 @@ from armillary.runtime.models.weak_masses import masses_and_constraints, sound_p
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
-from armillary.runtime.start.mass_centres import with_mass_centres, with_started_memory
+from armillary.runtime.start.mass_centres import (
+    with_decided_contacts,
+    with_mass_centres,
+    with_started_memory,
+)
 from armillary.runtime.start.place import Place
 from armillary.settings import RunSettings
 from armillary.version import VERSION
@@ -294,7 +298,9 @@ class CompiledModel:
         q, u, named = initial_values(self.equations, initial)
         place = Place(t, q, u, memory, initial_states(self.equations, initial))
         place = instance.assembled(place, named) if self.equations.reduction.rows else place
-        return with_started_memory(instance, with_mass_centres(instance, place, initial))
+        return with_decided_contacts(
+            instance, with_started_memory(instance, with_mass_centres(instance, place, initial))
+        )
 
     def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""
@@ -505,6 +511,7 @@ class CompiledModel:
             "evaluations": result.evaluations,
             **({"modes": "; ".join(legs.notes)} if legs.notes else {}),
             **({"assembly": start.note} if start.note else {}),
+            **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         return Run(

@@ -8,6 +8,8 @@ import numpy as np
 
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
+from armillary.mechanics.contact.change import IMPULSES
+from armillary.model.records import AMBIGUOUS, FAILED
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.weak_masses import weakness
@@ -29,6 +31,8 @@ _ACCUMULATES = "its effects come faster and faster; end the run there with stop=
 
 def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool) -> None:
     """An error for a run that had to stop, with the data so far."""
+    if said := stuck_contacts(result, instance):
+        raise SimulationError(f"{said}; the data so far are in the error's .run", run)
     culprit = _culprit(result, instance)
     if result.status == "events accumulate":
         what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
@@ -48,6 +52,46 @@ def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool)
     else:
         return
     raise SimulationError(f"{what}; the data so far are in the error's .run", run)
+
+
+def stuck_contacts(result: Integration, instance: Instance) -> str:
+    """Why no forces, or impulses, of contacts without compliance were admissible; "" where all was well."""
+    system = instance.equations.system
+    if not system.contacts:
+        return ""
+    stored = dict(zip(system.memories, result.final_memory.tolist(), strict=False))
+    if not stored[FAILED]:
+        return ""
+    ways = {0: "is open", 1: "sticks", 2: "slides", -2: "slides"}
+    watched = instance.equations.targets.watched
+    names = ", ".join(
+        f"'{c.name}' {ways.get(int(stored[c.mode.data.name]), 'begins')}" for c in system.contacts.values()
+    )
+    event = f" at event '{watched[result.events[-1][1]].name}'" if result.events else ""
+    if stored[FAILED] == IMPULSES:
+        return (
+            f"no impulses are admissible in the impact at t = {result.t_stop:.6g} s{event} ({names}); use "
+            "law='poisson', another friction=, or give the contacts a stiffness="
+        )
+    return (
+        f"no forces are admissible at t = {result.t_stop:.6g} s{event} ({names}): a contact that slides can "
+        "neither press on its surface nor leave it (Painlevé's paradox); use a smaller friction=, or give it "
+        "a stiffness="
+    )
+
+
+def doubtful_contacts(result: Integration, instance: Instance) -> str:
+    """How often contacts had more than one admissible outcome; "" where there was never any doubt."""
+    system = instance.equations.system
+    if AMBIGUOUS not in system.memories:
+        return ""
+    count = int(result.final_memory[list(system.memories).index(AMBIGUOUS)])
+    if not count:
+        return ""
+    return (
+        f"{count} change{'s' if count > 1 else ''} of contact had more than one admissible outcome; the "
+        "first of sticking, sliding and opening was taken"
+    )
 
 
 def _unbounded(instance: Instance, run: Any) -> str:

@@ -11,6 +11,7 @@ from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ParameterError
 from armillary.model.description import Description
+from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.runtime.start.place import Place
 
@@ -37,6 +38,22 @@ def with_started_memory(instance: Instance, place: Place) -> Place:
         if memory.start is not None and stored[i] == memory.initial:
             stored[i] = evaluate(memory.start, instance.values(place))
     return replace(place, memory=stored)
+
+
+def with_decided_contacts(instance: Instance, place: Place) -> Place:
+    """The place with modes of contacts that nobody has given decided there; one that is struck bounces."""
+    equations = instance.equations
+    if not equations.system.contacts:
+        return place
+    names = list(equations.system.memories)
+    modes = [names.index(c.mode.data.name) for c in equations.system.contacts.values()]
+    if not any(place.memory[i] == UNDECIDED for i in modes):
+        return place
+    first = next(iter(equations.system.contacts.values()))
+    event = f"{first.name}_grip" if first.gap is None else f"{first.name}_touch"
+    k = instance.model.watched_index[event]
+    state, memory = instance.fired(k, place.t, instance.packed(place), place.memory)
+    return replace(instance.place(place.t, state, memory), note=place.note)
 
 
 def with_mass_centres(

@@ -1,0 +1,173 @@
+"""Modes of all contacts after an event, and what the event makes of velocities.
+
+An event of a contact is the end of its mode: it opens, is struck, begins to slide or comes to rest. The
+impact, if there is one, changes the velocities; then the problem of accelerations is solved anew for all
+contacts that touch. A mode that has just ended is not chosen again: where it ends, it and its successor
+agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors.scalars import plus, times, total
+from armillary.mechanics.contact.complementarity import BAD, Judge, Mode, choose, chosen_modes
+from armillary.mechanics.contact.impact import Impact, impact, struck
+from armillary.mechanics.contact.state import NONE, ContactState
+
+_TIE = 1e-9  # of the accelerations without contact forces: outcomes that hold by this are beyond doubt
+FORCES, IMPULSES = 1, 2  # values of ``failed``: no admissible forces, no admissible impulses
+
+
+@dataclass(frozen=True, eq=False)
+class After:
+    """A contact after the impact, where there was one."""
+
+    touches: Any
+    rests: Any
+    direction: Any
+    opens: Any  # its normal has just let go
+    slips: Any  # its sticking has just ended
+    turns: Any  # its slide has just ended
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Modes by contact and times of impacts, impulses by row, and what is to be said about them."""
+
+    modes: list[Any]
+    last: list[Any]
+    impulses: dict[int, Any]
+    failed: Any
+    ambiguous: Any
+
+
+# Relative accelerations by row, and velocities of slip by contact, once impulses have changed the speeds.
+Moved = Callable[[dict[int, Any]], tuple[list[Any], list[Any]]]
+
+
+def change(
+    A: Sequence[Sequence[Any]],
+    contacts: Sequence[ContactState],
+    forces: Sequence[Any],
+    time: Any,
+    law: str,
+    moved: Moved,
+) -> Change:
+    """What an event leaves, from the forces before it."""
+    pushes = [0 if c.normal is None else forces[c.normal] for c in contacts]
+    one_sided = [c for c in contacts if not c.is_brake]
+    blow = impact(A, one_sided, time, law) if one_sided else Impact(0, {}, [], 0, 0, 0)
+    b, sliding = moved(blow.impulses)
+    modes = iter(blow.modes)
+    after = []
+    for c, push, slip in zip(contacts, pushes, sliding, strict=True):
+        friction = 0 if c.slip is None else forces[c.slip]
+        kept = _kept(c, push, friction)
+        if c.is_brake:
+            jump = total([times(A[c.slip][j], P) for j, P in blow.impulses.items()])  # type: ignore[index]
+            after.append(_brake_after(kept, c, blow.happens, jump, slip))
+        else:
+            after.append(_contact_after(kept, blow, slip, *next(modes)))
+    unknowns = [c.unknown() for c in contacts]
+    judges = [_judge(c, a, A) for c, a in zip(contacts, after, strict=True)]
+    scale = fn.named(total([fn.absolute(x) for x in b]), "contact_scale")
+    found = choose(A, b, unknowns, judges, margin=times(_TIE, scale))
+    codes = [_code(c, *mode) for c, mode in zip(contacts, chosen_modes(found.number, unknowns), strict=True)]
+    wrong = found.badness > plus(times(1e-6, scale), NONE)
+    failed = fn.select(blow.failed, IMPULSES, fn.select(wrong, FORCES, 0))
+    ambiguous = fn.or_(found.outcomes > 1, blow.outcomes > 1)
+    last = [c.last if c.is_brake else fn.select(struck(c), time, c.last) for c in contacts]
+    return Change(codes, last, blow.impulses, fn.named(failed, "contact_failed"), ambiguous)
+
+
+def _kept(c: ContactState, push: Any, friction: Any) -> After:
+    """A contact whose velocities have not changed."""
+    touching = fn.and_(c.gap <= c.touch, c.closing <= c.touch)
+    opens = 0 if c.is_brake else fn.and_(c.closed, c.normal_guard(push) <= 0)
+    fresh = fn.or_(c.undecided, c.open) if c.is_brake else c.undecided
+    if c.slip is None:
+        return After(fn.or_(c.closed, fn.and_(c.undecided, touching)), 1, 0, opens, 0, 0)
+    ended = c.slip_guard(push, friction) <= 0
+    turns = fn.and_(c.slides, ended)
+    rests = fn.or_(fn.or_(c.sticks, turns), fn.and_(fresh, fn.absolute(c.sliding) <= c.touch))
+    direction = fn.select(fresh, fn.sign(c.sliding), times(0.5, c.mode))
+    touches = 1 if c.is_brake else fn.or_(c.closed, fn.and_(c.undecided, touching))
+    return After(touches, rests, direction, opens, fn.and_(c.sticks, ended), turns)
+
+
+def _contact_after(kept: After, blow: Impact, slip: Any, closed: Any, sticks: Any, direction: Any) -> After:
+    """A contact after an impact, by its modes there, or as it was.
+
+    One of several that stop each other may reach its limit of friction and stand still all the same.
+    """
+    happens = blow.happens
+    quiet = fn.not_(happens)
+    sticks = fn.or_(sticks, fn.absolute(slip) <= blow.still)
+    return After(
+        fn.named(fn.select(happens, closed, kept.touches), "contact_touches"),
+        fn.named(fn.select(happens, sticks, kept.rests), "contact_rests"),
+        fn.named(fn.select(happens, direction, kept.direction), "contact_direction"),
+        fn.and_(quiet, kept.opens),
+        fn.and_(quiet, kept.slips),
+        fn.and_(quiet, kept.turns),
+    )
+
+
+def _brake_after(kept: After, c: ContactState, happens: Any, jump: Any, slip: Any) -> After:
+    """A brake after an impact: it slides where its speed has jumped."""
+    moved = fn.and_(happens, fn.not_equal(jump, 0))
+    still = fn.not_(moved)
+    return After(
+        1,
+        fn.named(fn.select(moved, fn.equal(slip, 0), kept.rests), "contact_rests"),
+        fn.named(fn.select(moved, fn.sign(slip), kept.direction), "contact_direction"),
+        0,
+        fn.and_(still, kept.slips),
+        fn.and_(still, kept.turns),
+    )
+
+
+def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]]) -> Judge:
+    """How bad forces and accelerations of a contact are, after what has happened to it."""
+
+    def judged(mode: Mode, push: Any, slip: Any) -> list[Any]:
+        found = []
+        if not c.is_brake:
+            n = c.normal
+            assert n is not None
+            if not mode.closed:
+                return [fn.select(a.touches, fn.select(a.opens, -BAD, times(-1, push)), -BAD)]
+            found += [
+                fn.select(fn.and_(a.touches, fn.not_(a.opens)), -BAD, BAD),
+                times(-1, times(push, A[n][n])),
+            ]
+        if c.slip is None or mode.slip is None:
+            return found
+        size = A[c.slip][c.slip]
+        if mode.slip == 0:
+            may = fn.and_(a.rests, fn.not_(a.slips))
+            if c.is_brake:
+                may = fn.and_(may, c.held > NONE)
+            excess = fn.absolute(slip) - c.limit(push, held=True)
+            return [*found, fn.select(may, times(excess, size), BAD)]
+        onwards = fn.equal(a.direction, mode.slip)
+        begins = fn.select(fn.and_(a.turns, onwards), BAD, times(-mode.slip, slip))
+        if c.hysteresis:  # where sticking is possible too it goes first, which is no doubt
+            begins = fn.maximum(begins, 0)
+        return [*found, fn.select(a.rests, begins, fn.select(onwards, -BAD, BAD))]
+
+    return judged
+
+
+def _code(c: ContactState, closed: Any, sticks: Any, direction: Any) -> Any:
+    """The mode in numbers; see ``state.py``."""
+    if c.is_brake:
+        sliding = fn.select(c.friction > NONE, times(2, direction), 0)
+        return fn.select(sticks, 1, sliding)
+    if c.slip is None:
+        return closed
+    return fn.select(closed, fn.select(sticks, 1, times(2, direction)), 0)

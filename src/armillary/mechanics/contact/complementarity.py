@@ -1,0 +1,300 @@
+"""Complementarity problems of a few contacts, solved by enumeration of their modes.
+
+    z = A λ + b
+
+λ are forces and z relative accelerations, or impulses and velocities. A contact has a row of its normal, with
+
+    0 ≤ λ_N ⟂ z_N ≥ 0
+
+and one of its slip, where it has friction, with the limit L = μ λ_N + c:
+
+    sticks      z_T = 0, |λ_T| ≤ L
+    slides      λ_T = −σ L, σ z_T ≥ 0          σ = ±1
+
+A brake has a row of slip alone, with L = c. A combination of modes makes the problem linear; it is an outcome
+where its inequalities hold. Combinations share what they have in common: modes are put in contact by contact,
+each by a principal pivot.
+
+A is a matrix J M⁻¹ Jᵀ, so its diagonal turns forces into accelerations: all inequalities are measured in
+those. An outcome is as bad as its worst inequality; the best one is taken, the first of equals in the order
+sticks, slides, open.
+
+Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Cottle, Pang
+& Stone (1992), The linear complementarity problem, section 2.3, for principal pivots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
+
+BAD = 1e30  # of a mode that cannot be
+_SINGULAR = 1e-13  # a pivot of this share of its diagonal element is none
+# Share of the diagonal that is added to it where there are several rows: contacts may be redundant, as both
+# corners of a block that stick. What it spoils is mended by a second solution with the remainder.
+SOFT = 1e-8
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Whether the normal is closed, and what the slip does: 0 sticks, ±1 slides, None has no force."""
+
+    closed: bool
+    slip: int | None = None
+
+
+OPEN, CLOSED = Mode(False), Mode(True)
+STICKS, FORWARD, BACKWARD = Mode(True, 0), Mode(True, 1), Mode(True, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Unknown:
+    """A contact or brake in one problem: its rows, its limit of friction and its modes."""
+
+    normal: int | None
+    slip: int | None
+    modes: tuple[Mode, ...]
+    friction: Any = 0  # μ while sliding
+    capacity: Any = 0  # c while sliding
+    held_friction: Any = 0  # the same while sticking
+    held_capacity: Any = 0
+
+
+def divide(a: Any, b: Any) -> Any:
+    """a/b, zero where a is known to be."""
+    return 0 if is_zero(a) else a / b
+
+
+Rows = list[dict[int, Any]]
+# How bad the values of the normal and the slip are in a mode: numbers that must not be positive.
+Judge = Callable[[Mode, Any, Any], list[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The best combination of modes: its number, how bad it is, and how many are good beyond doubt."""
+
+    number: Any
+    badness: Any
+    outcomes: Any
+
+
+def combinations(unknowns: Sequence[Unknown]) -> int:
+    """How many combinations of modes there are."""
+    count = 1
+    for unknown in unknowns:
+        count *= len(unknown.modes)
+    return count
+
+
+def choose(
+    A: Sequence[Sequence[Any]],
+    b: Sequence[Any],
+    unknowns: Sequence[Unknown],
+    judges: Sequence[Judge],
+    *,
+    tie: Any = 0,
+    margin: Any = 0,
+) -> Choice:
+    """The best combination. Those that are no worse than ``tie`` are equal; one whose inequalities all hold
+    by ``margin`` is an outcome beyond doubt.
+    """
+    number: Any = 0
+    best: Any = BAD
+    outcomes: Any = 0
+    for k, (modes, values, pivots) in enumerate(_solutions(A, b, unknowns)):
+        worst: Any = -BAD
+        for unknown, mode, judge in zip(unknowns, modes, judges, strict=True):
+            given = [None if row is None else values[row] for row in (unknown.normal, unknown.slip)]
+            for bad in judge(mode, *given):
+                worst = fn.maximum(worst, bad)
+        for pivot, size in pivots:
+            worst = fn.select(fn.absolute(pivot) > _SINGULAR * size, worst, BAD)
+        worst = fn.named(worst, "contact_worst")
+        bad = fn.maximum(worst, tie)
+        better = bad < best
+        number, best = fn.select(better, k, number), fn.named(fn.select(better, bad, best), "contact_best")
+        outcomes = plus(outcomes, fn.select(worst < times(-1, margin), 1, 0))
+    return Choice(fn.named(number, "contact_choice"), best, outcomes)
+
+
+def chosen_modes(number: Any, unknowns: Sequence[Unknown]) -> list[tuple[Any, Any, Any]]:
+    """(closed, sticks, direction of the slide) of each unknown in a combination, as 0, 1 and −1."""
+    found = []
+    stride = combinations(unknowns)
+    for unknown in unknowns:
+        stride //= len(unknown.modes)
+        digit = fn.named(fn.mod(fn.floor(divide(number, stride)), len(unknown.modes)), "contact_digit")
+        closed, sticks, direction = 0, 0, 0
+        for k, mode in enumerate(unknown.modes):
+            here = fn.select(fn.equal(digit, k), 1, 0)
+            closed = plus(closed, here) if mode.closed else closed
+            sticks = plus(sticks, here) if mode.slip == 0 else sticks
+            direction = plus(direction, times(here, mode.slip)) if mode.slip else direction
+        found.append((closed, sticks, direction))
+    return found
+
+
+def _solutions(
+    A: Sequence[Sequence[Any]], b: Sequence[Any], unknowns: Sequence[Unknown]
+) -> Iterator[tuple[tuple[Mode, ...], list[Any], list[tuple[Any, Any]]]]:
+    """(modes, values, pivots) of all combinations: of each row λ where it is held at z = 0, else z."""
+    sizes = [A[i][i] for i in range(len(b))]
+    more = 1.0 + SOFT if len(b) > 1 else 1.0
+    rows: Rows = [
+        {j: times(more, x) if i == j else x for j, x in enumerate(row) if not is_zero(x)}
+        for i, row in enumerate(A)
+    ]
+    states: dict[tuple[Mode, ...], tuple[Rows, list[Any], list[tuple[Any, Any]]]] = {(): (rows, list(b), [])}
+    for unknown in unknowns:
+        states = {
+            (*before, mode): _with_mode(*state, unknown, mode, sizes)
+            for before, state in states.items()
+            for mode in unknown.modes
+        }
+    for modes in product(*(unknown.modes for unknown in unknowns)):
+        _, values, pivots = states[modes]
+        yield modes, values, pivots
+
+
+def _with_mode(
+    rows: Rows, rest: list[Any], pivots: list[tuple[Any, Any]], unknown: Unknown, mode: Mode, sizes: list[Any]
+) -> tuple[Rows, list[Any], list[tuple[Any, Any]]]:
+    """The problem with one contact in a mode: without its columns."""
+    n, s = unknown.normal, unknown.slip
+    if s is not None:
+        if mode.slip == 0:
+            pivots = [*pivots, (rows[s].get(s, 0), sizes[s])]
+            rows, rest = _held(rows, rest, s)
+        else:
+            rows, rest = _sliding(rows, rest, s, n if mode.closed else None, mode.slip or 0, unknown)
+    if n is not None:
+        if mode.closed:
+            pivots = [*pivots, (rows[n].get(n, 0), sizes[n])]
+            rows, rest = _held(rows, rest, n)
+        else:
+            rows = [{j: x for j, x in row.items() if j != n} for row in rows]
+    return rows, rest, pivots
+
+
+def _held(rows: Rows, rest: list[Any], i: int) -> tuple[Rows, list[Any]]:
+    """λ_i from z_i = 0, put into all rows; row i gives λ_i from now on."""
+    pivot = rows[i].get(i, 0)
+    back = {j: fn.named(times(-1, divide(x, pivot)), "contact_row") for j, x in rows[i].items() if j != i}
+    own = fn.named(times(-1, divide(rest[i], pivot)), "contact_rest")
+    made_rows, made_rest = [], []
+    for k, (row, constant) in enumerate(zip(rows, rest, strict=True)):
+        if k == i:
+            made_rows.append(back)
+            made_rest.append(own)
+            continue
+        factor = row.get(i, 0)
+        new = {j: x for j, x in row.items() if j != i}
+        if not is_zero(factor):
+            for j, x in back.items():
+                new[j] = fn.named(plus(new.get(j, 0), times(factor, x)), "contact_row")
+            constant = fn.named(plus(constant, times(factor, own)), "contact_rest")
+        made_rows.append(new)
+        made_rest.append(constant)
+    return made_rows, made_rest
+
+
+def _sliding(
+    rows: Rows, rest: list[Any], s: int, n: int | None, direction: int, unknown: Unknown
+) -> tuple[Rows, list[Any]]:
+    """λ_s = −σ (μ λ_n + c) put into all rows."""
+    made_rows, made_rest = [], []
+    for row, constant in zip(rows, rest, strict=True):
+        factor = times(-direction, row.get(s, 0))
+        new = {j: x for j, x in row.items() if j != s}
+        if not is_zero(factor):
+            constant = fn.named(plus(constant, times(factor, unknown.capacity)), "contact_rest")
+            if n is not None:
+                new[n] = fn.named(plus(new.get(n, 0), times(factor, unknown.friction)), "contact_row")
+        made_rows.append(new)
+        made_rest.append(constant)
+    return made_rows, made_rest
+
+
+def solve_held(
+    A: Sequence[Sequence[Any]],
+    b: Sequence[Any],
+    unknowns: Sequence[Unknown],
+    modes: Sequence[tuple[Any, Any, Any]],
+) -> list[Any]:
+    """λ in modes that are known only when it runs, each (closed, sticks, direction) as 0, 1 and −1.
+
+        closed z_N + (1 − closed) λ_N = 0
+        sticks z_T + (1 − sticks) (λ_T + σ (μ λ_N + c)) = 0
+
+    Slips are eliminated first: their pivots are 1 or those of a positive definite matrix. Where contacts are
+    redundant, so that forces are not determined, these are nearly the smallest: A + SOFT·diag A takes the
+    place of A, and the solution for the remainder is added.
+    """
+    size = len(b)
+    more = SOFT if size > 1 else 0.0
+    matrix: Rows = [{} for _ in range(size)]
+    right: list[Any] = [0] * size
+    order: list[int] = []
+    for unknown, (closed, sticks, direction) in zip(unknowns, modes, strict=True):
+        n, s = unknown.normal, unknown.slip
+        if s is not None:
+            free = minus(1, sticks)
+            for j in range(size):
+                matrix[s][j] = times(sticks, A[s][j])
+            matrix[s][s] = plus(matrix[s][s], free)
+            slides = fn.named(times(free, direction), "contact_slides")
+            right[s] = plus(times(sticks, b[s]), times(slides, unknown.capacity))
+            if n is not None:
+                matrix[s][n] = plus(matrix[s][n], times(slides, unknown.friction))
+            order.append(s)
+        if n is not None:
+            for j in range(size):
+                matrix[n][j] = times(closed, A[n][j])
+            matrix[n][n] = plus(matrix[n][n], minus(1, closed))
+            right[n] = times(closed, b[n])
+    order += [u.normal for u in unknowns if u.normal is not None]
+    soft = [dict(row) for row in matrix]
+    for unknown, (closed, sticks, _) in zip(unknowns, modes, strict=True):
+        for i, held in ((unknown.normal, closed), (unknown.slip, sticks)):
+            if i is not None:
+                soft[i][i] = plus(soft[i][i], times(more, times(held, A[i][i])))
+    solve = _elimination(soft, order)
+    first = solve(right)
+    if not more:
+        return first
+    rest = [plus(right[i], total([times(x, first[j]) for j, x in matrix[i].items()])) for i in range(size)]
+    return [plus(x, y) for x, y in zip(first, solve(rest), strict=True)]
+
+
+def _elimination(matrix: Rows, order: Sequence[int]) -> Callable[[list[Any]], list[Any]]:
+    """The solution of matrix · λ + right = 0 as a function of the right side, with pivots in this order."""
+    matrix = [{j: fn.named(x, "contact_held") for j, x in row.items() if not is_zero(x)} for row in matrix]
+    factors: dict[tuple[int, int], Any] = {}
+    for place, i in enumerate(order):
+        for k in order[place + 1 :]:
+            if is_zero(matrix[k].get(i, 0)):
+                continue
+            factor = factors[k, i] = fn.named(divide(matrix[k][i], matrix[i][i]), "contact_factor")
+            for j in order[place + 1 :]:
+                if not is_zero(matrix[i].get(j, 0)):
+                    less = times(factor, matrix[i][j])
+                    matrix[k][j] = fn.named(minus(matrix[k].get(j, 0), less), "contact_held")
+
+    def solve(right: list[Any]) -> list[Any]:
+        rest = [fn.named(x, "contact_free") for x in right]
+        for (k, i), factor in factors.items():
+            rest[k] = fn.named(minus(rest[k], times(factor, rest[i])), "contact_free")
+        found: dict[int, Any] = {}
+        for place in reversed(range(len(order))):
+            i = order[place]
+            value = plus(rest[i], total([times(matrix[i].get(j, 0), found[j]) for j in order[place + 1 :]]))
+            found[i] = fn.named(times(-1, divide(value, matrix[i][i])), "contact_force")
+        return [found[i] for i in range(len(right))]
+
+    return solve

@@ -1,0 +1,234 @@
+"""Impacts: velocities after several contacts have closed at once.
+
+    M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
+
+Newton's law, with the coefficient of restitution e of each contact that is struck and 0 for those that are
+closed:
+
+    0 ≤ P_N ⟂ γ_N⁺ + e γ_N⁻ ≥ 0
+
+Poisson's law: compression ends with velocities γᶜ, and gives back at least the share e of its impulses,
+
+    0 ≤ P_Nᶜ ⟂ γ_Nᶜ ≥ 0        P_N = P_Nᶜ + e P_Nᶜ + x,    0 ≤ x ⟂ γ_N⁺ ≥ 0
+
+Friction is Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 where it sticks; Poisson's law has one
+for each phase. Brakes have bounded forces and take no part.
+
+Bounces that come faster and faster end after a finite time. A contact whose flights since the last impact
+would all be over within ``settle``, were each e times as long as the one before, does not bounce any more:
+then all contacts that touch come to rest, whatever their impulses.
+
+Sources: Glocker & Pfeiffer (1996), chapter 8; Moreau (1988), Unilateral contact and dry friction in finite
+freedom dynamics, for several contacts by Newton's law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors.scalars import minus, plus, times, total
+from armillary.mechanics.contact.complementarity import (
+    BAD,
+    CLOSED,
+    OPEN,
+    STICKS,
+    Choice,
+    Judge,
+    Mode,
+    Unknown,
+    choose,
+    chosen_modes,
+    solve_held,
+)
+from armillary.mechanics.contact.state import ContactState
+
+TIE = 1e-10  # of the velocities before an impact: outcomes this close are equal
+_BOTH_PHASES = tuple(Mode(closed, slip) for closed in (True, False) for slip in (0, 1, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """What an impact does: impulses by row, and whether each contact closes, sticks or slides."""
+
+    happens: Any
+    impulses: dict[int, Any]
+    modes: list[tuple[Any, Any, Any]]
+    failed: Any
+    outcomes: Any
+    still: Any  # velocities as small as this are none
+
+
+@dataclass(frozen=True, eq=False)
+class _Struck:
+    """A contact in an impact."""
+
+    contact: ContactState
+    hit: Any  # whether it is struck now
+    touches: Any  # whether it is closed or struck
+    restitution: Any
+
+
+def struck(contact: ContactState) -> Any:
+    """Whether a contact that was open meets its surface."""
+    near = contact.gap <= contact.touch
+    fast = fn.select(contact.undecided, contact.closing < -contact.touch, contact.closing < 0)
+    return fn.and_(fn.not_(contact.closed), fn.and_(near, fast))
+
+
+def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: Any, law: str) -> Impact:
+    """The impact of the contacts that are struck now; ``contacts`` has no brakes."""
+    hits = [fn.named(struck(c), "contact_hit") for c in contacts]
+    happens = fn.named(reduce(fn.or_, hits), "contact_impact")
+    soon = [fn.and_(hit, _settles(c, time)) for c, hit in zip(contacts, hits, strict=True)]
+    calm = fn.named(reduce(fn.or_, soon), "contact_calm")
+    parties = [
+        _Struck(c, hit, fn.or_(hit, _rests(c)), fn.select(fn.and_(hit, fn.not_(calm)), c.restitution, 0))
+        for c, hit in zip(contacts, hits, strict=True)
+    ]
+    rows = [row for c in contacts for row in (c.normal, c.slip) if row is not None]
+    place = {row: k for k, row in enumerate(rows)}
+    part = [[A[i][j] for j in rows] for i in rows]
+    before: list[Any] = [0] * len(rows)
+    for p in parties:
+        c = p.contact
+        before[place[c.normal]] = fn.select(p.hit, c.closing, 0)  # type: ignore[index]
+        if c.slip is not None:
+            moving = fn.or_(p.hit, c.slides)
+            before[place[c.slip]] = fn.select(moving, c.sliding, 0)
+    normals = [place[c.normal] for c in contacts]  # type: ignore[index]
+    scale = fn.named(total([fn.absolute(x) for x in before]), "contact_speed")
+    margins = {"tie": fn.named(times(TIE, scale), "contact_tie"), "margin": times(10 * TIE, scale)}
+    worst = fn.named(times(1e-6, scale), "contact_admissible")
+    if law == "newton":
+        right = list(before)
+        for p in parties:
+            n = place[p.contact.normal]  # type: ignore[index]
+            right[n] = fn.named(times(plus(1, p.restitution), before[n]), "contact_closing")
+        unknowns = [_unknown(p.contact, place) for p in parties]
+        first = choose(
+            part, right, unknowns, [_judge(p, part, place, before, normals, calm) for p in parties], **margins
+        )
+        chosen = chosen_modes(first.number, unknowns)
+        found = solve_held(part, right, unknowns, chosen)
+        modes = [
+            (times(closed, fn.select(fn.equal(p.restitution, 0), 1, 0)), sticks, direction)
+            for p, (closed, sticks, direction) in zip(parties, chosen, strict=True)
+        ]
+        return _made(happens, calm, rows, found, modes, [first], worst, margins["tie"])
+    unknowns = [_unknown(p.contact, place) for p in parties]
+    judges = [_judge(p, part, place, before, normals, calm) for p in parties]
+    first = choose(part, before, unknowns, judges, **margins)
+    pressed = solve_held(part, before, unknowns, chosen_modes(first.number, unknowns))
+    given = list(pressed)
+    second = []
+    for p in parties:
+        n = place[p.contact.normal]  # type: ignore[index]
+        back = fn.named(times(p.restitution, pressed[n]), "contact_back")
+        given[n] = plus(pressed[n], back)
+        second.append(_unknown(p.contact, place, back))
+    right = [
+        fn.named(
+            plus(before[i], total([times(part[i][j], given[j]) for j in range(len(rows))])), "contact_closing"
+        )
+        for i in range(len(rows))
+    ]
+    judges = [_judge(p, part, place, before, normals, calm, u) for p, u in zip(parties, second, strict=True)]
+    last = choose(part, right, second, judges, **margins)
+    modes = chosen_modes(last.number, second)
+    more = solve_held(part, right, second, modes)
+    found = [plus(a, b) for a, b in zip(given, more, strict=True)]
+    return _made(happens, calm, rows, found, modes, [first, last], worst, margins["tie"])
+
+
+def _made(
+    happens: Any,
+    calm: Any,
+    rows: Sequence[int],
+    found: Sequence[Any],
+    modes: list[tuple[Any, Any, Any]],
+    choices: Sequence[Choice],
+    worst: Any,
+    still: Any,
+) -> Impact:
+    impulses = {
+        row: fn.named(fn.select(happens, x, 0), "contact_impulse") for row, x in zip(rows, found, strict=True)
+    }
+    wrong = reduce(fn.or_, [choice.badness > worst for choice in choices])
+    failed = fn.and_(fn.and_(happens, fn.not_(calm)), wrong)
+    outcomes = reduce(fn.maximum, [choice.outcomes for choice in choices])
+    several = fn.select(fn.and_(happens, fn.not_(calm)), outcomes, 0)
+    return Impact(happens, impulses, modes, failed, several, still)
+
+
+def _rests(contact: ContactState) -> Any:
+    """Whether a contact is closed before the impact; at the start of a run, whether it touches."""
+    still = fn.and_(contact.gap <= contact.touch, contact.closing <= contact.touch)
+    return fn.or_(contact.closed, fn.and_(contact.undecided, still))
+
+
+def _settles(contact: ContactState, time: Any) -> Any:
+    """Whether the flights that follow, each e (at least ½) times as long as the one before, are over soon."""
+    flight = minus(time, contact.last)
+    share = fn.maximum(contact.restitution, 0.5)
+    return times(flight, share) <= times(contact.settle, minus(1, contact.restitution))
+
+
+def _unknown(contact: ContactState, place: dict[int, int], offset: Any = None) -> Unknown:
+    """A contact in an impact; ``offset`` is what the restitution of Poisson's law gives anyway."""
+    n = place[contact.normal]  # type: ignore[index]
+    if contact.slip is None:
+        return Unknown(n, None, (CLOSED, OPEN))
+    s, mu = place[contact.slip], contact.friction
+    if offset is None:
+        modes = (STICKS, Mode(True, 1), Mode(True, -1), OPEN)
+        return Unknown(n, s, modes, friction=mu, held_friction=mu)
+    bound = fn.named(times(mu, offset), "contact_offset")
+    return Unknown(n, s, _BOTH_PHASES, friction=mu, capacity=bound, held_friction=mu, held_capacity=bound)
+
+
+def _judge(
+    party: _Struck,
+    part: Sequence[Sequence[Any]],
+    place: dict[int, int],
+    before: Sequence[Any],
+    normals: Sequence[int],
+    calm: Any,
+    unknown: Unknown | None = None,
+) -> Judge:
+    """How bad impulses and velocities of a contact are; its modes are free where it touches nothing."""
+    c = party.contact
+    n = place[c.normal]  # type: ignore[index]
+    s = None if c.slip is None else place[c.slip]
+    moving = 0 if s is None else before[s]
+    speed = total([fn.absolute(before[k]) for k in normals])
+    capacity = 0 if unknown is None else unknown.capacity
+    fast: Any = -BAD
+    slow: dict[int, Any] = {}
+    if s is not None:
+        # Among the last of many bounces friction stops what is slow, whatever the impulse of one of them.
+        stopped = times(10.0, times(c.friction, times(part[s][s] / part[n][n], speed)))
+        fast = minus(fn.absolute(moving), stopped)
+        slow = {sign: minus(stopped, times(sign, moving)) for sign in (1, -1)}
+
+    def judged(mode: Mode, push: Any, slip: Any) -> list[Any]:
+        if mode.closed:
+            found = [fn.select(party.touches, -BAD, BAD)]
+            found.append(fn.select(calm, -BAD, times(-1, times(push, part[n][n]))))
+            limit = plus(times(c.friction, push), capacity)
+        else:
+            apart = fn.select(calm, BAD, times(-1, push))
+            found = [fn.select(party.touches, apart, -BAD)]
+            limit = capacity
+        if s is None or mode.slip is None:
+            return found
+        if mode.slip == 0:
+            bad = fn.select(calm, fast, times(minus(fn.absolute(slip), limit), part[s][s]))
+        else:
+            bad = fn.select(calm, slow[mode.slip], times(-mode.slip, slip))
+        return [*found, fn.select(party.touches, bad, -BAD if mode.slip == 1 else BAD)]
+
+    return judged

@@ -1,0 +1,109 @@
+"""A contact or brake in a run: its place, its mode, and what ends the mode.
+
+mode  0   open; a brake: released
+      1   closed and sticking; without friction: closed
+     ±2   closed and sliding forwards or backwards
+      9   not decided yet, at the start of a run
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.mechanics.contact.complementarity import (
+    BACKWARD,
+    CLOSED,
+    FORWARD,
+    OPEN,
+    STICKS,
+    Mode,
+    Unknown,
+)
+from armillary.model.records import UNDECIDED
+
+NONE = 1e-12  # a force as small as this is none: what holds without load is not let go by rounding
+# Rate (1/s) at which a closed contact forgets the drift of its gap and its velocities. A higher one makes
+# explicit methods with long steps unstable: with 20, shafts in a clutch that held differed by 2e-9 in speed.
+RETURN = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ContactState:
+    """One contact, or with ``normal`` None one brake."""
+
+    name: str
+    normal: int | None  # its rows
+    slip: int | None
+    mode: Any
+    gap: Any = 0
+    closing: Any = 0  # rate of the gap
+    sliding: Any = 0  # velocity of the slip
+    friction: Any = 0  # μ, or the capacity of a brake
+    held: Any = 0  # the same at rest
+    restitution: Any = 0
+    last: Any = 0  # time of its last impact
+    touch: float = 1e-9
+    settle: float = 1e-6
+    hysteresis: bool = False  # whether ``held`` is another value than ``friction``
+
+    @property
+    def is_brake(self) -> bool:
+        return self.normal is None
+
+    @property
+    def open(self) -> Any:
+        return fn.equal(self.mode, 0)
+
+    @property
+    def sticks(self) -> Any:
+        return fn.equal(self.mode, 1)
+
+    @property
+    def slides(self) -> Any:
+        return fn.equal(fn.absolute(self.mode), 2)
+
+    @property
+    def undecided(self) -> Any:
+        return fn.equal(self.mode, UNDECIDED)
+
+    @property
+    def closed(self) -> Any:
+        """Closed by its mode: it has a force."""
+        return fn.or_(self.sticks, self.slides)
+
+    def unknown(self) -> Unknown:
+        """The contact in the problem of accelerations."""
+        if self.is_brake:
+            either = (Mode(False, 0), Mode(False, 1), Mode(False, -1))
+            return Unknown(None, self.slip, either, capacity=self.friction, held_capacity=self.held)
+        if self.slip is None:
+            return Unknown(self.normal, None, (CLOSED, OPEN))
+        modes = (STICKS, FORWARD, BACKWARD, OPEN)
+        return Unknown(self.normal, self.slip, modes, friction=self.friction, held_friction=self.held)
+
+    def holding(self) -> tuple[Any, Any, Any]:
+        """(closed, sticks, direction) as 0, 1 and −1."""
+        sticks = fn.select(self.sticks, 1, 0)
+        # A released brake that gets a capacity acts at once, so that the error of the step shows it.
+        otherwise = fn.sign(self.sliding) if self.is_brake else 0
+        direction = fn.select(self.slides, times(0.5, self.mode), otherwise)
+        return fn.select(self.closed, 1, 0), sticks, direction
+
+    def limit(self, push: Any, *, held: bool) -> Any:
+        """The greatest friction with a normal force."""
+        bound = self.held if held else self.friction
+        return bound if self.is_brake else times(bound, push)
+
+    def normal_guard(self, push: Any) -> Any:
+        """Positive as long as the contact stays open or closed as it is."""
+        return fn.select(self.closed, plus(push, NONE), self.gap)
+
+    def slip_guard(self, push: Any, friction: Any) -> Any:
+        """Positive as long as it sticks or slides as it does."""
+        spare = minus(plus(self.limit(push, held=True), NONE), fn.absolute(friction))
+        onwards = times(0.5, times(self.mode, self.sliding))
+        still_released = minus(NONE, self.friction) if self.is_brake else 1
+        return fn.select(self.sticks, spare, fn.select(self.slides, onwards, still_released))

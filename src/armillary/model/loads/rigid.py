@@ -1,0 +1,334 @@
+"""Contacts without compliance, and brakes and clutches that lock.
+
+Their forces are symbols in loads; the derivation finds them from the modes of all contacts together
+(``program/contact_targets.py``). Here are the records that it needs: gaps, relative velocities with their
+rates, and memories of modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.arguments import one_of
+from armillary.algebra.calculus import derivative
+from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
+from armillary.algebra.units.dimension import ENERGY, FORCE, LENGTH, ONE, TIME, Dimension
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.vectors import Vector, cross, dot
+from armillary.algebra.walk import symbols
+from armillary.errors import ModelError
+from armillary.model import motion
+from armillary.model.body import Body, Point
+from armillary.model.description import Description
+from armillary.model.kinds import EXPRESSION, NAME, NUMBER, ListOf, choice, expressions
+from armillary.model.loads.forces import add_load, force
+from armillary.model.loads.places import axes_in_plane, effort_of, load_on, travel
+from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.names import check_new_name
+from armillary.model.reading.references import bounded_constant, check_sign, known_value
+from armillary.model.recording.verbs import EntryForm, verb
+from armillary.model.records import AMBIGUOUS, FAILED, UNDECIDED, Load, Memory, RigidContact
+from armillary.model.signals.memory import memory
+
+LAWS = ("newton", "poisson")
+
+
+@dataclass(frozen=True)
+class Rebound:
+    """Restitution as the user gives it."""
+
+    restitution: Any = None
+    law: str = "newton"
+    settle: float = 1e-6
+
+
+@verb(
+    EntryForm(
+        "loads",
+        {
+            "unilateral": EXPRESSION,
+            "restitution": EXPRESSION,
+            "law": choice(*LAWS),
+            "settle": NUMBER,
+        },
+        key="unilateral",
+        argument="gap",
+    )
+)
+def unilateral(
+    system: Description,
+    name: str,
+    gap: Any,
+    *,
+    restitution: Any = None,
+    law: str = "newton",
+    settle: float = 1e-6,
+) -> Expr:
+    """An expression of coordinates and time that cannot become negative, such as the distance of two balls
+    less the sum of their radii; no friction. Returns the force that opens it. For restitution see
+    ``contact``.
+    """
+    where = f"unilateral '{name}'"
+    check_new_name(system, name, "unilateral")
+    distance = system.expression(gap, where)
+    closing = as_expr(motion.time_derivative(distance))
+    moving = [s for s in symbols(closing) if s.data.role == "speed"]
+    if any(s.data.role == "speed" for s in symbols(distance)) or not moving:
+        raise ModelError(f"{where}: '{distance}' must depend on coordinates, and on no speed")
+    kind = distance.dimension
+    push = _force(system, name, ENERGY if kind is None else ENERGY / kind)
+    for u in moving:
+        body = next(b for b in system.bodies.values() if u in b.speeds)
+        load_on(
+            system,
+            f"{name}_on_{u.data.name.replace('.', '_')}",
+            push * derivative(closing, u),
+            u,
+            body,
+            where,
+        )
+    _add(system, name, distance, closing, push, Rebound(restitution, law, settle), where)
+    return push
+
+
+@verb(
+    EntryForm(
+        "loads",
+        {"clutch": ListOf(NAME, 2), **expressions("capacity", "static", "ratio")},
+        key="clutch",
+        argument=("first", "second"),
+    )
+)
+def clutch(
+    system: Description,
+    name: str,
+    first: Any,
+    second: Any,
+    *,
+    capacity: Any,
+    static: Any = None,
+    ratio: Any = 1,
+) -> Expr:
+    """Dry friction between two coordinates, which turn as one where it holds: u₁ = ratio·u₂.
+
+    ``capacity`` is the greatest force or moment while sliding, and may vary; ``static`` the one it bears at
+    rest. Returns the load on the first coordinate; the second has −ratio times it. Its memory is
+    ``name_mode`` (0 released, 1 holds, ±2 slides), its event ``name_grip``.
+    """
+    where = f"clutch '{name}'"
+    check_new_name(system, name, "clutch")
+    one, two = (travel(system, q, where) for q in (first, second))
+    if one[1] is two[1]:
+        raise ModelError(f"{where}: both coordinates are '{one[0]}'; give two, or use a brake")
+    factor = system.expression(ratio, f"ratio of {where}")
+    if not factor.constant:
+        raise ModelError(f"{where}: ratio '{factor}' must be constant")
+    return lock(
+        system,
+        name,
+        [(one[1], one[2], 1), (two[1], two[2], -factor)],
+        capacity,
+        static,
+        effort_of(one[0]),
+        where,
+    )
+
+
+def lock(
+    system: Description,
+    name: str,
+    on: Sequence[tuple[Expr, Body, Any]],
+    capacity: Any,
+    static: Any,
+    effort: Dimension,
+    where: str,
+) -> Expr:
+    """Dry friction on a sum of speeds, Σ factor·u, that holds it at zero; returns the load on the first."""
+    drag = _force(system, name, effort)
+    friction = _limit(system, capacity, f"capacity of {where}", effort)
+    held = friction if static is None else _limit(system, static, f"static capacity of {where}", effort)
+    _check_order(friction, held, where)
+    for k, (u, body, factor) in enumerate(on):
+        load_on(system, name if not k else f"{name}_reaction", drag * factor, u, body, where)
+    sliding = as_expr(sum((u * factor for u, _, factor in on[1:]), on[0][0]))
+    system.contacts[name] = RigidContact(
+        name,
+        _mode(system, name, "0 released, 1 sticks, 2 and -2 slides"),
+        sliding=sliding,
+        sliding_rate=motion.time_derivative(sliding),
+        drag=drag,
+        friction=friction,
+        held=held,
+    )
+    return drag
+
+
+def rigid_stop(
+    system: Description,
+    name: str,
+    q: Expr,
+    u: Expr,
+    body: Body,
+    ends: tuple[Expr | None, Expr | None],
+    rebound: Rebound,
+) -> Expr:
+    """Ends of a coordinate's travel; returns the force on the coordinate."""
+    where = f"stop '{name}'"
+    sides = [(end, sign) for end, sign in zip(ends, (1, -1), strict=True) if end is not None]
+    total: Any = 0
+    for end, sign in sides:
+        label = name if len(sides) == 1 else f"{name}_{'lower' if sign > 0 else 'upper'}"
+        push = _force(system, label, effort_of(q))
+        load_on(system, label, push * sign, u, body, where)
+        gap = (q - end) * sign
+        _add(system, label, gap, as_expr((u - motion.time_derivative(end)) * sign), push, rebound, where)
+        total = total + push * sign
+    return as_expr(total)
+
+
+def rigid_contact(
+    system: Description,
+    name: str,
+    foot: Point,
+    base: Point,
+    normal: Vector,
+    rebound: Rebound,
+    friction: Any,
+    static: Any,
+    radius: Any,
+) -> Expr:
+    """Contact of a point, or of a ball or disc about it, with a plane; returns the normal force."""
+    where = f"contact '{name}'"
+    apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
+    gap = as_expr(dot(apart, normal))
+    closing = as_expr(dot(moving, normal))
+    arm, size = None, ZERO
+    if radius is not None:
+        size = bounded_constant(system, radius, f"radius of {where}", LENGTH, positive=True)
+        gap, arm = gap - size, normal * -size
+        moving = moving + cross(motion.angular_velocity(foot.body, base.body), arm)
+    push = _force(system, name, FORCE)
+    force(system, name, push, normal, at=foot, reaction=base.body)
+    if friction is None:
+        if static is not None:
+            raise ModelError(f"{where}: static= needs friction=, the coefficient while it slides")
+        _add(system, name, gap, closing, push, rebound, where)
+        return push
+    mu = _coefficient(system, friction, f"friction of {where}")
+    held = mu if static is None else _coefficient(system, static, f"static friction of {where}")
+    _check_order(mu, held, where)
+    axes = [t for t in axes_in_plane(normal, base.body) if not is_zero(dot(moving, t))]
+    if not axes:
+        raise ModelError(f"{where}: its point cannot slide along the plane; leave friction= out")
+    if len(axes) > 1:
+        raise ModelError(
+            f"{where}: its point can slide in two directions of the plane; exact sticking is for one. "
+            "Give the contact a stiffness= and friction=arm.StickSlip(…), or let the body move in a plane"
+        )
+    sliding = as_expr(dot(moving, axes[0]))
+    drag = _force(system, f"{name}_friction", FORCE)
+    force(system, f"{name}_friction", drag, axes[0], at=foot, reaction=base.body)
+    if arm is not None:  # the moment of the friction about the centre
+        reaction = None if base.body is system.ground else base.body
+        vector = cross(arm, axes[0]) * drag
+        add_load(system, Load(f"{name}_rolling", "moment", drag * size, vector, foot.body, None, reaction))
+    _add(system, name, gap, closing, push, rebound, where, (sliding, drag, mu, held))
+    return push
+
+
+# ---------------------------------------------------------------- records
+
+
+def _add(
+    system: Description,
+    name: str,
+    gap: Expr,
+    closing: Expr,
+    push: Expr,
+    rebound: Rebound,
+    where: str,
+    slip: tuple[Expr, Expr, Expr, Expr] | None = None,
+) -> None:
+    """The record of a one-sided contact, with its memories."""
+    one_of(rebound.law, LAWS, f"{where}: law=", ModelError)
+    other = next((c for c in system.contacts.values() if c.gap is not None and c.law != rebound.law), None)
+    if other is not None:
+        raise ModelError(
+            f"{where} has law='{rebound.law}', but contact '{other.name}' has law='{other.law}'; "
+            "contacts that may be struck together need the same law"
+        )
+    settle = finite_number(rebound.settle, f"settle= of {where}")
+    if settle <= 0:
+        raise ModelError(f"{where}: settle={settle:g} is not a positive number of seconds")
+    e = _restitution(system, rebound.restitution, where)
+    last = symbol(f"{name}_last", "memory", dimension=TIME, owner=system.identity, units="s")
+    system.memories[last.name] = Memory(last, -1e30, None, f"{name}: time of its last impact", hidden=True)
+    system.rates[last] = ZERO
+    sliding, drag, mu, held = slip or (None, None, None, None)
+    text = "0 open, 1 closed" if slip is None else "0 open, 1 sticks, 2 and -2 slides"
+    system.contacts[name] = RigidContact(
+        name,
+        _mode(system, name, text),
+        last,
+        gap,
+        closing,
+        motion.time_derivative(closing),
+        push,
+        sliding,
+        None if sliding is None else motion.time_derivative(sliding),
+        drag,
+        mu,
+        held,
+        restitution=e,
+        law=rebound.law,
+        settle=settle,
+    )
+
+
+def _mode(system: Description, name: str, text: str) -> Expr:
+    """The memory of a mode; with the first, those of all contacts."""
+    if FAILED not in system.memories:
+        for label, about in ((FAILED, "no admissible forces 1, no admissible impulses 2"), (AMBIGUOUS, "")):
+            node = symbol(label, "memory", dimension=ONE, owner=system.identity)
+            system.memories[label] = Memory(node, 0.0, None, about, hidden=True)
+            system.rates[node] = ZERO
+    return memory(system, f"{name}_mode", UNDECIDED, units="-", about=f"{name}: {text}")
+
+
+def _force(system: Description, name: str, dimension: Dimension) -> Expr:
+    """The symbol of the force or moment of a contact."""
+    about = f"force of contact {name}"
+    return symbol(f"{name} contact", "variable", dimension=dimension, owner=system.identity, about=about)
+
+
+def _restitution(system: Description, value: Any, where: str) -> Expr:
+    e = bounded_constant(system, 0 if value is None else value, f"restitution of {where}", ONE)
+    known = known_value(e)
+    if known is not None and known > 1:
+        raise ModelError(f"{where}: restitution {known:g} is more than 1: it would gain energy")
+    return e
+
+
+def _coefficient(system: Description, value: Any, where: str) -> Expr:
+    if not isinstance(value, int | float | str | Expr):
+        raise ModelError(
+            f"{where}: {value!r} is not a coefficient; laws such as StickSlip are for a contact with a "
+            "stiffness="
+        )
+    return _limit(system, value, where, ONE)
+
+
+def _limit(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
+    """A value that may vary and counts as zero where it is negative."""
+    node = system.expression(value, where, dimension)
+    check_sign(node, where)
+    return node if known_value(node) is not None else fn.maximum(node, 0)
+
+
+def _check_order(sliding: Expr, held: Expr, where: str) -> None:
+    low, high = known_value(sliding), known_value(held)
+    if low is not None and high is not None and high < low:
+        raise ModelError(f"{where}: static friction {high:g} is less than {low:g}, that of sliding")

@@ -1,0 +1,109 @@
+"""Brakes and clutches that lock: closed forms of holding, slipping and sticking."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import armillary as arm
+
+
+def test_a_brake_holds_without_creep() -> None:
+    s = arm.System("wheel")
+    wheel = s.body("wheel", joint=arm.Revolute("z"), mass=8.0, inertia=(0.2, 0.2, 0.4))
+    s.moment("load", 15.0, s.ground.z, on=wheel)
+    s.brake("drum", wheel.q1, capacity="70*(t > 1 and t < 4)")
+    run = s.derive().compile().simulate(5.0, initial={"wheel.u1": 20.0}, sample=0.01)
+    assert [round(event.time, 7) for event in run.events] == [1.0, round(1 + 57.5 * 0.4 / 55, 7), 4.0]
+    held = (run.time > 1.5) & (run.time < 4)
+    assert np.ptp(run["wheel.q1"][held]) < 1e-12
+    assert np.abs(run["drum"][held] + 15.0).max() < 1e-12
+    assert abs(run.final["wheel.u1"] - 15 / 0.4) < 1e-9
+    assert set(run["drum_mode"]) == {0.0, 1.0, 2.0}
+
+
+def test_a_clutch_engages_when_constant_moments_say() -> None:
+    """ω/((T_c − T_e)/I_e + (T_c + T_l)/I_l) after the start; then both turn as one (I_e + I_l)."""
+    s = arm.System("clutch")
+    engine = s.body("engine", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 0.3))
+    load = s.body("load", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 0.5))
+    s.moment("drive", 20, s.ground.z, on=engine)
+    s.moment("drag", -10, s.ground.z, on=load)
+    s.clutch("clutch", engine.q1, load.q1, capacity=50)
+    run = s.derive().compile().simulate(3.0, initial={"engine.u1": 100.0}, sample=0.01)
+    engaged = 100 / ((50 - 20) / 0.3 + (50 - 10) / 0.5)
+    assert [event.name for event in run.events] == ["clutch_grip"]
+    assert abs(run.events[0].time - engaged) < 1e-12
+    together = (50 - 10) / 0.5 * engaged + (20 - 10) / 0.8 * (3 - engaged)
+    assert abs(run.final["engine.u1"] - together) < 1e-11 * together
+    assert abs(run.final["engine.u1"] - run.final["load.u1"]) < 1e-11 * together
+    assert abs(run.final["clutch"] - (0.3 * 10 / 0.8 - 20)) < 1e-10
+
+
+def belt(speed: float, mass: float, stiffness: float, sliding: float, static: float) -> arm.System:
+    s = arm.System("belt")
+    block = s.body("block", joint=arm.Prismatic("x"), mass=mass, inertia=0)
+    band = s.body("band", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.prescribe(band.u1, speed)
+    s.force("spring", f"-{stiffness}*block.q1", s.ground.x, at=block)
+    s.clutch("rub", block.q1, band.q1, capacity=sliding, static=static)
+    return s
+
+
+def test_stick_slip_on_a_belt_is_exact() -> None:
+    """It sticks until k x = F_s; then x = F/k + A cos(ω t + φ), A² = ((F_s − F)/k)² + (v/ω)², until ẋ = v."""
+    v, m, k, sliding, static = 0.2, 2.0, 50.0, 4.0, 9.0
+    omega = math.sqrt(k / m)
+    a, b = (static - sliding) / k, v / omega
+    slide = 2 * (math.pi - math.atan2(a, b)) / omega  # symmetric about the turning points
+    stick = 2 * a / v
+    run = belt(v, m, k, sliding, static).derive().compile().simulate(
+        10.0, initial={"block.u1": v}, sample=0.001, rtol=1e-11, atol=1e-13
+    )  # fmt: skip
+    times = np.array([event.time for event in run.events])
+    first = static / k / v
+    expected = [first]
+    while len(expected) < len(times):
+        expected.append(expected[-1] + (slide if len(expected) % 2 else stick))
+    assert len(times) > 10
+    assert np.abs(times - expected).max() < 1e-9
+    sticks = run["rub_mode"] == 1
+    assert np.abs(run["block.u1"][sticks] - v).max() < 1e-12  # a lock, not a spring
+    assert abs(run["block.q1"].max() - (sliding / k + math.hypot(a, b))) < 1e-6
+
+
+def test_dry_friction_brings_an_oscillator_to_rest() -> None:
+    """The amplitude falls by 2 F/k in every half period, until the spring cannot overcome the friction."""
+    mass, k, friction = 2.0, 50.0, 4.0
+    s = arm.System("oscillator")
+    block = s.body("block", joint=arm.Prismatic("x"), mass=mass, inertia=0)
+    s.force("spring", f"-{k}*block.q1", s.ground.x, at=block)
+    s.brake("rail", block.q1, capacity=friction)
+    run = s.derive().compile().simulate(10.0, initial={"block.q1": 1.0}, rtol=1e-11, atol=1e-13)
+    turns = math.pi * math.sqrt(mass / k) * np.arange(1, len(run.events) + 1)
+    assert np.abs(np.array([event.time for event in run.events]) - turns).max() < 1e-9
+    assert abs(run.final["block.q1"] - (1.0 - 6 * 0.16)) < 1e-10
+    assert run.final["block.u1"] == pytest.approx(0.0, abs=1e-14)
+
+
+def test_a_disc_slides_and_then_rolls() -> None:
+    """v₀ at the start without turning: it rolls after v₀/(3 μ g) with 2/3 v₀, for a solid disc."""
+    s = arm.System("disc")
+    radius, mass, mu, v = 0.2, 3.0, 0.25, 4.0
+    disc = s.body(
+        "disc",
+        joint=arm.Joint(translate=["x", "y"], rotate=["z"]),
+        mass=mass,
+        inertia=(mass * radius**2 / 4, mass * radius**2 / 4, mass * radius**2 / 2),
+    )
+    s.gravity(9.81, -s.ground.y)
+    s.contact("road", disc, plane=(s.ground, s.ground.y), friction=mu, radius=radius)
+    run = s.derive().compile().simulate(2.0, initial={"disc.q2": radius, "disc.u1": v})
+    assert [event.name for event in run.events] == ["road_grip"]
+    assert abs(run.events[0].time - v / (3 * mu * 9.81)) < 1e-10
+    assert abs(run.final["disc.u1"] - 2 / 3 * v) < 1e-9
+    assert abs(run.final["disc.u1"] + radius * run.final["disc.u3"]) < 1e-12
+    assert abs(run.final["road"] - mass * 9.81) < 1e-9
+    assert abs(run.final["road_friction"]) < 1e-9
