@@ -6,7 +6,7 @@ of all of them at once. Arrays hold the lanes of a quantity side by side, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,10 +15,13 @@ from weakref import proxy
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm import vector_math
+from armillary.llvm.arrangement import LABEL_TEXT, arranged
+from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
 from armillary.llvm.lookup import lookup_function
 from armillary.llvm.signals import signal_function
 from armillary.llvm.trigonometry import sine_cosine_function
+from armillary.program.lanes.pack import meant
 from armillary.program.program import Section
 
 Place = tuple[str, int]  # an array and the place in it
@@ -59,6 +62,7 @@ class Module:
     """LLVM text under construction: functions, and the helpers that they call, each once."""
 
     lanes: int = 1  # runs in a value
+    registers: int = 0  # of the machine, for doubles; 0 where LLVM arranges the code
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
 
@@ -92,12 +96,14 @@ class Module:
         declared += [
             f"declare {v} @llvm.{f}.{suffix}({v}) nounwind" for f in ("fabs", "sqrt", "floor", "ceil")
         ]
+        declared.append(f"declare {v} @llvm.fmuladd.{suffix}({v}, {v}, {v}) nounwind")
         declared += [
             f"declare {v} @llvm.{f}.{suffix}({v}, {v}) nounwind" for f in ("minimum", "maximum", "copysign")
         ]
         likely = '!0 = !{!"branch_weights", i32 2000, i32 1}'
         head = _without_repeated_declarations("\n".join([*declared, *self.helpers.values()]))
-        return "\n".join([head, *self.functions, likely])
+        labels = [LABEL_TEXT] if self.registers else []
+        return "\n".join([head, *self.functions, likely, *labels])
 
 
 def _without_repeated_declarations(text: str) -> str:
@@ -126,6 +132,8 @@ class Writer(Instructions):
         crossing: dict[Expr, int],
         arrival: dict[Expr, int],
         numbers: dict[float, int] | None = None,
+        fused: Set[Expr] = frozenset(),
+        opposite: set[Expr] | None = None,
     ) -> None:
         super().__init__(module.lanes, single=module.lanes == 1)
         if numbers is not None:  # without a cycle, which would keep expressions until garbage is collected
@@ -134,6 +142,10 @@ class Writer(Instructions):
         self.arrival = arrival
         self.places = places
         self.crossing = crossing
+        self.fused_products = fused
+        self.opposite: set[Expr] = set() if opposite is None else opposite
+        self.turned: dict[Expr, str] = {}
+        self.splits: dict[Expr, tuple[str, str, bool]] = {}
         self.values: dict[Expr, str] = {}
         self.vectors: dict[Place, str] = {}
 
@@ -143,30 +155,41 @@ class Writer(Instructions):
     # ---------------------------------------------------------------- operands
 
     def value(self, node: Expr) -> str:
-        """The value of a node: at hand, a number, or loaded now."""
-        known = self.values.get(node)
-        if known is not None:
-            return known
+        """The value of a node."""
+        value, opposite = self.signed(node)
+        if not opposite:
+            return value
+        node = meant(node)
+        if node not in self.turned:
+            self.turned[node] = self.neg(value)
+        return self.turned[node]
+
+    def signed(self, node: Expr) -> tuple[str, bool]:
+        """The value of a node (at hand, a number, or loaded now), and whether its sign is the other one."""
+        node = meant(node)
+        found = self.values.get(node)
+        if found is None:
+            found = self.values[node] = self.found(node)
+        return found, node in self.opposite
+
+    def found(self, node: Expr) -> str:
+        """A value that is not computed in its turn."""
         if node.kind == "number":
-            found = self.number(float(node.data))
-        elif node in self.places:
-            place = self.places[node]
-            if isinstance(place, Driven):
-                found = self.driven(place.index)
-            else:
-                found = place if isinstance(place, str) else self.load(*place)
-        elif node.kind == "let":
-            found = self.value(node.args[0])
-        else:
-            found = self.load("work", self.crossing[node])
-        self.values[node] = found
-        return found
+            return self.number(float(node.data))
+        if node in self.fused_products:  # but wanted by itself
+            return self.product(node)
+        if node not in self.places:
+            return self.load("work", self.crossing[node])
+        place = self.places[node]
+        if isinstance(place, Driven):
+            return self.driven(place.index)
+        return place if isinstance(place, str) else self.load(*place)
 
     def loaded_number(self, numbers: dict[float, int], known: dict[float, str], value: float) -> str:
         """A number of the array, loaded once; written into the code where it is simple, or one too many."""
         found = known.get(value)
         if found is None:
-            if abs(value) in INSTANT or len(known) >= LOADED:
+            if value == 0 or (not self.module.registers and (abs(value) in INSTANT or len(known) >= LOADED)):
                 return self.types.number(value)
             found = known[value] = self.load("numbers", numbers.setdefault(value, len(numbers)))
         return found
@@ -206,6 +229,8 @@ class Writer(Instructions):
     # ---------------------------------------------------------------- nodes
 
     def node(self, node: Expr) -> None:
+        if node.kind == "let" or node in self.fused_products:
+            return
         if node not in self.values:
             self.values[node] = self.compute(node)
         place = self.crossing.get(node)
@@ -213,8 +238,6 @@ class Writer(Instructions):
             self.store(self.values[node], "work", place)
 
     def compute(self, node: Expr) -> str:
-        if node.kind == "let":
-            return self.value(node.args[0])
         if node.kind == "sum":
             return self.sum(node)
         if node.kind == "product":
@@ -222,10 +245,12 @@ class Writer(Instructions):
         return self.function_node(node)
 
     def times(self, a: Operand, b: Operand) -> str:
-        return self.arithmetic("fmul", a, b)
+        return self.mul(a, b)
 
     def sum(self, node: Expr) -> str:
-        """Terms in the order in which they are known, so that the last one waits for one operation only."""
+        """Terms in the order in which they are known, so that the last one waits for one operation only; the
+        first one that is no product of its own before them.
+        """
         constant, coefficients = node.data
         arrival = self.arrival
         terms = sorted(
@@ -235,16 +260,79 @@ class Writer(Instructions):
         value = self.number(float(constant)) if constant else None
         if len(terms) >= RUN and self.module.lanes == 1:
             terms, value = self.runs(terms, value)
-        for c, term in terms:
-            operand = self.value(term)
+        opposite = False  # whether the sum so far has the other sign
+        if value is None:
+            c, term = terms.pop(self.beginning(terms))
+            value, opposite = self.signed(term)
             if c != 1 and c != -1:
-                operand = self.times(operand, abs(float(c)))
-            if value is None:
-                value = operand if c > 0 else self.neg(operand)
+                value = self.times(value, abs(float(c)))
+            opposite ^= c < 0
+        for c, term in terms:
+            product = meant(term)
+            b: str | None = None
+            if product in self.fused_products:
+                a, b, minus = self.split(product)
             else:
-                value = self.arithmetic("fadd" if c > 0 else "fsub", value, operand)
-        assert value is not None
+                a, minus = self.signed(term)
+                if c != 1 and c != -1:
+                    b = self.number(abs(float(c)))
+            minus ^= c < 0
+            value = self.added(value, opposite, a, b, minus)
+            opposite = opposite and minus
+        if opposite:
+            self.opposite.add(node)
         return value
+
+    def beginning(self, terms: list[tuple[float, Expr]]) -> int:
+        """The place of the first term that is at hand, or else of one that has a number before it."""
+        scaled = 0
+        for i, (c, term) in enumerate(terms):
+            if meant(term) not in self.fused_products:
+                if c == 1 or c == -1:
+                    return i
+                scaled = scaled or i + 1
+        return scaled - 1
+
+    def added(self, value: str, opposite: bool, a: str, b: str | None, minus: bool) -> str:
+        """±value ± a·b, or ± a; of two minus signs the opposite."""
+        if b is None:
+            if opposite == minus:
+                return self.add(value, a)
+            return self.sub(a, value) if opposite else self.sub(value, a)
+        if opposite and not minus:
+            value = self.neg(value)
+        elif minus and not opposite:
+            a = self.neg(a)
+        return self.multiply_add(a, b, value)
+
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        """a·b + c, fused where the machine can."""
+        v = self.real
+        return self.emit(f"call {v} @llvm.fmuladd.{self.types.suffix}({v} {a}, {v} {b}, {v} {c})")
+
+    def split(self, product: Expr) -> tuple[str, str, bool]:
+        """The last factor of a product, what the others come to, and whether the sign is the other one."""
+        found = self.splits.get(product)
+        if found is None:
+            values, minus = self.factors(product)
+            found = self.splits[product] = values[-1], self.chain(values[:-1]), minus
+        return found
+
+    def factors(self, product: Expr) -> tuple[list[str], bool]:
+        """Factors of a product without powers but squares, and whether the sign is the other one."""
+        coefficient, exponents = product.data
+        arrival = self.arrival
+        bases = sorted(product.args, key=lambda f: arrival.get(f, 0))
+        size = abs(float(coefficient))
+        values = [self.number(size)] if size != 1 else []
+        minus = coefficient < 0
+        for base in bases:
+            value, other = self.signed(base)
+            minus ^= other
+            values.append(value)
+        if exponents == (2,):
+            values, minus = [*values, values[-1]], coefficient < 0
+        return values, minus
 
     def runs(self, terms: list[tuple[float, Expr]], value: str | None) -> tuple[list[Any], str | None]:
         """Terms without those that are neighbours in the state, whose products are taken LANES at a time.
@@ -288,20 +376,32 @@ class Writer(Instructions):
 
     def product(self, node: Expr) -> str:
         coefficient, exponents = node.data
+        if is_plain(node):
+            values, minus = self.factors(node)
+            if minus:
+                self.opposite.add(node)
+            return self.chain(values)
         above: list[str] = []
         below: list[str] = []
         arrival = self.arrival
+        minus = coefficient < 0
         bases = zip(node.args, exponents, strict=True)
         for base, n in sorted(bases, key=lambda f: arrival.get(f[0], 0)) if len(exponents) > 1 else bases:
-            value = self.value(base)
+            if n % 2 == 1:
+                value, other = self.signed(base)
+                minus ^= other
+            else:
+                value = self.value(base)
             (above if n > 0 else below).append(value if n == 1 else self.power(value, abs(n)))
         size = abs(float(coefficient))
         if size != 1 or not above:
             above.insert(0, self.number(size))
         value = self.chain(above)
         if below:
-            value = self.arithmetic("fdiv", value, self.chain(below))
-        return self.neg(value) if coefficient < 0 else value
+            value = self.div(value, self.chain(below))
+        if minus:
+            self.opposite.add(node)
+        return value
 
     def chain(self, factors: list[str]) -> str:
         value = factors[0]
@@ -430,6 +530,41 @@ class Writer(Instructions):
             for i, angle in enumerate(angles):
                 one = self.emit(f"extractelement {vector} {found}, i64 {i}") if alone else found
                 self.values[function(angle)] = one
+
+
+class ArrangedWriter(Writer):
+    """Lines that are put in order, and loads and stores that are placed, when all are there."""
+
+    def __init__(self, *given: Any) -> None:
+        self.loads: dict[str, Place] = {}
+        self.places_of_loads: dict[Place, str] = {}
+        self.opposites: dict[str, str] = {}
+        self.stores: list[tuple[str, str, int]] = []
+        super().__init__(*given)
+
+    def load(self, array: str, index: int) -> str:
+        place = (array, index)
+        name = self.places_of_loads.get(place)
+        if name is None:
+            self.count += 1
+            name = self.places_of_loads[place] = f"%v{self.count}"
+            self.loads[name] = place
+        return name
+
+    def store(self, value: str, array: str, index: int) -> None:
+        self.stores.append((value, array, index))
+
+    def neg(self, a: str) -> str:
+        if a in self.opposites:
+            return self.opposites[a]
+        self.count += 1
+        name = f"%v{self.count}"
+        self.opposites[name] = a
+        return name
+
+    def body(self) -> str:
+        found = arranged(self.lines, self.loads, self.opposites, self.stores, self.module.registers)
+        return "\n".join(found)
 
 
 def _lanes(n: int) -> int:

@@ -6,13 +6,13 @@ takes no change of sign, and a sum only where its terms disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.llvm.instructions import ValueTypes, real
+from armillary.llvm.instructions import Operand, ValueTypes, real
 from armillary.llvm.node_writer import LOADED, Module, Writer
 from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.program.lanes import Pack
@@ -34,10 +34,12 @@ class PackWriter(Writer):
         crossing: dict[Expr, int],
         arrival: dict[Expr, int],
         numbers: dict[Any, int] | None,
+        fused: Set[Expr],
+        opposite: set[Expr],
         home: dict[Expr, Pack],
         signs: dict[Pack, Signs],
     ) -> None:
-        super().__init__(module, places, crossing, arrival, numbers)
+        super().__init__(module, places, crossing, arrival, numbers, fused, opposite)
         self.home, self.signs = home, signs
         self._packs: dict[Pack, Vector] = {}
         self._columns: dict[Column, Vector] = {}
@@ -47,10 +49,14 @@ class PackWriter(Writer):
 
     # ---------------------------------------------------------------- single operations
 
-    def value(self, node: Expr) -> str:
+    def times(self, a: Operand, b: Operand) -> str:
+        """A product that LLVM may fuse."""
+        return self.arithmetic("fmul", a, b)
+
+    def signed(self, node: Expr) -> tuple[str, bool]:
         node = meant(node)
         if node in self.values or node not in self.home:
-            return super().value(node)
+            return super().signed(node)
         pack = self.home[node]
         lane = pack.lanes.index(node)
         if pack in self._packs:
@@ -59,7 +65,7 @@ class PackWriter(Writer):
         else:
             found, signs = self.load("work", self.crossing[node]), self.signs[pack]
         self.values[node] = found if signs[lane] > 0 else self.neg(found)
-        return self.values[node]
+        return self.values[node], False
 
     def node(self, node: Expr) -> None:
         pack = self.home.get(node)

@@ -1,22 +1,23 @@
 """A program as LLVM code: one function per section, straight-line, without calls where possible.
 
 The text is written directly, a line per operation: that is ten times faster than building it object by
-object, and readable. Multiplications and additions may be fused ("contract"); nothing else is reordered. A
-long section is cut into pieces that hand values on through a work array, because LLVM's time grows faster
-than the length of a function.
+object, and readable. Products are fused with sums as ``fusion.py`` chooses for the whole section, and nothing
+else is reordered, so that pieces and lanes have the same digits. A long section is cut into pieces that hand
+values on through a work array, because LLVM's time grows faster than the length of a function.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
+from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
 from armillary.llvm.jit import vector_doubles
-from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Writer
+from armillary.llvm.node_writer import INSTANT, ArrangedWriter, Driven, Module, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.program.lanes.pack import WIDTH, Pack, meant
 from armillary.program.lanes.packing import packed
@@ -35,11 +36,11 @@ RICH = 0.1
 _ATTRIBUTES = "noalias nocapture"
 
 
-def llvm_text(program: Program) -> str:
+def llvm_text(program: Program, registers: int = 0) -> str:
     """The whole program: precompute, derivatives, outputs, and events, update, fire, normalise where there
-    are any.
+    are any. Code for a machine with so many ``registers`` for doubles is arranged (``arrangement.py``).
     """
-    module = Module()
+    module = Module(registers=registers)
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     for name, section in (
@@ -255,31 +256,48 @@ def _function(
     loading = module.lanes == 1
     pieces = _pieces(section, loading=loading)
     packs = {node: pack for pack in section.packs for node in pack.lanes}
-    crossing = _crossing(pieces, packs)
     arrival = arrivals(section.nodes)
+    fused = fused_products(section.nodes, section.results, arrival, packs.keys())
+    crossing = _crossing(pieces, packs, fused)
+    read = {place[0] for place in places.values() if isinstance(place, tuple)}
+    arranging = module.registers > 0 and not packs and read.isdisjoint([array for array, _ in outs])
+    array = f"{name}_numbers"
+    opposite: set[Expr] = set()
+    signs: dict[Pack, Signs] = {}
+
+    def writer_of(numbers: dict[Any, int] | None) -> Writer:
+        given = module, places, crossing, arrival, numbers, fused, opposite
+        return (
+            PackWriter(*given, packs, signs) if packs else (ArrangedWriter if arranging else Writer)(*given)
+        )
+
     if len(pieces) == 1:
-        writer = _writer(module, places, {}, arrival, None, packs, {})
+        given: dict[Any, int] | None = {} if arranging else None
+        writer = writer_of(given)
         writer.trigonometry(angles)
         for node in pieces[0]:
             writer.node(node)
         writer.results(section, outs)
-        module.define(f"void @{name}({arguments})", writer.body())
+        body = writer.body()
+        if given:
+            # Of an address that LLVM does not see through it loads the numbers, and does not write them out.
+            body = f'  %numbers = call ptr asm "", "=r,0"(ptr @{array})\n{body}'
+            module.functions.append(constant_array(array, given))
+        module.define(f"void @{name}({arguments})", body)
         return
     passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
     calls = []
     last = len(pieces) - 1
     numbers: dict[Any, int] | None = {} if loading else None
-    signs: dict[Pack, Signs] = {}
-    array = f"{name}_numbers"
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
     by_piece: dict[int, list[int]] = {}
     for i, result in enumerate(section.results):  # given values are stored by the last piece
-        by_piece.setdefault(home.get(result, last), []).append(i)
+        by_piece.setdefault(home.get(meant(result), last), []).append(i)
     for k, piece in enumerate(pieces):
-        writer = _writer(module, places, crossing, arrival, numbers, packs, signs)
+        writer = writer_of(numbers)
         if k == 0:
             writer.trigonometry(angles)
         for node in piece:
@@ -293,20 +311,6 @@ def _function(
         module.functions.append(constant_array(array, values))
     body = f"  %work = alloca [{len(crossing)} x {module.real}], align 64\n" + "\n".join(calls)
     module.define(f"void @{name}({arguments})", body)
-
-
-def _writer(
-    module: Module,
-    places: dict[Expr, Any],
-    crossing: dict[Expr, int],
-    arrival: dict[Expr, int],
-    numbers: dict[Any, int] | None,
-    packs: dict[Expr, Pack],
-    signs: dict[Pack, Signs],
-) -> Writer:
-    if packs:
-        return PackWriter(module, places, crossing, arrival, numbers, packs, signs)
-    return Writer(module, places, crossing, arrival, numbers)
 
 
 def _angles(section: Section) -> list[Expr]:
@@ -353,16 +357,22 @@ def _pieces(section: Section, *, loading: bool) -> list[list[Expr]]:
     return [early + cut[0], *cut[1:]]
 
 
-def _crossing(pieces: list[list[Expr]], packs: dict[Expr, Pack]) -> dict[Expr, int]:
-    """Work-array places of the values that one piece computes and a later one uses; packs stay together."""
+def _crossing(pieces: list[list[Expr]], packs: dict[Expr, Pack], fused: Set[Expr]) -> dict[Expr, int]:
+    """Work-array places of the values that one piece computes and a later one uses; packs stay together, and
+    ``fused`` products are computed where they are used.
+    """
     if len(pieces) == 1:
         return {}
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
     found: dict[Expr, int] = {}
     for k, piece in enumerate(pieces):
         for node in piece:
-            for a in map(meant, node.args):
-                if home.get(a, k) != k and a not in found:
+            if node.kind == "let" or node in fused:
+                continue
+            used = [meant(a) for a in node.args]
+            used += [meant(a) for product in used if product in fused for a in product.args]
+            for a in used:
+                if a not in fused and home.get(a, k) != k and a not in found:
                     for n in packs[a].lanes if a in packs else (a,):
                         found[n] = len(found)
     return found

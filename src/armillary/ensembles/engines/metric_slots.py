@@ -40,5 +40,5 @@ def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
 class _UnfusedWriter(Writer):
     """No operations are fused: a metric has the same bits on all processors, and for single runs."""
 
-    def emit(self, operation: str) -> str:
-        return super().emit(operation.replace(" contract ", " "))
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        return self.add(self.mul(a, b), c)

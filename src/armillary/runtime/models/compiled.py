@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.algebra.arguments import several, table
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
-from armillary.llvm.jit import Compiled
+from armillary.llvm.jit import Compiled, registers
 from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
@@ -68,7 +68,8 @@ def machine_code(equations: DerivedEquations, backend: str) -> tuple[Compiled, f
             f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
         )
     start = time.perf_counter()
-    return Compiled(llvm_text(for_this_machine(equations.program))), time.perf_counter() - start
+    text = llvm_text(for_this_machine(equations.program), registers())
+    return Compiled(text), time.perf_counter() - start
 
 
 class Compiler(Protocol):

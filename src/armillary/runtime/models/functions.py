@@ -17,7 +17,7 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.llvm.jit import Compiled, holds_addresses
+from armillary.llvm.jit import Compiled, holds_addresses, registers
 from armillary.llvm.rows import function_rows, precompute_rows
 from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.program.cost import Operations
@@ -82,7 +82,12 @@ class ModelFunctions:
         self._table = parameter_table(self.equations)
         parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]
         text = "\n".join(
-            [llvm_text(for_this_machine(program)), *parts, precompute_rows(), *map(function_rows, functions)]
+            [
+                llvm_text(for_this_machine(program), registers()),
+                *parts,
+                precompute_rows(),
+                *map(function_rows, functions),
+            ]
         )
         self._code = Compiled(text)
         self._foreign = holds_addresses(text)  # such code may hold states of its own

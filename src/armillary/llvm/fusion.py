@@ -1,0 +1,80 @@
+"""Which products are not computed by themselves, but fused into the sums that they are terms of.
+
+A fused operation ±a·b ± c is one operation of every machine that has it. A product whose users are all sums
+needs no operation of its own then, however many these are: each sum takes its factors. But a sum of such
+products alone begins with one that is computed. Together
+
+    operations = Σ (terms − 1) over sums + products that are computed,
+
+so the fewest products are computed that leave no sum without a beginning: a hitting set, found greedily.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+from armillary.algebra.expression import Expr
+from armillary.program.lanes.pack import meant
+
+
+def fused_products(
+    nodes: Sequence[Expr],
+    results: Iterable[Expr],
+    arrival: Mapping[Expr, int],
+    vectors: Set[Expr] = frozenset(),
+) -> set[Expr]:
+    """Products of a section that its sums take factor by factor; ``arrival``: when each node is known.
+    ``vectors``: nodes that are computed several at a time, and take values.
+    """
+    found = _terms_alone(nodes, results, vectors)
+    hits: dict[Expr, set[int]] = {}  # products, to the sums that could begin with them
+    waiting: dict[int, list[Expr]] = {}  # sums without a beginning, and their products
+    scaled: set[int] = set()  # those that can begin with a term that has a number before it
+    for k, node in enumerate(nodes):
+        if node.kind != "sum" or node.data[0] or node in vectors:
+            continue
+        terms = [meant(term) for c, term in zip(node.data[1], node.args, strict=True) if c == 1 or c == -1]
+        if terms and found.issuperset(terms):
+            waiting[k] = terms
+            if len(terms) < len(node.args):
+                scaled.add(k)
+            for term in terms:
+                hits.setdefault(term, set()).add(k)
+    shared = [(-len(users), arrival.get(p, 0), i, p) for i, (p, users) in enumerate(hits.items())]
+    heapq.heapify(shared)
+    while shared:
+        count, known, i, product = heapq.heappop(shared)
+        users = hits[product]
+        if not users:
+            continue
+        if len(users) < -count:  # others have begun meanwhile
+            heapq.heappush(shared, (-len(users), known, i, product))
+            continue
+        if count == -1 and users <= scaled:
+            continue
+        found.discard(product)
+        for k in list(users):
+            for term in waiting.pop(k):
+                hits[term].discard(k)
+    return found
+
+
+def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Expr]) -> set[Expr]:
+    """Products of at least two factors whose users are sums, as terms without a number before them."""
+    used: set[Expr] = {meant(result) for result in results}
+    for node in nodes:
+        if node.kind == "sum" and node not in vectors:
+            scaled = [t for c, t in zip(node.data[1], node.args, strict=True) if c != 1 and c != -1]
+            used.update(map(meant, scaled))
+        elif node.kind != "let":
+            used.update(map(meant, node.args))
+    return {n for n in nodes if n.kind == "product" and n not in used and n not in vectors and is_plain(n)}
+
+
+def is_plain(node: Expr) -> bool:
+    """Whether a product is one of two or more factors, without powers but squares and without divisions."""
+    coefficient, exponents = node.data
+    if len(exponents) == 1:
+        return exponents[0] == 2 or (exponents[0] == 1 and coefficient != 1 and coefficient != -1)
+    return all([n == 1 for n in exponents])
