@@ -110,7 +110,7 @@ def test_a_failing_fmu_ends_the_run(strut_unit: Path) -> None:
         ({"inputs": {"x": "m.u1"}}, "dimension"),
         ({"inputs": {"v": "m.u1'"}}, "input 'v'"),
         ({"every": 0.0}, "not a positive number"),
-        ({"outputs": []}, "no real outputs"),
+        ({"outputs": []}, "no numeric outputs"),
     ],
 )
 def test_wrong_connections_are_sentences(strut_unit: Path, options: dict[str, Any], message: str) -> None:

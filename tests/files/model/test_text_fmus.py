@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tomllib
 
@@ -47,6 +48,17 @@ def test_an_fmu_is_not_loaded_unless_it_is_trusted(folder):
         arm.ModelError, match=r"block.toml:7: 'spring.fmu' is an FMU, machine code.*trust=True"
     ):
         arm.load(folder / "block.toml")
+
+
+def test_an_fmu_without_a_communication_step_is_integrated_with_the_system(folder, tmp_path):
+    """x = 0.1 m · cos(5 rad/s · t), to the tolerance."""
+    (tmp_path / "block.toml").write_text(MODEL.replace("every = 0.01\n", ""))
+    shutil.copy(folder / "spring.fmu", tmp_path)
+    system = arm.load(tmp_path / "block.toml", trust=True)
+    system.save(tmp_path / "again.toml")
+    again = arm.load(tmp_path / "again.toml", trust=True)
+    run = again.derive().compile().simulate(1.0, sample=0.5, rtol=1e-10, initial={"block.q1": 0.1})
+    assert run["block.q1"][1:] == pytest.approx([0.1 * math.cos(2.5), 0.1 * math.cos(5)], rel=1e-8)
 
 
 def test_a_trusted_fmu_acts_and_is_saved_again(folder, tmp_path):

@@ -27,8 +27,9 @@ from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf,
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Event, Memory, Output
+from armillary.model.records import Event, Memory, Output, State
 from armillary.model.signals.memory import make_clock
+from armillary.model.signals.states import new_variable
 from armillary.model.unit_system import UnitSystem
 
 
@@ -65,17 +66,19 @@ def fmu(
     name: str,
     source: Fmu | str | os.PathLike[str],
     *,
-    every: float,
+    every: float | None = None,
     inputs: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     outputs: Iterable[str] | None = None,
     extrapolate: bool = False,
 ) -> dict[str, Expr]:
-    """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds.
+    """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds; without
+    ``every`` it is integrated with the system (model exchange), and its states are states of the system.
 
     ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
-    numbers in the FMU's units. All its outputs are taken, or those named; texts, also those of its
-    inputs, call them ``name_output``. They are held between communication points, or with
+    numbers in the FMU's units, or texts. Elements of arrays are called ``x[2]``; an array as a whole takes a
+    list. All its outputs are taken, or those named; texts call them ``name_output``, in co-simulation also
+    those of its inputs. Outputs of co-simulation are held between communication points, or with
     ``extrapolate`` go on along the line through the last two, which is more accurate where they are
     smooth. The FMU's library is machine code from outside, which is loaded here: import only FMUs that
     you trust.
@@ -83,24 +86,23 @@ def fmu(
     check_new_name(system, name, "FMU")
     where = f"FMU '{name}'"
     found = source if isinstance(source, Fmu) else read_fmu(source)
+    driven_by = _spread(found, inputs, "input", where)
+    driven = list(driven_by)
+    shown = [found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)]
+    if not shown:
+        raise ModelError(f"{where}: '{found.name}' has no numeric outputs, so it can do nothing here")
+    values = _settings(found, parameters, where)
+    if every is None:
+        if extrapolate:
+            raise ModelError(f"{where}: extrapolate is for co-simulation; give every=… too")
+        return _exchange(system, name, found, values, driven_by, shown)
     period = finite_number(every, f"the communication step of {where}")
     if period <= 0:
         raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
-    driven = [found.variable(str(key), "input", where) for key in inputs or {}]
-    shown = [found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)]
-    if not shown:
-        raise ModelError(f"{where}: '{found.name}' has no real outputs, so it can do nothing here")
-    values = _settings(found, parameters, where)
     clock, advanced = make_clock(system, name, period, f"next communication with {where}")
     passed = system.time - clock + number(period, TIME)
     channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
-    signals = [
-        _outward(system.expression(value, f"{where}, input '{v.name}'", v.unit.dimension), v, system.units)
-        for v, value in zip(driven, (inputs or {}).values(), strict=True)
-    ]
-    for v, signal in zip(driven, signals, strict=True):
-        _check_signal(signal, f"{where}, input '{v.name}'")
-
+    signals = _signals(system, driven_by, where)
     from armillary.files.fmu.stepping import stepped
 
     element = stepped(found, name, period, values, driven, shown)
@@ -117,6 +119,108 @@ def fmu(
             changes[channel.slope] = (changes[held] - held) / period
     system.events[clock.name] = Event(clock.name, system.time - clock, 1, changes, False, "", hidden=True)
     return {channel.variable.name: channel.value for channel in channels}
+
+
+def _exchange(
+    system: Description,
+    name: str,
+    found: Fmu,
+    values: Mapping[FmuVariable, float | str],
+    driven: Mapping[FmuVariable, Any],
+    shown: list[FmuVariable],
+) -> dict[str, Expr]:
+    """An FMU for model exchange: states with rates, outputs, events."""
+    from armillary.files.fmu.exchange import NEVER, exchanged
+
+    where = f"FMU '{name}'"
+    signals = _signals(system, driven, where)
+    element = exchanged(found, name, values, list(driven), shown)
+    assert found.exchange is not None
+    states = found.exchange.states
+    handle = symbol(f"{name} instance", "memory", owner=system.identity)
+    started = element.start(system.time, *signals)
+    _add_memory(system, Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
+    nodes: list[Expr] = []
+    for v, first in zip(states, element.initial, strict=True):
+        label, unit = _plain(f"{name}_{v.name}"), v.unit
+        text = system.units.unit_text(unit.dimension) if unit.dimension is not None else None
+        scale = system.units.scale(unit.dimension) if unit.dimension is not None else 1.0
+        start = (first * unit.factor + unit.offset) / scale if unit.dimension is not None else first
+        node, inside, _ = new_variable(system, "state", label, start, text, v.about)
+        system.states[label] = State(node, None, v.about)
+        system.initial[node] = inside
+        nodes.append(node)
+    outward = [_outward(x, v, system.units) for v, x in zip(states, nodes, strict=True)]
+    arguments = (handle, system.time, *outward, *signals)
+    for v, node, rate in zip(states, nodes, element.rates, strict=True):
+        slope = replace(v, unit=replace(v.unit, offset=0.0))
+        system.states[node.name] = State(node, _inward(rate(*arguments), slope, system.units), v.about)
+    result: dict[str, Expr] = {}
+    for v, function in zip(shown, element.outputs, strict=True):
+        label = _plain(f"{name}_{v.name}")
+        own = next((n for n in nodes if n.name == label), None)
+        value = own if own is not None else _inward(function(*arguments), v, system.units)
+        if own is None:
+            check_new_name(system, label, "output")
+            units = system.units.unit_text(v.unit.dimension) if v.unit.dimension is not None else ""
+            value = value * number(1, v.unit.dimension) if value.dimension is None else value
+            system.definitions[label] = value
+            system.outputs[label] = Output(label, value, units, v.about)
+        result[v.name] = value
+    changes = {
+        node: _inward(after(*arguments), v, system.units)
+        for v, node, after in zip(states, nodes, element.after, strict=True)
+    }
+    following = symbol(f"{name} next event", "memory", dimension=TIME, owner=system.identity)
+    if element.indicators or element.scheduled:
+        changes[following] = element.next(*arguments)
+        first = element.first(started, *arguments[1:])
+        _add_memory(
+            system,
+            Memory(following, NEVER, None, f"next event of {where}", start=first, hidden=True),
+        )
+        due = system.time - following
+        system.events[following.name] = Event(following.name, due, 1, dict(changes), False, "", hidden=True)
+    for k, indicator in enumerate(element.indicators, 1):
+        label = f"{name} event {k}"
+        system.events[label] = Event(
+            label, indicator(*arguments), 0, dict(changes), False, f"event of {where}"
+        )
+    if found.exchange.completes:
+        told = symbol(f"{name} steps", "memory", owner=system.identity)
+        update = element.completed(*arguments)
+        _add_memory(system, Memory(told, 0.0, update, f"steps announced to {where}", hidden=True))
+    return result
+
+
+def _signals(system: Description, driven: Mapping[FmuVariable, Any], where: str) -> list[Expr]:
+    """What drives the inputs of an FMU, in its units."""
+    found = []
+    for v, value in driven.items():
+        place = f"{where}, input '{v.name}'"
+        signal = _outward(system.expression(value, place, v.unit.dimension), v, system.units)
+        _check_signal(signal, place)
+        found.append(signal)
+    return found
+
+
+def _spread(
+    found: Fmu, given: Mapping[str, Any] | None, causality: str, where: str
+) -> dict[FmuVariable, Any]:
+    """Variables and what they are given; lists are spread over the elements of arrays."""
+    result: dict[FmuVariable, Any] = {}
+    for key, value in (given or {}).items():
+        parts = found.elements(str(key), causality)
+        if not parts or str(key) in found.variables:
+            result[found.variable(str(key), causality, where)] = value
+            continue
+        values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        if len(values) != len(parts):
+            raise ModelError(
+                f"{where}: {causality} '{key}' has {len(parts)} elements, and {len(values)} are given"
+            )
+        result |= dict(zip(parts, values, strict=True))
+    return result
 
 
 def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
@@ -148,13 +252,22 @@ def _add_memory(system: Description, memory: Memory) -> None:
     system.rates[memory.symbol] = ZERO
 
 
-def _settings(found: Fmu, parameters: Mapping[str, float] | None, where: str) -> dict[FmuVariable, float]:
-    result: dict[FmuVariable, float] = {}
-    for key, given in (parameters or {}).items():
-        value = plain_float(given)
+def _settings(found: Fmu, parameters: Mapping[str, Any] | None, where: str) -> dict[FmuVariable, float | str]:
+    result: dict[FmuVariable, float | str] = {}
+    for v, given in _spread(found, parameters, "parameter", where).items():
+        if v.type == "String":
+            if not isinstance(given, str):
+                raise ModelError(f"{where}: parameter '{v.name}' needs a text, not {given!r}")
+            result[v] = given
+            continue
+        value = float(given) if isinstance(given, bool) and v.type == "Boolean" else plain_float(given)
         if value is None:
-            raise ModelError(f"{where}: parameter '{key}' needs a number, not {given!r}")
-        result[found.variable(str(key), "parameter", where)] = value
+            raise ModelError(f"{where}: parameter '{v.name}' needs a number, not {given!r}")
+        if not v.type.startswith("Float") and value != round(value):
+            raise ModelError(
+                f"{where}: parameter '{v.name}' is of type {v.type}, and {given!r} is no whole number"
+            )
+        result[v] = value
     return result
 
 

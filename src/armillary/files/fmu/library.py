@@ -42,16 +42,54 @@ class _Callbacks(ctypes.Structure):
     )
 
 
+class _EventInfo(ctypes.Structure):
+    """What FMI 2.0 answers to an event iteration."""
+
+    _fields_ = (
+        *((name, c_int) for name in ("more", "ended", "nominals", "moved", "scheduled")),
+        ("next", c_double),
+    )
+
+
+_NEVER = 1e300  # the time of a next event that there is not
+_MOST_ITERATIONS = 100  # of one event
+_CTYPES = {
+    "Float64": c_double, "Float32": ctypes.c_float, "String": c_char_p, "Boolean": c_bool,
+    "Enumeration": ctypes.c_int64, "Int8": ctypes.c_int8, "UInt8": ctypes.c_uint8, "Int16": ctypes.c_int16,
+    "UInt16": ctypes.c_uint16, "Int32": ctypes.c_int32, "UInt32": ctypes.c_uint32, "Int64": ctypes.c_int64,
+    "UInt64": ctypes.c_uint64,
+}  # fmt: skip
+_SECOND = {"Float64": "Real", "Int32": "Integer", "Enumeration": "Integer"}
+
+
+def _setter(kind: str, version: str) -> tuple[str, Any]:
+    """The end of the name of the function that sets variables of a type, and the type in C."""
+    if version == "3.0":
+        return {"Enumeration": "Int64"}.get(kind, kind), _CTYPES[kind]
+    return _SECOND.get(kind, kind), c_int if kind in ("Boolean", "Enumeration") else _CTYPES[kind]
+
+
+def _converted(kind: str, value: float | str) -> Any:
+    if kind == "String":
+        return str(value).encode()
+    return float(value) if kind.startswith("Float") else round(float(value))
+
+
 class Library:
     """An FMU's library and what it needs while it is loaded."""
 
-    def __init__(self, fmu: Fmu) -> None:
-        if not fmu.identifier:
-            raise ModelError(
-                f"FMU '{fmu.name}' ({fmu.path.name}) offers no co-simulation, which is what can be imported"
+    def __init__(self, fmu: Fmu, exchange: bool) -> None:
+        identifier = fmu.exchange.identifier if exchange and fmu.exchange else fmu.identifier
+        if not identifier or (exchange and fmu.exchange is None):
+            offered, remedy = (
+                ("model exchange", "give every=…") if exchange else ("co-simulation", "leave out every=")
             )
+            other = fmu.identifier if exchange else fmu.exchange
+            hint = f"; {remedy} to import it for the other kind" if other else ""
+            raise ModelError(f"FMU '{fmu.name}' ({fmu.path.name}) offers no {offered}{hint}")
+        self.exchange = exchange
         here = this_platform()
-        file = f"{fmu.identifier}{PLATFORMS[here].suffix}"
+        file = f"{identifier}{PLATFORMS[here].suffix}"
         with opened(fmu.path) as archive:
             names = archive.namelist()
         places = folders(fmu.version, here)
@@ -103,7 +141,7 @@ class Library:
     # ------------------------------------------------------------ instances
 
     def instance(self, name: str) -> int:
-        """A new instance for co-simulation."""
+        """A new instance, for co-simulation or model exchange."""
         if self.fatal:
             raise SimulationError(
                 f"FMU '{self.fmu.name}' failed for good in an earlier run{self._said()}; make the model anew"
@@ -113,7 +151,15 @@ class Library:
             make = self.function("Instantiate")
             make.restype = c_void_p
             make.argtypes = (c_char_p, c_int, c_char_p, c_char_p, POINTER(_Callbacks), c_int, c_int)
-            found = make(name.encode(), 1, token, resources.as_uri().encode(), byref(self._callbacks()), 0, 0)
+            kind = int(not self.exchange)
+            found = make(
+                name.encode(), kind, token, resources.as_uri().encode(), byref(self._callbacks()), 0, 0
+            )
+        elif self.exchange:
+            make = self.function("InstantiateModelExchange")
+            make.restype = c_void_p
+            make.argtypes = (c_char_p, c_char_p, c_char_p, c_bool, c_bool, c_void_p, _LOG3)
+            found = make(name.encode(), token, f"{resources}/".encode(), False, False, None, self._logger)
         else:
             make = self.function("InstantiateCoSimulation")
             make.restype = c_void_p
@@ -140,7 +186,7 @@ class Library:
         self,
         instance: int,
         t: float,
-        settings: Mapping[FmuVariable, float],
+        settings: Mapping[FmuVariable, float | str],
         inputs: Mapping[FmuVariable, float],
     ) -> None:
         """An instance at the start of a run, parameters and inputs set."""
@@ -158,16 +204,50 @@ class Library:
         self.set(instance, inputs)
         self._call("ExitInitializationMode", instance)
 
-    def set(self, instance: int, values: Mapping[FmuVariable, float]) -> None:
-        """Values of variables."""
-        if not values:
-            return
-        count = len(values)
-        references = (c_uint32 * count)(*(v.reference for v in values))
-        numbers = (c_double * count)(*values.values())
-        more = (c_size_t(count),) if self.fmu.version == "3.0" else ()
-        name = "SetFloat64" if self.fmu.version == "3.0" else "SetReal"
-        self._call(name, instance, references, c_size_t(count), numbers, *more)
+    def set(self, instance: int, values: Mapping[FmuVariable, float | str]) -> None:
+        """Values of variables; of an array, those of some elements, and start values of the others."""
+        wholes: dict[tuple[str, int], list[Any]] = {}
+        for v, value in values.items():
+            whole = wholes.setdefault((v.type, v.reference), list(v.starts))
+            whole[v.place] = value
+        for (kind, reference), numbers in wholes.items():
+            name, ctype = _setter(kind, self.fmu.version)
+            given = [_converted(kind, x) for x in numbers]
+            more = (c_size_t(len(given)),) if self.fmu.version == "3.0" else ()
+            array = (ctype * len(given))(*given)
+            self._call(f"Set{name}", instance, byref(c_uint32(reference)), c_size_t(1), array, *more)
+
+    # ------------------------------------------------------------ model exchange
+
+    def iterate(self, instance: int, entered: bool = False) -> float:
+        """An event: its iterations until nothing changes; the time of the next, or 1e300."""
+        if not entered:
+            self._call("EnterEventMode", instance)
+        for _ in range(_MOST_ITERATIONS):
+            if self.fmu.version == "2.0":
+                info = _EventInfo()
+                self._call("NewDiscreteStates", instance, byref(info))
+                more, ended, following = info.more, info.ended, info.next if info.scheduled else _NEVER
+            else:
+                flags, when = [c_bool() for _ in range(5)], c_double()
+                self._call("UpdateDiscreteStates", instance, *map(byref, flags), byref(when))
+                more, ended = flags[0].value, flags[1].value
+                following = when.value if flags[4].value else _NEVER
+            if ended:
+                raise SimulationError(f"FMU '{self.fmu.name}' ends the simulation{self._said()}")
+            if not more:
+                self._call("EnterContinuousTimeMode", instance)
+                return float(following)
+        raise SimulationError(
+            f"FMU '{self.fmu.name}': an event has no end after {_MOST_ITERATIONS} iterations"
+        )
+
+    def continuous_states(self, instance: int, count: int) -> list[float]:
+        """The continuous states as they are."""
+        found = (c_double * max(1, count))()
+        if count:
+            self._call("GetContinuousStates", instance, found, c_size_t(count))
+        return list(found)[:count]
 
     def free(self, instance: int, status: int) -> None:
         """An instance given back, as far as the worst answer of its calls allows."""
@@ -192,9 +272,9 @@ class Library:
         return f"; it says: {self.messages[-1]}" if self.messages else ""
 
 
-def load(fmu: Fmu) -> Library:
+def load(fmu: Fmu, exchange: bool = False) -> Library:
     """The library of an FMU; what is wrong with it is one error."""
     try:
-        return Library(fmu)
+        return Library(fmu, exchange)
     except OSError as error:
         raise ArmillaryError(f"FMU '{fmu.name}' cannot be unpacked: {error.strerror or error}") from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from armillary.algebra.arguments import file_path
@@ -14,7 +15,7 @@ from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, UnitsError
 from armillary.files.fmu.archive import LONGEST_DESCRIPTION, content, opened
-from armillary.files.fmu.description import Fmu, FmuUnit, FmuVariable
+from armillary.files.fmu.description import NUMERIC, Exchange, Fmu, FmuUnit, FmuVariable
 from armillary.files.xml import Element, parse_xml
 
 _BASES = ("kg", "m", "s", "A", "K")
@@ -36,52 +37,172 @@ def read(path: str | os.PathLike[str]) -> Fmu:
         raise ModelError(
             f"'{path}' is of FMI version '{version[:80]}'; {' and '.join(_VERSIONS)} can be imported"
         )
+    variables, listed = _variables(root, known)
     return Fmu(
         Path(path).resolve(),
         root.text("modelName", "") or Path(path).stem,
         known,
         root.text("guid" if known == "2.0" else "instantiationToken", ""),
-        _identifier(root),
-        _variables(root, known),
+        _identifier(root.only("CoSimulation")),
+        variables,
+        _exchange(root, known, listed),
     )
 
 
-def _identifier(root: Element) -> str:
-    """The name of the library for co-simulation: an identifier of C (FMI 2.0.4, 2.2.1), so no path."""
-    simulation = root.only("CoSimulation")
-    if simulation is None:
+def _identifier(element: Element | None) -> str:
+    """The name of a library: an identifier of C (FMI 2.0.4, 2.2.1), so no path."""
+    if element is None:
         return ""
-    found = simulation.text("modelIdentifier", "")
+    found = element.text("modelIdentifier", "")
     if not (found.isascii() and found.isidentifier()):
-        simulation.fail(f"its modelIdentifier '{found[:80]}' is no name of a library: letters, digits and _")
+        element.fail(f"its modelIdentifier '{found[:80]}' is no name of a library: letters, digits and _")
     return found
 
 
-def _variables(root: Element, version: str) -> dict[str, FmuVariable]:
+def _exchange(
+    root: Element, version: str, listed: list[tuple[Element, list[FmuVariable]]]
+) -> Exchange | None:
+    """States and event functions of model exchange."""
+    element = root.only("ModelExchange")
+    if element is None:
+        return None
+    structure = root.only("ModelStructure")
+    variables = {_whole(entry[0], "valueReference", ""): entry for entry in listed}
+    states: list[FmuVariable] = []
+    if version == "2.0":
+        unknowns = _inside(structure, "Derivatives") if structure else []
+        for unknown in unknowns:
+            rate, _ = _listed(listed, _whole(unknown, "index", ""), unknown)
+            real = rate.only("Real") or rate
+            states += _listed(listed, _whole(real, "derivative", ""), rate)[1]
+        indicators = _whole(root, "numberOfEventIndicators", "0")
+    else:
+        indicators = 0
+        for unknown in structure.children if structure else []:
+            reference = _whole(unknown, "valueReference", "")
+            if unknown.tag not in ("ContinuousStateDerivative", "EventIndicator"):
+                continue
+            if reference not in variables:
+                unknown.fail(f"there is no variable with valueReference {reference}")
+            element_of, parts = variables[reference]
+            if unknown.tag == "EventIndicator":
+                indicators += len(parts)
+                continue
+            state_reference = _whole(element_of, "derivative", "")
+            if state_reference not in variables:
+                element_of.fail(f"there is no variable with valueReference {state_reference}")
+            states += variables[state_reference][1]
+    if not 0 <= indicators <= MOST_ELEMENTS:
+        root.fail(f"it has {indicators} event indicators")
+    needed = element.text("completedIntegratorStepNotNeeded", "false") != "true"
+    if version == "3.0":
+        needed = element.text("needsCompletedIntegratorStep", "true") == "true"
+    return Exchange(_identifier(element), tuple(states), indicators, needed)
+
+
+def _listed(
+    variables: list[tuple[Element, list[FmuVariable]]], index: int, element: Element
+) -> tuple[Element, list[FmuVariable]]:
+    """A variable by its place in the list, from 1 on."""
+    if not 1 <= index <= len(variables):
+        element.fail(f"there is no variable number {index}")
+    return variables[index - 1]
+
+
+MOST_ELEMENTS = 10_000  # of an array that is read
+# Types of FMI 2.0 by those of FMI 3.0.
+_SECOND = {
+    "Real": "Float64", "Integer": "Int32", "Boolean": "Boolean", "String": "String",
+    "Enumeration": "Enumeration",
+}  # fmt: skip
+
+
+def _variables(
+    root: Element, version: str
+) -> tuple[dict[str, FmuVariable], list[tuple[Element, list[FmuVariable]]]]:
+    """Variables by name, and in the order of the file with their elements."""
     units = {u.text("name", ""): _unit(u) for u in _inside(root, "UnitDefinitions") if u.tag == "Unit"}
     types = {
         t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
         for t in _inside(root, "TypeDefinitions")
     }
     found: dict[str, FmuVariable] = {}
-    for element in _inside(root, "ModelVariables"):
-        real = element.only("Real") if version == "2.0" else element
-        if real is None or (version == "3.0" and (element.tag != "Float64" or element.all("Dimension"))):
-            continue  # whole numbers, truths, texts and arrays cannot be connected
-        name = element.text("name", "")
-        unit = real.text("unit", "") or types.get(real.text("declaredType", ""), "")
+    groups: list[tuple[Element, list[FmuVariable]]] = []
+    listed = _inside(root, "ModelVariables")
+    sizes = {
+        e.text("valueReference", ""): e for e in listed if e.text("causality", "") == "structuralParameter"
+    }
+    for element in listed:
+        typed, kind = element, element.tag
+        if version == "2.0":
+            typed = next((c for c in element.children if c.tag in _SECOND), element)
+            kind = _SECOND.get(typed.tag, typed.tag)
         reference = _whole(element, "valueReference", "")
         if not 0 <= reference < 1 << 32:
             element.fail(f"its valueReference {reference} is no 32-bit number")
-        found[name] = FmuVariable(
-            name,
+        unit = typed.text("unit", "") or types.get(typed.text("declaredType", ""), "")
+        shape = [_dimension(d, sizes) for d in element.all("Dimension")] if version == "3.0" else []
+        size = math.prod(shape)
+        if size > MOST_ELEMENTS:
+            element.fail(f"it has {size} elements; arrays of up to {MOST_ELEMENTS} can be read")
+        starts = _starts(typed, kind, size)
+        plain = FmuVariable(
+            element.text("name", ""),
             reference,
             element.text("causality", "local"),
-            element.text("variability", "continuous"),
-            _number(real, "start", "") if real.has("start") else None,
+            element.text("variability", "continuous" if kind in ("Float64", "Float32") else "discrete"),
+            starts[0] if starts else None,
             units.get(unit, FmuUnit(unit)),
             element.text("description", ""),
+            kind,
+            size,
+            0,
+            tuple(starts) or (0.0,) * size,
         )
+        parts = [plain] if not shape else [_element(plain, shape, k, starts) for k in range(size)]
+        found |= {v.name: v for v in parts}
+        groups.append((element, parts))
+    return found, groups
+
+
+def _element(whole: FmuVariable, shape: list[int], place: int, starts: list[float]) -> FmuVariable:
+    """An element of an array, numbered from 1 on, row by row."""
+    numbers, rest = [], place
+    for length in reversed(shape):
+        numbers.append(rest % length + 1)
+        rest //= length
+    name = f"{whole.name}[{','.join(map(str, reversed(numbers)))}]"
+    return replace(whole, name=name, place=place, start=starts[place] if starts else None)
+
+
+def _dimension(element: Element, sizes: dict[str, Element]) -> int:
+    """The length of an array in one direction: a number, or the start value of a structural parameter."""
+    by = element.text("valueReference", "")
+    source = sizes.get(by) if by else element
+    if source is None:
+        element.fail(f"there is no structural parameter with valueReference {by[:20]}")
+    found = _whole(source, "start", "")
+    if found < 1:
+        element.fail(f"it has {found} elements")
+    return found
+
+
+def _starts(element: Element, kind: str, size: int) -> list[float]:
+    """Start values as numbers; one for all elements, or one for each."""
+    if not element.has("start") or kind not in NUMERIC:
+        return []
+    words = element.text("start", "").split()
+    if kind == "Boolean":
+        known = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+        if any(word not in known for word in words):
+            element.fail(f"its start is {' '.join(words)[:80]!r}, neither true nor false")
+        found = [known[word] for word in words]
+    else:
+        found = [_finite(element, "start", word) for word in words]
+    if len(found) == 1:
+        return found * size
+    if len(found) != size:
+        element.fail(f"it has {len(found)} start values for {size} elements")
     return found
 
 
@@ -121,7 +242,10 @@ def _whole(element: Element, key: str, default: str) -> int:
 
 
 def _number(element: Element, key: str, default: str) -> float:
-    text = element.text(key, default)
+    return _finite(element, key, element.text(key, default))
+
+
+def _finite(element: Element, key: str, text: str) -> float:
     try:
         found = float(text)
     except ValueError:
