@@ -88,13 +88,19 @@ class Configurations:
         """All speeds, with the values that events set for dependent speeds and for speeds that they unlock:
         these are not states of this configuration.
         """
-        instance, u = self[configuration], place.u.copy()
-        equations, values = instance.equations, instance.values(place)
-        for event in changing:
-            for target, value in event.changes.items():
-                name = target.data.name
-                if name in equations.dependents or (name in configuration.locked and name not in locked):
-                    u[equations.system.speeds.index(target)] = evaluate(value, values)
+        instance, u = self[configuration], place.u
+        equations = instance.equations
+        given = [
+            (target, value)
+            for event in changing
+            for target, value in event.changes.items()
+            if target.data.name in equations.dependents
+            or (target.data.name in configuration.locked and target.data.name not in locked)
+        ]
+        if given:
+            u, values = u.copy(), instance.values(place)
+            for target, value in given:
+                u[equations.system.speeds.index(target)] = evaluate(value, values)
         return u
 
     def suitable(self, place: Place, configuration: Configuration) -> Configuration:
