@@ -184,6 +184,8 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "shape between": lambda a, v: described().shape("case", arm.Rod(), between=v),
     "Mesh": lambda a, v: arm.Mesh(v),
     "Mesh scale": lambda a, v: arm.Mesh("a.stl", scale=v),
+    "Polyhedron": lambda a, v: described().bodies["b"].shape(arm.Polyhedron(v)),
+    "Polyhedron faces": lambda a, v: described().bodies["b"].shape(arm.Polyhedron([[0, 0, 0]] * 4, v or 3)),
     "Polyline": lambda a, v: described().bodies["b"].shape(arm.Polyline(v)),
     "Spring": lambda a, v: described().shape("x", arm.Spring(v), between=("b.com", "ground.origin")),
     "Damper": lambda a, v: described().shape("x", arm.Damper(v), between=("b.com", "ground.origin")),

@@ -48,6 +48,10 @@ def part_of(
         if (key := meshes.key(shape.name, given["file"], given["up"])) is None:
             return None
         part |= {"mesh": key, "scale": list(given["scale"])}
+    elif shape.kind == "polyhedron":
+        if (key := meshes.given(shape.name, shape.details["corners"], shape.details["faces"])) is None:
+            return None
+        part |= {"kind": "mesh", "mesh": key, "scale": [1.0, 1.0, 1.0]}
     elif shape.kind == "polyline":
         part |= _polyline(shape, numbers, size)
     elif shape.kind == "heights":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from armillary.errors import PictureWarning, outside
 from armillary.files.meshes.reading import read_surface
-from armillary.files.meshes.surface import MOST, MeshFault, Surface
+from armillary.files.meshes.surface import MOST, MeshFault, Surface, hull
 from armillary.viewer.encoding import LEVELS, compressed
 
 FINEST = 200_000  # triangles of a mesh in a picture; more are merged
@@ -92,6 +92,18 @@ class MeshStore:
                     PictureWarning,
                     outside(),
                 )
+        return None if self.found[key] is None else key
+
+    def given(self, shape: str, corners: Sequence[Any], faces: Sequence[Any]) -> str | None:
+        """The key of a mesh of given corners, or of their convex hull where there are no faces."""
+        key = hashlib.sha256(repr((corners, faces)).encode()).hexdigest()[:16]
+        if key not in self.found:
+            try:
+                places = np.array(corners, dtype=float)
+                self.found[key] = picture_mesh(Surface(places, np.array(faces) if faces else hull(places)))
+            except MeshFault as fault:
+                self.found[key] = None
+                warnings.warn(f"shape '{shape}' is left out: {fault}", PictureWarning, outside())
         return None if self.found[key] is None else key
 
     def packed(self, known: Collection[str] = ()) -> dict[str, dict[str, Any]]:

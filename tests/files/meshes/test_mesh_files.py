@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 from pathlib import Path
@@ -161,3 +162,53 @@ def test_strips_and_fans_keep_the_side_of_their_faces() -> None:
     assert glb._faces(order, 5).tolist() == [[0, 1, 2], [1, 3, 2], [2, 3, 4]]
     assert glb._faces(order, 6).tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4]]
     assert set(READERS) == {".stl", ".obj", ".msh", ".glb", ".dae"}
+
+
+def test_obj_files_have_the_colours_of_their_materials(tmp_path: Path) -> None:
+    """Of a texture the mean; a material without a line, or with one outside of the folders, has none."""
+    Image = pytest.importorskip("PIL.Image")
+    picture = Image.new("RGB", (2, 1))
+    picture.putdata([(255, 0, 0), (0, 0, 0)])
+    picture.save(tmp_path / "half red.png")
+    picture.save(tmp_path / "half.png")
+    (tmp_path / "some paints.mtl").write_text(
+        "newmtl green\nKd 0 0.5 0\nnewmtl mixed\nKd 0 0 1\nmap_Kd half.png\n"
+        "newmtl gone\nKd 0 0 1\nmap_Kd ../../gone.png\nnewmtl odd\nKd spectral a.rfl\n"
+    )
+    corners = "\n".join(f"v {x} {y} {z}" for x, y, z in CORNERS)
+    names = ("green", "mixed", "gone", "odd", "green")
+    faces = "\n".join(f"usemtl {name}\nf {1 + k % 2} 3 4" for k, name in enumerate(names))
+    (tmp_path / "a.obj").write_text(f"mtllib some paints.mtl\n{corners}\n{faces}\n")
+    found = read_surface(tmp_path / "a.obj")
+    # Half of the light of 255 is 188 in sRGB.
+    assert found.colours == ((0, "#008000"), (2, "#bc0000"), (3, "#0000ff"), (4, ""))
+    expected = [[1, 3, 4], [1, 3, 4], [2, 3, 4], [1, 3, 4], [2, 3, 4]]
+    assert np.array_equal(found.corners[found.faces], CORNERS[np.array(expected) - 1])
+    (tmp_path / "some paints.mtl").unlink()
+    assert read_surface(tmp_path / "a.obj").colours == ((0, ""),)
+
+
+def test_textures_of_glb_and_dae_files_are_their_mean_colour(tmp_path: Path) -> None:
+    Image = pytest.importorskip("PIL.Image")
+    Image.new("RGB", (3, 3), (0, 128, 255)).save(tmp_path / "sea blue.png")
+    image = base64.b64encode((tmp_path / "sea blue.png").read_bytes()).decode()
+    painted = {
+        "materials": [
+            {"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}, "baseColorFactor": [1, 1, 0, 1]}}
+        ],
+        "textures": [{"source": 0}],
+        "images": [{"uri": f"data:image/png;base64,{image}"}],
+    }
+    (tmp_path / "a.glb").write_bytes(glb_bytes(**painted))
+    assert read_surface(tmp_path / "a.glb").colours == ((0, "#008000"),)
+    text = dae_text('<triangles count="4" material="m"><input semantic="VERTEX" source="#v" offset="0"/>'
+                    f"<p>{' '.join(map(str, FACES.ravel()))}</p></triangles>")  # fmt: skip
+    colour = text[text.index("<diffuse>") : text.index("</diffuse>")]
+    text = text.replace(colour, '<diffuse><texture texture="s" texcoord="c"/>').replace(
+        "<profile_COMMON>",
+        '<profile_COMMON><newparam sid="f"><surface type="2D"><init_from>i</init_from></surface></newparam>'
+        '<newparam sid="s"><sampler2D><source>f</source></sampler2D></newparam>',
+    )
+    images = '<library_images><image id="i"><init_from>sea%20blue.png</init_from></image></library_images>'
+    (tmp_path / "a.dae").write_text(text.replace("<library_effects>", images + "<library_effects>"))
+    assert read_surface(tmp_path / "a.dae").colours == ((0, "#0080ff"),)

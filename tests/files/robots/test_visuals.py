@@ -142,3 +142,41 @@ def test_robots_are_saved_with_their_shapes(robot: Path) -> None:
     assert 'mesh = "meshes/bracket.stl"' in (robot.parent.parent / "robot.toml").read_text()
     again = arm.load(robot.parent.parent / "robot.toml")
     assert {n: x.details for n, x in again.shapes.items()} == {n: x.details for n, x in s.shapes.items()}
+
+
+WRITTEN = """<mujoco><asset><texture name="wood" type="2d" file="wood.png"/>
+  <mesh name="t" vertex="0 0 0  1 0 0  0 1 0  0 0 1" face="0 2 1 0 1 3 0 3 2 1 2 3" scale="1 1 -2"/>
+  <mesh name="h" vertex="0 0 0  1 0 0  0 1 0  0 0 1  0.1 0.1 0.1"/></asset>
+<worldbody><body name="b"><joint axis="0 1 0"/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>
+  <geom type="mesh" mesh="t" rgba="1 0 0 1" contype="0"/><geom type="mesh" mesh="h" contype="0"/>
+</body></worldbody></mujoco>"""
+
+
+def test_meshes_that_are_written_in_an_mjcf_file_are_shown(tmp_path: Path) -> None:
+    """A mirrored tetrahedron with its faces outwards, a hull without the corner inside; also from TOML."""
+    (tmp_path / "m.xml").write_text(WRITTEN)
+    s, said = _loaded(tmp_path / "m.xml")
+    assert len(said) == 1 and said[0].endswith("plain colours in place of the textures 'wood'")
+    s.save(tmp_path / "m.toml")
+    for system in (s, arm.load(tmp_path / "m.toml")):
+        look = Appearance(system.derive(), {})
+        first, second = look.parts(system.bodies["b"])
+        assert (first["kind"], first["colour"]) == ("mesh", "#ff0000")
+        for part, volume in ((first, 1 / 3), (second, 1 / 6)):
+            mesh = look.meshes.found[part["mesh"]]
+            A, B, C = mesh.corners[mesh.faces].transpose(1, 0, 2)
+            assert np.sum(np.cross(A, B) * C) / 6 == pytest.approx(volume, rel=1e-4) and len(mesh.faces) == 4
+
+
+def test_a_flat_polyhedron_is_left_out_of_pictures(tmp_path: Path) -> None:
+    s = arm.System("flat")
+    b = s.body("b", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1))
+    b.shape(arm.Polyhedron([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]))
+    run = s.derive().compile().simulate(0.1, step=0.05)
+    with pytest.warns(arm.PictureWarning, match="'b_shape' is left out: it has no convex hull"):
+        run.animate(tmp_path / "page.html")
+    for bad, words in (([(0, 0, 0)] * 3, "3 corners make no"), ("x", "not a list of three numbers each")):
+        with pytest.raises(arm.ArmillaryError, match=words):
+            b.shape(arm.Polyhedron(bad))
+    with pytest.raises(arm.ArmillaryError, match="5 is not the number of a corner; they go from 0 to 2"):
+        b.shape(arm.Polyhedron([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 5)]))

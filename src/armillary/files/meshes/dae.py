@@ -10,22 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 import numpy as np
 
+from armillary.files.meshes.obj import Beside
 from armillary.files.meshes.surface import MOST, MeshFault, Patch, fans, hex_colour, placed
+from armillary.files.meshes.textures import mean_colour
 from armillary.files.xml import Element, parse_xml
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
 _NODES, _DEEPEST = 30_000, 200  # nodes, counted as often as they are instanced, and nodes in each other
 
 
-def read_dae(data: bytes) -> Iterator[Patch]:
+def read_dae(data: bytes, beside: Beside) -> Iterator[Patch]:
     """The patches of all geometries in the scene; without a scene, of all geometries."""
     root = parse_xml(data, "mesh")
     if _tag(root) != "COLLADA":
         raise ValueError("not a COLLADA file")
-    return _Scene(root).patches()
+    return _Scene(root, beside).patches()
 
 
 def _tag(element: Element) -> str:
@@ -56,8 +59,8 @@ class _Face:
 
 
 class _Scene:
-    def __init__(self, root: Element) -> None:
-        self.root = root
+    def __init__(self, root: Element, beside: Beside) -> None:
+        self.root, self.beside = root, beside
         self.known: dict[str, Element] = {}
         stack = [root]
         while stack:
@@ -66,6 +69,7 @@ class _Scene:
                 self.known.setdefault(key, element)
             stack += element.children
         self.faces: dict[str, list[_Face]] = {}
+        self.textures: dict[str, str] = {}
 
     def found(self, reference: str) -> Element:
         """The element that "#id" names."""
@@ -118,7 +122,7 @@ class _Scene:
         return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in found}
 
     def colour(self, symbol: str, bound: dict[str, str]) -> str:
-        """The diffuse colour of a material; none where it is a texture, or nothing."""
+        """The diffuse colour of a material, or the mean of its texture; none where there is nothing."""
         target = bound.get(symbol, f"#{symbol}").removeprefix("#")
         effect = _first(self.known.get(target), "instance_effect")
         profile = _first(self.known.get((effect.attributes["url"])[1:]) if effect else None, "profile_COMMON")
@@ -126,7 +130,23 @@ class _Scene:
         for model in technique.children if technique is not None else []:
             if (given := _first(model, "diffuse", "color")) is not None:
                 return hex_colour(_numbers(given))
+            if (texture := _first(model, "diffuse", "texture")) is not None:
+                return self.texture(texture.attributes.get("texture", ""), profile)
         return ""
+
+    def texture(self, name: str, profile: Element | None) -> str:
+        """The mean colour of an image that a sampler, through its surface, or a name of its own leads to."""
+        for kind, inner in (("sampler2D", "source"), ("surface", "init_from")):
+            params = _all(profile, "newparam") if profile is not None else []
+            own = next((p for p in params if p.attributes.get("sid") == name), None)
+            if (further := _first(own, kind, inner)) is not None:
+                name = further.words.strip()
+        if name not in self.textures:
+            file = _first(self.known.get(name), "init_from")
+            named = _first(file, "ref") or file  # COLLADA 1.5
+            place = unquote(named.words.strip().removeprefix("file://")) if named is not None else ""
+            self.textures[name] = mean_colour(self.beside(place)) if place else ""
+        return self.textures[name]
 
     # ------------------------------------------------------------ geometry
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.files.meshes.surface import MOST, MeshFault, Patch, fans, hex_colour, placed
+from armillary.files.meshes.obj import Beside
+from armillary.files.meshes.surface import MOST, MeshFault, Patch, fans, from_hex, hex_colour, placed
+from armillary.files.meshes.textures import linear, mean_colour, srgb
 
 _KINDS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
@@ -24,7 +26,7 @@ _READ = {"KHR_mesh_quantization", "KHR_materials_unlit", "KHR_texture_transform"
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 
 
-def read_glb(data: bytes) -> Iterator[Patch]:
+def read_glb(data: bytes, beside: Beside) -> Iterator[Patch]:
     """The patches of all meshes in the scene."""
     scene = _Scene(data)
     total = 0
@@ -85,14 +87,27 @@ class _Scene:
             yield Patch(corners, _faces(order, mode), self.colour(primitive))
 
     def colour(self, primitive: dict[str, Any]) -> str:
-        """The base colour of a material, from linear to sRGB; none where there is none, or a texture."""
+        """The base colour of a material times the mean of its texture, in sRGB; none without both."""
         if "material" not in primitive:
             return ""
         found = self.json["materials"][primitive["material"]].get("pbrMetallicRoughness", {})
-        if "baseColorTexture" in found or "baseColorFactor" not in found:
+        mean = self.texture(found.get("baseColorTexture"))
+        if not mean and "baseColorFactor" not in found:
             return ""
-        linear = np.clip(np.asarray(found["baseColorFactor"][:3], dtype=float), 0.0, 1.0)
-        return hex_colour(np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055))
+        factor = np.clip(np.asarray(found.get("baseColorFactor", (1, 1, 1))[:3], dtype=float), 0.0, 1.0)
+        return hex_colour(srgb(factor * linear(from_hex(mean)) if mean else factor))
+
+    def texture(self, used: dict[str, Any] | None) -> str:
+        """The mean colour of an image inside the file; empty without one."""
+        if used is None or "source" not in (texture := self.json["textures"][used["index"]]):
+            return ""
+        image = self.json["images"][texture["source"]]
+        if "bufferView" in image:
+            view = self.json["bufferViews"][image["bufferView"]]
+            start = int(view.get("byteOffset", 0))
+            return mean_colour(self._buffer(view["buffer"])[start : start + int(view["byteLength"])])
+        uri = image.get("uri", "")
+        return mean_colour(base64.b64decode(uri.partition(",")[2])) if uri.startswith("data:") else ""
 
     def array(self, index: int) -> np.ndarray:
         """The values of an accessor, a row each."""

@@ -1,6 +1,7 @@
 """Triangles of mesh files by their suffix: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE.
 
-Corners and faces are read, and of GLB and DAE the colours of materials; normals and textures are not.
+Corners and faces are read, and of OBJ, GLB and DAE the colours of materials, a texture as its mean colour;
+normals are not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from armillary.errors import ModelError
 from armillary.files.meshes.dae import read_dae
 from armillary.files.meshes.glb import read_glb
+from armillary.files.meshes.obj import Beside, read_obj
 from armillary.files.meshes.surface import MeshFault, Patch, Surface, Triangles
 
 LARGEST = 200_000_000  # bytes
@@ -42,7 +44,7 @@ def read_surface(path: Path) -> Surface:
     except OSError as error:
         raise MeshFault(error.strerror or "it cannot be opened") from None
     try:
-        return _together(reader(data))
+        return _together(reader(data, lambda name: _beside(path, name)))
     except ModelError as error:  # of its XML
         raise MeshFault(f"it is damaged ({error})") from None
     except (
@@ -55,6 +57,18 @@ def read_surface(path: Path) -> Surface:
         struct.error,
     ) as error:
         raise MeshFault(f"it is damaged ({error})") from None
+
+
+def _beside(path: Path, name: str) -> bytes:
+    """A file that another names, inside the folder above its own; empty where it cannot be read."""
+    folder = path.resolve().parent
+    try:
+        other = (folder / name.replace("\\", "/")).resolve()
+        if not other.is_relative_to(folder.parent) or other.stat().st_size > LARGEST:
+            return b""
+        return other.read_bytes()
+    except (OSError, ValueError):
+        return b""
 
 
 def _together(patches: Iterable[Patch]) -> Surface:
@@ -88,7 +102,7 @@ def checked(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
     return corners, triangles
 
 
-def _stl(data: bytes) -> list[Patch]:
+def _stl(data: bytes, beside: Beside) -> list[Patch]:
     """Binary: 80 bytes, a count, and 50 bytes a face. Text begins with "solid", as do some binary files."""
     count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else -1
     if len(data) >= 84 + 50 * count and count > 0:
@@ -105,32 +119,13 @@ def _stl(data: bytes) -> list[Patch]:
     return [Patch(corners, np.arange(len(corners)))]
 
 
-def _obj(data: bytes) -> list[Patch]:
-    """Lines "v x y z" and "f a b c …", whose numbers begin with 1 or count back from the last corner."""
-    corners: list[list[float]] = []
-    faces: list[tuple[int, int, int]] = []
-    for line in data.decode("utf-8", "replace").replace("\\\n", " ").splitlines():
-        words = line.split()
-        if not words:
-            continue
-        if words[0] == "v":
-            corners.append(_three(words[1:4]))
-        elif words[0] == "f":
-            numbers = [int(word.partition("/")[0]) for word in words[1:]]
-            if len(numbers) < 3:
-                raise ValueError(f"the face '{line.strip()[:40]}' has fewer than three corners")
-            ring = [n - 1 if n > 0 else len(corners) + n for n in numbers]
-            faces += [(ring[0], ring[i], ring[i + 1]) for i in range(1, len(ring) - 1)]
-    return [Patch(np.array(corners), np.array(faces))]
-
-
 def _three(words: list[str]) -> list[float]:
     if len(words) < 3:
         raise ValueError(f"a vertex has {len(words)} coordinates; give three")
     return [float(word) for word in words]
 
 
-def _msh(data: bytes) -> list[Patch]:
+def _msh(data: bytes, beside: Beside) -> list[Patch]:
     """Four counts (corners, normals, texture coordinates, faces), then these as floats and integers."""
     corners, normals, textures, faces = struct.unpack_from("<4i", data, 0)
     start = 16 + 4 * (3 * corners + 3 * normals + 2 * textures)
@@ -138,6 +133,6 @@ def _msh(data: bytes) -> list[Patch]:
     return [Patch(vertices, np.frombuffer(data, "<i4", 3 * faces, start))]
 
 
-READERS: dict[str, Callable[[bytes], Iterable[Patch]]] = {
-    ".stl": _stl, ".obj": _obj, ".msh": _msh, ".glb": read_glb, ".dae": read_dae,
+READERS: dict[str, Callable[[bytes, Beside], Iterable[Patch]]] = {
+    ".stl": _stl, ".obj": read_obj, ".msh": _msh, ".glb": read_glb, ".dae": read_dae,
 }  # fmt: skip

@@ -59,3 +59,23 @@ def hex_colour(rgb: object) -> str:
     if len(values) < 3:
         raise ValueError("a colour has fewer than three components")
     return "#" + "".join(f"{round(255 * x):02x}" for x in values)
+
+
+def from_hex(colour: str) -> np.ndarray:
+    """Red, green and blue of "#0072b2" between 0 and 1."""
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
+
+
+def hull(corners: np.ndarray) -> np.ndarray:
+    """Faces of the convex hull, turned outwards."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        found = ConvexHull(corners)
+    except (QhullError, ValueError) as error:
+        raise MeshFault(f"it has no convex hull ({str(error).splitlines()[0][:100]})") from None
+    faces = np.array(found.simplices)
+    A, B, C = (corners[faces[:, i]] for i in range(3))
+    inwards = np.einsum("ij,ij->i", np.cross(B - A, C - A), found.equations[:, :3]) < 0
+    faces[inwards] = faces[inwards][:, ::-1]
+    return faces

@@ -34,6 +34,7 @@ from armillary.files.robots.tree import (
     symmetric,
 )
 from armillary.files.robots.urdf_visuals import Looks
+from armillary.files.robots.visuals import textures_left_out
 from armillary.files.xml import Element, read_xml
 from armillary.model.constraints.equations import constrain
 from armillary.model.description import SystemType
@@ -88,6 +89,7 @@ def load_urdf(
     _add_gravity(builder, gravity)
     joints = {j.text("name"): j for j in robot.all("joint")}
     looks = Looks(robot, Path(path), top)
+    builder.record.remark(textures_left_out(looks.textures()))
     for link in _links(robot, joints, floating):
         with link.element.located():
             link.visuals = looks.of(link.element, builder.record)

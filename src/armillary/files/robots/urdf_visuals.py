@@ -24,6 +24,11 @@ class Looks:
         for element in reversed(named):  # the first of a name holds
             self.materials[element.attributes.get("name", "")] = element
 
+    def textures(self) -> list[str]:
+        """Files of textures that materials have."""
+        used = [t for m in self.materials.values() for t in m.children if t.tag == "texture"]
+        return [texture.attributes.get("filename", "") for texture in used]
+
     def of(self, link: Element, record: Imported) -> list[Visual]:
         """The visuals of a link; what cannot be shown is a remark."""
         found = []

@@ -62,6 +62,14 @@ def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
     return _inside(folder / text.removeprefix("file://"), limit, name)
 
 
+def textures_left_out(names: list[str]) -> str:
+    """A remark on textures from files; empty without any."""
+    if not names:
+        return ""
+    listed = ", ".join(f"'{name[:40]}'" for name in names[:3]) + (", …" if len(names) > 3 else "")
+    return f"pictures show plain colours in place of the textures {listed}"
+
+
 @lru_cache(maxsize=64)
 def _package(package: str, folder: Path, root: Path | None) -> Path:
     """The folder of a package: in the stated root, or above the robot's file by its name."""

@@ -5,7 +5,7 @@ Read ``solids.py`` (what there is of the simplest kind), then ``shape.py`` (the 
 
 from armillary.model.shapes.figure import Figure
 from armillary.model.shapes.lines import LINES, Cable, Damper, Polyline, Rod, Spring
-from armillary.model.shapes.mesh import MESHES, Mesh
+from armillary.model.shapes.mesh import MESHES, Mesh, Polyhedron
 from armillary.model.shapes.solids import SOLIDS, Box, Capsule, Cone, Cylinder, Ellipsoid, Sphere, Wheel
 from armillary.model.shapes.surfaces import SURFACES, Earth, Grid, HeightProfile, Plane
 
@@ -26,6 +26,7 @@ __all__ = [
     "HeightProfile",
     "Mesh",
     "Plane",
+    "Polyhedron",
     "Polyline",
     "Rod",
     "Sphere",

@@ -1,4 +1,10 @@
-"""A surface of triangles from a file. The file is read when a picture is made, not before."""
+"""Surfaces of triangles: from a file, which is read when a picture is made, or from given corners.
+
+In text models:
+
+    shape = { mesh = "parts/part.stl", scale = 0.001 }
+    shape = { polyhedron = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]] }
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from armillary.algebra.arguments import file_path, real
+from armillary.algebra.call_record import records_arguments
 from armillary.errors import ModelError
 from armillary.model.kinds import NUMBER, PATH, Either, ListOf, ObjectForm, choice
 from armillary.model.shapes.figure import Figure
@@ -60,11 +67,62 @@ class Mesh(Figure):
         return f"Mesh({Path(self.path).name!r})"
 
 
+@records_arguments
+class Polyhedron(Figure):
+    """Triangles between given corners, in the body's axes and the system's unit of length.
+
+    ``faces`` are the numbers of three corners each, counted from 0, against the clock as seen from outside.
+    Without them it is the convex hull of the corners.
+    """
+
+    kind: ClassVar[str] = "polyhedron"
+
+    def __init__(self, corners: Any, faces: Any = None) -> None:
+        self.corners, self.faces = corners, faces
+
+    def details(self, system: Description, where: str) -> dict[str, Any]:
+        corners = _threes(self.corners, f"corners of {where}", "[(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]")
+        if len(corners) < (4 if self.faces is None else 3):
+            raise ModelError(f"{where}: {len(corners)} corners make no polyhedron")
+        faces = (
+            () if self.faces is None else _threes(self.faces, f"faces of {where}", "[(0, 2, 1), (0, 1, 3)]")
+        )
+        for n in (n for face in faces for n in face):
+            if n != int(n) or not 0 <= n < len(corners):
+                raise ModelError(
+                    f"{where}: {n:g} is not the number of a corner; they go from 0 to {len(corners) - 1}"
+                )
+        return {"corners": corners, "faces": tuple(tuple(map(int, face)) for face in faces)}
+
+    def __repr__(self) -> str:
+        return (
+            f"Polyhedron({len(self.corners)} corners)" if hasattr(self.corners, "__len__") else "Polyhedron"
+        )
+
+
+def _threes(given: Any, what: str, example: str) -> tuple[tuple[float, ...], ...]:
+    rows = given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(rows, list | tuple) or not all(
+        isinstance(r, list | tuple) and len(r) == 3 for r in rows
+    ):
+        raise ModelError(f"{what}: {str(given)[:60]!r} is not a list of three numbers each, e.g. {example}")
+    found = tuple(tuple(real(x, what, ModelError) for x in row) for row in rows)
+    if not all(math.isfinite(x) for row in found for x in row):
+        raise ModelError(f"{what}: a number is not finite")
+    return found
+
+
 MESHES = (
     ObjectForm(
         "mesh",
         Mesh,
         {"mesh": PATH, "scale": Either((NUMBER, ListOf(NUMBER, 3))), "up": choice(*_UPWARDS)},
         "path",
+    ),
+    ObjectForm(
+        "polyhedron",
+        Polyhedron,
+        {"polyhedron": ListOf(ListOf(NUMBER, 3)), "faces": ListOf(ListOf(NUMBER, 3))},
+        "corners",
     ),
 )

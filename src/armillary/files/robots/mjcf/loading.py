@@ -23,6 +23,7 @@ from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, wit
 from armillary.files.robots.mjcf.visuals import Looks
 from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
+from armillary.files.robots.visuals import textures_left_out
 from armillary.files.xml import Element, read_xml
 from armillary.model.constraints.given_motion import start
 from armillary.model.description import SystemType
@@ -70,6 +71,7 @@ def load_mjcf(
     on = _options(builder, merged(file, "option"))
     meshes = Meshes(file.all("asset"), defaults, settings, Path(path).resolve().parent)
     looks = Looks(file.all("asset"), defaults, meshes, Path(path), top)
+    record.remark(textures_left_out([name for name, given in looks.textures.items() if "file" in given]))
     tree = _worlds(file, settings, defaults, meshes, looks, record)
     _add_links(builder, tree)
     start_at(builder, file.all("keyframe"), keyframe)

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from armillary.files.meshes.reading import checked, read_mesh
-from armillary.files.meshes.surface import MeshFault, Triangles
+from armillary.files.meshes.surface import MeshFault, Triangles, hull
 from armillary.files.robots.mjcf.settings import Defaults, Settings, inside
 from armillary.files.robots.rotations import quaternion
 from armillary.files.robots.tree import Inertial
@@ -63,13 +63,7 @@ class Meshes:
 
     def _triangles(self, element: Element) -> Triangles:
         if element.has("vertex"):
-            vertices = element.numbers("vertex", (0, sys.maxsize))
-            faces = element.numbers("face", (0, sys.maxsize), [])
-            if len(vertices) % 3 or len(faces) % 3:
-                element.fail("its vertices and faces come in threes")
-            if broken := [n for n in faces if n != int(n) or abs(n) > len(vertices)]:
-                element.fail(f"face: {broken[0]:g} is not the number of a vertex, counted from 0")
-            corners, triangles = checked(np.array(vertices), np.array(faces, dtype=int))
+            corners, triangles = checked(*written(element))
         elif element.has("file"):
             corners, triangles = read_mesh(self._file(element))
         else:
@@ -81,7 +75,7 @@ class Meshes:
         if np.prod(scale) < 0:
             triangles = triangles[:, ::-1]
         if not len(triangles) or _kind(element) == "convex":
-            return _hull(corners)
+            return corners, hull(corners)
         return corners, triangles
 
     def named(self, element: Element) -> Path:
@@ -99,23 +93,19 @@ class Meshes:
         return inside(self.folder, str(where), element, anywhere=True)
 
 
+def written(element: Element) -> Triangles:
+    """Corners and faces of a mesh whose vertices stand in the file itself."""
+    vertices = element.numbers("vertex", (0, sys.maxsize))
+    faces = element.numbers("face", (0, sys.maxsize), [])
+    if len(vertices) % 3 or len(faces) % 3:
+        element.fail("its vertices and faces come in threes")
+    if broken := [n for n in faces if n != int(n) or abs(n) > len(vertices)]:
+        element.fail(f"face: {broken[0]:g} is not the number of a vertex, counted from 0")
+    return np.array(vertices).reshape(-1, 3), np.array(faces, dtype=int).reshape(-1, 3)
+
+
 def _kind(element: Element) -> str:
     return element.choice("inertia", KINDS, "legacy")
-
-
-def _hull(corners: np.ndarray) -> Triangles:
-    """The convex hull, its faces turned outwards."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        hull = ConvexHull(corners)
-    except (QhullError, ValueError) as error:
-        raise MeshFault(f"it has no convex hull ({str(error).splitlines()[0][:100]})") from None
-    faces = hull.simplices.copy()
-    A, B, C = (corners[faces[:, i]] for i in range(3))
-    inwards = np.einsum("ij,ij->i", np.cross(B - A, C - A), hull.equations[:, :3]) < 0
-    faces[inwards] = faces[inwards][:, ::-1]
-    return corners, faces
 
 
 class _Solid:

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.files.robots.mjcf.meshes import Meshes
+from armillary.files.robots.mjcf.meshes import Meshes, written
 from armillary.files.robots.mjcf.settings import Defaults, Settings
 from armillary.files.robots.mjcf.shapes import SOLIDS
 from armillary.files.robots.rotations import from_z, quaternion
 from armillary.files.robots.visuals import Visual, mesh_file, painted
 from armillary.files.xml import Element
-from armillary.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Figure, Mesh, Plane, Sphere
+from armillary.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Figure, Mesh, Plane, Polyhedron, Sphere
 
 _SHOWN = 2  # the last group of a viewer
 
@@ -103,10 +103,16 @@ def _mesh(geom: Element, looks: Looks) -> tuple[Figure, np.ndarray, np.ndarray]:
     """A mesh of the file's assets, with its place and axes in the geom."""
     name = geom.text("mesh", "")
     element = looks.meshes.elements.get(name)
-    if element is None or not element.has("file"):
-        raise ModelError(f"mesh '{name[:60]}' has no file")
-    path = mesh_file(str(looks.meshes.named(element)), looks.robot, looks.root)
+    if element is None or not (element.has("file") or element.has("vertex")):
+        raise ModelError(f"mesh '{name[:60]}' has neither a file nor vertices")
     scale = tuple(element.numbers("scale", 3, [1, 1, 1]))
+    figure: Figure
+    if element.has("vertex"):
+        corners, faces = written(element)
+        turned = faces[:, ::-1] if np.prod(scale) < 0 else faces  # a mirror turns faces around
+        figure = Polyhedron((corners * scale + 0.0).tolist(), turned.tolist() or None)
+    else:
+        figure = Mesh(mesh_file(str(looks.meshes.named(element)), looks.robot, looks.root), scale=scale)
     place = np.array(element.numbers("refpos", 3, [0, 0, 0]))
     axes = quaternion(element.numbers("refquat", 4, [1, 0, 0, 0])).T
-    return Mesh(path, scale=scale), -axes @ place, axes
+    return figure, -axes @ place, axes
