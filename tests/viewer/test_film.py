@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -136,6 +138,30 @@ def test_films_by_ffmpeg_hand_over_all_frames(run, tmp_path: Path, monkeypatch) 
     with pytest.raises(arm.ArmillaryError, match=r"ffmpeg, which is not there.*\.webp"):
         run.animate(tmp_path / "b.mp4")
     assert not (tmp_path / "b.mp4").exists()
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("ffmpeg", "ffprobe"))), reason="no ffmpeg to write a film with"
+)
+def test_an_mp4_film_has_the_frames_of_the_motion(run, tmp_path: Path) -> None:
+    """H.264 with an even size, the rate that was asked for, and a red ball in the fifth picture."""
+    film = run.animate(tmp_path / "film.mp4", size=(161, 121), rate=10, speed=1)
+    shown = subprocess.run(
+        ["ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream", "-of", "json", film],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    (stream,) = json.loads(shown.stdout)["streams"]
+    frames = round(10 * (run.time[-1] - run.time[0])) + 1
+    assert (stream["codec_name"], stream["pix_fmt"]) == ("h264", "yuv420p")
+    assert (stream["width"], stream["height"], stream["r_frame_rate"]) == (160, 120, "10/1")
+    assert abs(int(stream["nb_read_frames"]) - frames) <= 1
+    pixels = subprocess.run(
+        ["ffmpeg", "-v", "error", "-i", film, "-vf", "select=eq(n\\,5)", "-frames:v", "1", "-f", "rawvideo",
+         "-pix_fmt", "rgb24", "-"], capture_output=True, check=True,
+    )  # fmt: skip
+    found = np.frombuffer(pixels.stdout, np.uint8).reshape(120, 160, 3).astype(float)
+    red = (found[..., 0] > 150) & (found[..., 1] < 90)
+    assert 0.02 < np.mean(red) < 0.3  # the ball
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_a_flat_polyhedron_is_left_out_of_pictures(tmp_path: Path) -> None:
     b = s.body("b", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1))
     b.shape(arm.Polyhedron([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]))
     run = s.derive().compile().simulate(0.1, step=0.05)
-    with pytest.warns(arm.PictureWarning, match="'b_shape' is left out: it has no convex hull"):
+    with pytest.warns(arm.PictureWarning, match="'b_shape1' is left out: it has no convex hull"):
         run.animate(tmp_path / "page.html")
     for bad, words in (([(0, 0, 0)] * 3, "3 corners make no"), ("x", "not a list of three numbers each")):
         with pytest.raises(arm.ArmillaryError, match=words):

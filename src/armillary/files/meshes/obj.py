@@ -44,10 +44,10 @@ def read_obj(data: bytes, beside: Beside) -> list[Patch]:
             colours |= material_colours(beside(" ".join(words[1:])), beside)
     if not faces:
         return [Patch(np.array(corners), np.zeros((0, 3)))]
-    # Corners once; faces of the other patches count from the first of all.
-    (first, ring), *others = faces.items()
+    # The first patch has all corners, as a file without materials; each other one those that it uses.
+    (first, own), *others = faces.items()
     start = len(corners)
-    patches = [Patch(np.array(corners), np.array(ring), colours.get(first, ""))]
+    patches = [Patch(np.array(corners), np.array(own), colours.get(first, ""))]
     for name, more in others:
         used, order = np.unique(np.array(more), return_inverse=True)
         if not 0 <= used[0] <= used[-1] < start:

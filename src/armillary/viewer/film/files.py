@@ -73,7 +73,8 @@ def _mp4(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
     height, width, _ = first.shape
     command = [
         program, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
-        "-r", f"{rate:g}", "-i", "-", "-pix_fmt", "yuv420p", "-f", "mp4", str(place),
+        "-r", f"{rate:g}", "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4",
+        str(place),
     ]  # fmt: skip
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stderr is not None
