@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.expression import total
+from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, vector_doubles
 from armillary.program.checker import IllegalProgram, check_section
@@ -17,7 +19,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
-from armillary.program.program import Program, Section
+from armillary.program.program import Program, Section, section
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiling import compile_equations
 
@@ -78,6 +80,22 @@ def test_packs_change_nothing_but_rounding(piece: int, monkeypatch: pytest.Monke
         np.testing.assert_allclose(
             wide.derivatives(0.0, state), expected, rtol=0, atol=1e-12 * np.max(np.abs(expected))
         )
+
+
+def test_a_sum_over_lanes_keeps_a_value_beside_a_name_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 x + 3 y + 5 z, where (x, y) is a pack and z a name of x: an element of back substitution has such."""
+    program = derived().program
+    rates = program.derivatives
+    wide = packed(rates, program.alike, {})
+    x, y = next(p.lanes for p in wide.packs if p.kind == "sum")
+    results = [total([(2, x), (3, y), (5, let(x, "z"))]), *rates.results[1:]]
+    program = replace(program, derivatives=section("derivatives", rates.labels, results))
+    assert {x, y} <= {n for p in packed(program.derivatives, program.alike, {}).packs for n in p.lanes}
+    state = np.random.default_rng(4).uniform(-1, 1, len(program.state))
+    found, expected = (
+        model(p, 10**9, monkeypatch).derivatives(0.0, state)[0] for p in (program, replace(program, alike=()))
+    )
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_legs_with_other_numbers_and_signs_are_computed_in_pairs() -> None:

@@ -84,7 +84,7 @@ class PackWriter(Writer):
         coefficients = {meant(t): c for c, t in zip(node.data[1], node.args, strict=True)}
         packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
-        if not whole:
+        if not whole or len(coefficients) < len(node.args):  # a value beside a name of its own
             return super().sum(node)
         terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in whole]
         taken = {n for p in whole for n in p.lanes}
