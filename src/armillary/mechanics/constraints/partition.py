@@ -13,10 +13,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-_STRONG = 0.5  # of the largest element, above which a present choice stays
-_OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
+STRONG = 0.5  # of the largest element, above which a present choice stays
+OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
 NOISE = 1e-10  # a largest factor of this size is rounding: the row is empty
-_NOTHING = 1e-8
+NOTHING = 1e-8
 _FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
@@ -79,13 +79,13 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
     while rows and free:
         part = np.abs(left[np.ix_(rows, free)])
         largest = float(np.max(part))
-        if largest <= _NOTHING:
+        if largest <= NOTHING:
             break
         a, b = np.unravel_index(int(np.argmax(part)), part.shape)
         i, j = rows[int(a)], free[int(b)]
         kept = [(r, now[r]) for r in rows if now.get(r) in free]
         best = max(kept, key=lambda pair: abs(left[pair]), default=None)
-        if best is not None and abs(left[best]) >= _STRONG * largest:
+        if best is not None and abs(left[best]) >= STRONG * largest:
             i, j = best
         rows.remove(i)
         free.remove(j)
@@ -102,4 +102,4 @@ def _worst(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, in
         return None
     A = np.abs(np.linalg.solve(J[np.ix_(rows, dependent)], J[np.ix_(rows, rest)]))
     d, r = np.unravel_index(int(np.argmax(A)), A.shape)
-    return (dependent[int(d)], rest[int(r)]) if A[d, r] > _OUTRUN else None
+    return (dependent[int(d)], rest[int(r)]) if A[d, r] > OUTRUN else None

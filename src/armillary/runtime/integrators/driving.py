@@ -12,7 +12,7 @@ from math import inf
 
 import numpy as np
 
-from armillary.runtime.integrators.records import Functions, Integration, Status, Stepping
+from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Status, Stepping
 from armillary.runtime.integrators.sampling import most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.event_thresholds import LANDING
@@ -48,6 +48,7 @@ class CompiledRun:
         constants: np.ndarray,
         stepping: Stepping | None = None,
         stops: np.ndarray | None = None,
+        changes: RunChanges | None = None,
     ) -> None:
         from armillary.runtime.loop.machine_code import compiled_loop  # llvmlite is slow to import
 
@@ -58,16 +59,17 @@ class CompiledRun:
         inside = adaptive or functions.n_events > 0 or not samples.on_grid(step or inf)
         self.shape = LoopShape(
             tableau,
-            states=functions.n_states,
+            states=changes.states if changes else functions.n_states,
             memory=functions.n_memory,
             outputs=functions.n_outputs,
-            events=functions.n_events,
+            events=changes.events if changes else functions.n_events,
             update=bool(functions.update and functions.n_memory),
             fire=bool(functions.fire),
             normalise=bool(functions.normalise),
             dense=inside,
             scheme=stepping.scheme if stepping else None,
             stops=stops is not None,
+            changes=changes.shape if changes else None,
         )
         self._loop = compiled_loop(self.shape, functions.ir)
         self._offsets = self._loop.offsets
@@ -85,13 +87,13 @@ class CompiledRun:
         if stepping:
             self._put("settings", np.array([stepping.epsilon, stepping.softness]))
         if adaptive:
-            self._put("atol", np.broadcast_to(tolerances, state.shape))
+            self._put("atol", np.broadcast_to(tolerances, self.shape.states))
         self._put("direction", np.array(functions.event_directions or [0.0] * functions.n_events))
         terminal = np.array(functions.event_terminal or [0.0] * functions.n_events, dtype=float)
         terminal[list(functions.event_landing)] = LANDING
         self._put("terminal", terminal)
-        self._put("last", np.full(functions.n_events, -inf))
-        self._put("gap", np.full(functions.n_events, inf))
+        self._put("last", np.full(self.shape.events, -inf))
+        self._put("gap", np.full(self.shape.events, inf))
 
         self.control = Control(
             t=settings.t0, t0=settings.t0, t_end=settings.t_end, step=step or 0.0,
@@ -103,6 +105,12 @@ class CompiledRun:
         )  # fmt: skip
         for name in FUNCTIONS:
             setattr(self.control, name, getattr(functions, name))
+        if changes:
+            self._put("g", np.ones(self.shape.events))
+            control, self._changes = self.control, changes
+            control.sections, control.figures = changes.sections.ctypes.data, changes.figures.ctypes.data
+            control.configuration, control.configurations = changes.start, changes.count
+            control.used, control.look = functions.n_states, changes.look
         self._make_room()
 
     def _put(self, name: str, values: np.ndarray) -> None:
@@ -130,7 +138,7 @@ class CompiledRun:
             self._rows.resize((rows, self.shape.outputs), refcheck=False)
             control.times, control.rows = self._times.ctypes.data, self._rows.ctypes.data
             control.capacity = rows
-        if control.firings + self.shape.events > control.log_capacity:
+        if control.firings + self.shape.events + 1 > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
             self._log.resize((events, 2), refcheck=False)
             control.log, control.log_capacity = self._log.ctypes.data, events
@@ -154,6 +162,14 @@ class CompiledRun:
                 break
         return reason
 
+    def _choice(self, status: Status) -> list[tuple[int, int]]:
+        """Rows and dependent speeds that were chosen where the run ended."""
+        pairs = self.control.pairs if status == "event" else 0
+        if not pairs:
+            return []
+        rows, speeds = (self._get(name, pairs).astype(int).tolist() for name in ("pair_row", "pair_speed"))
+        return list(zip(rows, speeds, strict=True))
+
     @property
     def workspace(self) -> np.ndarray:
         """The numbers of the loop between two calls."""
@@ -171,12 +187,14 @@ class CompiledRun:
         return Integration(
             time=self._times,
             samples=self._rows,
-            final_state=self._get("state", self.shape.states),
+            final_state=self._get("state", control.used or self.shape.states),
             final_memory=self._get("memory", self.shape.memory),
             status=status,
             failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,
-            events=[(float(t), int(k)) for t, k in self._log[: control.firings]],
+            events=[(float(t), int(k)) for t, k in self._log[: control.firings] if k >= 0],
+            choice=self._choice(status),
+            changes=[(float(t), -1 - int(k)) for t, k in self._log[: control.firings] if k < 0],
             steps=control.steps,
             rejected=control.rejected,
             evaluations=control.evaluations,

@@ -9,7 +9,7 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators.driving import CompiledRun, drive
-from armillary.runtime.integrators.records import Functions, Integration, Stepping
+from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
 from armillary.runtime.integrators.settings import IntegrationSettings
@@ -25,13 +25,14 @@ def integrate(
     progress: Callable[[float], None] | None = None,
     stepping: Stepping | None = None,
     stops: np.ndarray | None = None,
+    changes: RunChanges | None = None,
 ) -> Integration:
     """The motion with some settings (see `completed`).
 
     Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant
     coordinates, whose methods are "staggered" and "projected"; ``stops`` are the times at which inputs jump,
-    which no step leads across.
+    which no step leads across, and ``changes`` the configurations that the run may enter.
 
     A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
     state and memory as the next step begins with them, so at an event the ones after it. Divergence and
@@ -47,7 +48,7 @@ def integrate(
     }
     if settings.integrator.tableau is None:
         return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)
-    run = CompiledRun(functions, settings, **start, stepping=stepping, stops=stops)
+    run = CompiledRun(functions, settings, **start, stepping=stepping, stops=stops, changes=changes)
     return drive(run, settings.max_steps, progress)
 
 

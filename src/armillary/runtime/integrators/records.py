@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal
 
 import numpy as np
 
+from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Tableau
 
@@ -60,6 +62,25 @@ class Stepping:
 
 
 @dataclass(frozen=True)
+class RunChanges:
+    """The configurations that a run may enter without leaving its loop: see loop/layout.py for the tables.
+
+    ``states`` and ``events`` are those of the largest, ``start`` the number of the first, ``look`` the time
+    at which weak constraints are looked at next; ``owners`` keeps what is at the addresses alive.
+    """
+
+    shape: ChangeShape
+    states: int
+    events: int
+    count: int
+    sections: np.ndarray
+    figures: np.ndarray
+    start: int = 0
+    look: float = -inf
+    owners: object = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Method:
     """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver; ``redundant`` ones
     are for redundant coordinates, and only those. Exported programs have the ``exported`` ones.
@@ -83,7 +104,8 @@ class Integration:
     time at which all was well. `failed_state` is the index of the state that was not finite ("diverged") or
     had the largest error ("step too small"), `failed_event` the number of the event that happened faster and
     faster ("events accumulate"). `events` lists (time, number) in the order in which they
-    happened.
+    happened, `changes` (time, number) of the configurations that were entered on the way; `choice` has the
+    rows and dependent speeds of one that the run needs at its end.
     """
 
     time: np.ndarray
@@ -98,3 +120,5 @@ class Integration:
     rejected: int
     evaluations: int
     failed_event: int | None = None
+    changes: list[tuple[float, int]] = field(default_factory=list)
+    choice: list[tuple[int, int]] = field(default_factory=list)

@@ -28,6 +28,10 @@ class Stepper(Code):
     def tableau(self) -> Tableau:
         raise NotImplementedError
 
+    def mean(self, total: Value) -> Value:
+        """A sum over the states, of each."""
+        return total / max(self.states, 1)
+
     def __getitem__(self, name: str) -> Value:
         raise NotImplementedError
 
@@ -81,11 +85,11 @@ def error_norm(f: Stepper, h: Value) -> Value:
     squares = [_sum_of_squares(f, ratio) for ratio in ratios]
     unless_finite = f.total(n, lambda m: 0.0 * trial[m])
     if len(squares) == 1:
-        mean = squares[0] / max(n, 1)
+        mean = f.mean(squares[0])
     else:
         high, low = squares
         norm = high + 0.01 * low
-        mean = high * high / (f.choose(norm.equals(0.0), 1.0, norm) * max(n, 1))
+        mean = f.mean(high * high / f.choose(norm.equals(0.0), 1.0, norm))
     return f.root(mean) + unless_finite
 
 
@@ -144,7 +148,7 @@ def first_step(f: Stepper) -> Value:
             ratio = value / (atol[m] + rtol * f.magnitude(state[m]))
             return ratio * ratio
 
-        return f.root(f.total(n, square) / max(n, 1))
+        return f.root(f.mean(f.total(n, square)))
 
     size_y, size_f = size(state), size(k0)
     tiny = (size_y < 1e-5) | (size_f < 1e-5)

@@ -23,7 +23,7 @@ from armillary.llvm.assembly import (
 )
 from armillary.llvm.builder import Operand, Value, Vector
 from armillary.runtime.loop.formulas import Stepper
-from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, REALS, LoopShape
+from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, REALS, SECTIONS, LoopShape
 from armillary.runtime.loop.tableau import Tableau
 
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
@@ -73,6 +73,9 @@ class LoopFunction(Stepper):
     @property
     def tableau(self) -> Tableau:
         return self.shape.tableau
+
+    def mean(self, total: Value) -> Value:
+        return total / self["used"].to_real() if self.shape.changes else super().mean(total)
 
     def __getitem__(self, field: str) -> Value:
         kind = REAL if field in REALS else ADDRESS if field in ADDRESSES else WHOLE
@@ -148,3 +151,14 @@ class LoopFunction(Stepper):
         if self.shape.normalise:
             memory = self.vector("memory").address
             self._generated("normalise", t.raw, state.address, self["constants"].raw, memory)
+
+    def of_configuration(self, name: str, c: Value, t: Value, given: Vector, result: Vector) -> None:
+        """A section of the changes of a configuration."""
+        table, first = self.outside("sections"), c * len(SECTIONS)
+        own = "constants" if name == "geometry" else "change_constants"
+        function, constants = (
+            self.builder.load(table.at(first + SECTIONS.index(part)), ADDRESS) for part in (name, own)
+        )
+        memory = self.vector("memory").address
+        arguments = (t.raw, given.address, constants, memory, result.address)
+        self.builder.call(Callee(FunctionType(NOTHING, _ORDINARY), function.name), arguments)

@@ -53,6 +53,7 @@ REALS = (
     "shortest",  # the least time between two firings of one of the events that happened last
     "due",  # the time of the next row
     "stop",  # the next time at which inputs jump
+    "look",  # when weak constraints are looked at again
 )  # fmt: skip
 WHOLES = (
     "phase", "status", "failed",  # Phase, Reason, the state or event to blame (−1: none)
@@ -65,6 +66,10 @@ WHOLES = (
     "budget",  # steps this call may still try
     "jump",  # number of the next of the times at which inputs jump
     "every_step",  # rows at the ends of steps, times written here, instead of at given times
+    "configuration", "configurations",  # the number of the present one, and how many there are
+    "used",  # states of the present configuration
+    "pairs",  # rows that have a dependent speed in the choice made last
+    "changing",  # an event that happens now asks for another configuration
     "filled", "capacity", "firings", "log_capacity",
 )  # fmt: skip
 EVENT_VECTORS = (
@@ -74,7 +79,7 @@ EVENT_VECTORS = (
     "last", "gap", "longest", "streak", "stuck", "returning",  # see runtime/solver/events.py
 )  # fmt: skip
 FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals")
-ADDRESSES = ("constants", "times", "rows", "log", "stops", *FUNCTIONS)
+ADDRESSES = ("constants", "times", "rows", "log", "stops", "sections", "figures", *FUNCTIONS)
 
 FIELDS = {name: place for place, name in enumerate((*REALS, *WHOLES, *ADDRESSES))}
 
@@ -87,6 +92,46 @@ class Control(ctypes.Structure):
         *((name, ctypes.c_int64) for name in WHOLES),
         *((name, ctypes.c_void_p) for name in ADDRESSES),
     ]
+
+
+# What a configuration brings: the addresses that become those of Control, and those of its changes.
+INSTALLED = ("constants", "derivatives", "outputs", "events", "update", "fire", "normalise")
+SECTIONS = (*INSTALLED, "geometry", "leave", "enter", "impulse", "change_constants")
+MOST_CONFIGURATIONS = 64
+
+
+@dataclass(frozen=True)
+class ChangeShape:
+    """Sizes of what all configurations of a system have in common."""
+
+    coordinates: int
+    speeds: int
+    motion: int
+    lockable: int
+    own_events: int  # of the user's own: they come first in every configuration
+    rows: int  # of constraints
+    elements: int  # of their matrix, at most
+    geometry: int  # numbers that constraints are made of, at most
+
+    def figures(self, events: int) -> tuple[dict[str, int], int]:
+        """Where each table of numbers by configuration begins, and the length of all."""
+        many = MOST_CONFIGURATIONS
+        lengths = dict.fromkeys(("role", "direction", "ends", "lands"), many * events)
+        lengths["locked"] = many * self.lockable
+        lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
+        lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
+        one = ("used", "watched", "strikes", "choice", "rank", "elements", "first_element")
+        lengths |= dict.fromkeys(one, many)
+        lengths["speed_kind"] = self.speeds
+        lengths |= dict.fromkeys(("locks", "unlocks"), self.own_events * self.lockable)
+        return _offsets(lengths)
+
+
+def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
+    offsets, end = {}, 0
+    for name, length in lengths.items():
+        offsets[name], end = end, end + length
+    return offsets, end
 
 
 @dataclass(frozen=True)
@@ -104,6 +149,7 @@ class LoopShape:
     dense: bool
     scheme: Scheme | None = None  # of redundant coordinates
     stops: bool = False  # whether inputs over time jump: no step leads across such a time
+    changes: ChangeShape | None = None  # of configuration
 
     @property
     def adaptive(self) -> bool:
@@ -133,7 +179,11 @@ class LoopShape:
         if self.scheme:
             rows, work = self.scheme.rows, self.scheme.work
             lengths |= {"work": work, "answer": self.scheme.answer, "gaps": 2 * rows, "settings": 2}
-        offsets, end = {}, 0
-        for name, length in lengths.items():
-            offsets[name], end = end, end + length
-        return offsets, end
+        if self.changes:
+            c = self.changes
+            lengths |= {"motion": c.motion, "geometry": c.geometry}
+            lengths |= dict.fromkeys(("speeds", "size", "speed_taken", "allowed"), c.speeds)
+            lengths |= dict.fromkeys(("jacobian", "left"), c.rows * c.speeds)
+            lengths |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), c.rows)
+            lengths |= dict.fromkeys(("after", "held", "closing", "opening"), self.changes.lockable)
+        return _offsets(lengths)

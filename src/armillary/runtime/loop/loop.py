@@ -41,7 +41,8 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
     with f.repeat() as loop:
         full = f["filled"] >= f["capacity"]
         if program.shape.events:
-            full = full | (f["firings"] + program.shape.events > f["log_capacity"])
+            # All events at once, and a change of configuration.
+            full = full | (f["firings"] + (program.shape.events + 1) > f["log_capacity"])
         with f.when(full):
             f.give(f.whole(Reason.FULL))
         every = f["every_step"].equals(1)

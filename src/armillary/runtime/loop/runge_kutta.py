@@ -6,6 +6,7 @@ In these, sums over the states are in the order of the lanes.
 from __future__ import annotations
 
 from armillary.llvm.assembly import REAL
+from armillary.runtime.loop.configurations import emit_install
 from armillary.runtime.loop.dense import emit_prepare, emit_probe
 from armillary.runtime.loop.formulas import error_norm, first_step, stages
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
@@ -26,6 +27,8 @@ def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
     found["stages"] = emit_staggered(program) if staggered else _emit_stages(program)
     if shape.adaptive:
         found |= {"error_norm": _emit_error_norm(program), "first_step": _emit_first_step(program)}
+    if shape.changes:
+        found["install"] = emit_install(program)
     if shape.dense:
         found["probe"] = emit_probe(program, emit_prepare(program))
     return found

@@ -37,6 +37,10 @@ class ChangeCode:
             self._functions[name] = _FUNCTION(self._code.address(name))
         return self._functions[name]
 
+    def address(self, name: str) -> int:
+        """The address of a section."""
+        return self._code.address(name)
+
     def constants(self, inside: np.ndarray) -> np.ndarray:
         """Constants for values of all parameters in the model's own units."""
         constants, inside = np.zeros(max(len(self.program.constants), 1)), np.ascontiguousarray(inside)

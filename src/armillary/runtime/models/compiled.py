@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from armillary.mechanics.masses.massless import Masses
     from armillary.results import Run
     from armillary.results.run import MotionPicture
+    from armillary.runtime.models.run_changes import ChangeFigures
     from armillary.runtime.models.sensitive import CompiledSensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -83,6 +84,8 @@ class Compiler(Protocol):
 class CompiledModel:
     """One system's equations as machine code, freed with this object."""
 
+    changes_inside = True  # whether a run changes its configuration in the compiled loop
+
     def __init__(
         self, equations: DerivedEquations, code: Compiled, seconds: float, compiler: Compiler
     ) -> None:
@@ -101,6 +104,7 @@ class CompiledModel:
         self._physical: dict[str, float] | None = None  # the last values that passed `check_physical`
         self._addresses: dict[str, int] = {}
         self._functions: dict[str, Callable[..., None]] = {}
+        self.change_figures: dict[int, ChangeFigures | None] = {}  # by the number of configurations known
 
     # ------------------------------------------------------------ what it is made of
 

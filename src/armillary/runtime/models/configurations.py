@@ -5,7 +5,7 @@ Each configuration has a program of its own, derived and compiled when a run fir
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -56,14 +56,25 @@ class Configurations:
             )
         return self._instances[configuration]
 
+    @property
+    def known(self) -> list[Configuration]:
+        """The configurations that have been compiled, the first one first."""
+        return list(self._models)
+
     def dependents(self, configuration: Configuration) -> set[str]:
         """Names of the speeds that a configuration gives up."""
         return set(self[configuration].equations.dependents)
 
     def changed(
-        self, place: Place, configuration: Configuration, changing: list[Event]
+        self,
+        place: Place,
+        configuration: Configuration,
+        changing: list[Event],
+        choice: Sequence[tuple[int, int]] = (),
     ) -> tuple[Place, Configuration]:
-        """Where a run goes on after events that change its configuration, and in which."""
+        """Where a run goes on after events that change its configuration, and in which; ``choice`` has the
+        rows and the dependent speeds in it, where the loop has chosen them.
+        """
         _check_consistent(place.t, configuration, changing)
         locked = set(configuration.locked)
         for event in changing:
@@ -80,6 +91,11 @@ class Configurations:
         now = Configuration(
             frozenset(locked), configuration.dependents if locked == configuration.locked else ()
         )
+        if choice:
+            equations = self[configuration].equations
+            rows, speeds = equations.reduction.rows, equations.system.speeds
+            pairs = tuple((rows[i].constraint.name, speeds[j].data.name) for i, j in choice)
+            return place, Configuration(frozenset(locked), pairs)
         return place, self.suitable(place, now)
 
     def _set(

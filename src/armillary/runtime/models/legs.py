@@ -18,8 +18,10 @@ from armillary.model.records import Event
 from armillary.program.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RANK, PIVOT_SIGN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
+from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.loop.change_thresholds import AROUND
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.instance import Instance
@@ -32,13 +34,13 @@ from armillary.runtime.models.rank_loss import (
     horizon,
     leap,
 )
+from armillary.runtime.models.run_changes import known_changes
 from armillary.runtime.start.place import Place
 
 Report = Callable[[float], None] | None  # called with the time reached
 
 _SHORTEST = 0.05  # of the usual steps across, the least that is tried
 _LOOK = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
-_NEAR = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
 
 
 @dataclass
@@ -85,7 +87,11 @@ def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, 
 
 
 def _integrated(
-    instance: Instance, place: Place, settings: IntegrationSettings, report: Report
+    instance: Instance,
+    place: Place,
+    settings: IntegrationSettings,
+    report: Report,
+    changes: RunChanges | None = None,
 ) -> Integration:
     """The motion of one program from a place."""
     inputs, adaptive = instance.inputs, settings.integrator.adaptive
@@ -97,6 +103,7 @@ def _integrated(
         constants=instance.constants,
         progress=report,
         stops=inputs.stops(settings.t0, settings.t_end, adaptive) if inputs is not None else None,
+        changes=changes,
     )
 
 
@@ -129,7 +136,10 @@ class LegRunner:
         self.brief = np.inf
         self.short_steps: ShortSteps | None = None
         self.stops: list[float] = []
-        self._note_exchange(configurations.first)
+        self.inside: tuple[Configuration, ...] = ()  # those that the loop has tables of, by number
+        self.tables: RunChanges | None = None
+        self.rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
+        self._note_exchange(place.t, configurations.first, self.configuration)
         self.legs.instance.check(place)
 
     def run(self) -> RunLegs:
@@ -146,12 +156,17 @@ class LegRunner:
     def _leg(self) -> bool:
         """One leg; whether another follows."""
         instance = self.legs.instance = self.configurations[self.configuration]
-        if not self.stride:
+        inside = self._changes()
+        if not self.stride and (inside is None or self.rank_ahead):
             self._look_ahead(instance)
-        origin, end = self.place, self._leg_end()
+        self.rank_ahead = False
+        origin, began, end = self.place, self.configuration, self._leg_end(inside is not None)
         due = self.times[(self.times > self.shown) & (self.times <= end)]
         if not self.stride:
-            result = self._run(instance, end, due)
+            result = self._run(instance, end, due, inside)
+            if result.changes:
+                self.configuration = self.inside[result.changes[-1][1]]
+                instance = self.legs.instance = self.configurations[self.configuration]
         else:
             try:
                 result = leap(instance, origin, end, due)
@@ -160,12 +175,13 @@ class LegRunner:
                 return True
             self.share = 1.0
         watched = instance.equations.targets.watched
-        happened = [watched[k] for t, k in result.events if t == result.t_stop]
+        happened = [watched[k] for t, k in result.events if t == result.t_stop and k < len(watched)]
         flipped = any(e.name == PIVOT_SIGN for e in happened)
         # An event that rounding puts just before the place comes first, and no step leads on from there.
         stuck = bool(happened) and result.status == "step too small" and self.short_steps is None
         if (flipped or stuck) and result.t_stop > origin.t:
-            self._go_back(result, instance)  # the leg is gone through again
+            self.configuration = began
+            self._go_back(result, self.configurations[began])  # the leg is gone through again
             return True
         changing = [
             e for e in happened if e.name in INTERNAL_EVENTS or changes_configuration(e, instance.equations)
@@ -180,18 +196,24 @@ class LegRunner:
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
             self._check(instance, reached, result)  # before its rows are taken over
         self.stride = 0.0
+        self._note_changes(began, result)
         self.legs.parts.append(result)
         self.shown = max(self.shown, *result.time[-1:], -np.inf)
-        self.legs.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+        own = list(instance.equations.system.events.values())  # numbers beyond are of internal events
+        shown = [(t, own[k]) for t, k in result.events if k < len(own)]
+        self.legs.events += [(t, event.name) for t, event in shown if not event.hidden]
         self.place = reached
         if self.short_steps is not None and self.place.t >= self.short_steps.end:
             self.short_steps = None
         if result.status == "finished":
             return end < self.t_end
         stopping = [e for e in happened if e.stop and e.name not in INTERNAL_EVENTS]
-        if result.status != "event" or not changing or stopping:
+        if result.status != "event" or stopping:
             return False
-        self._change(changing)
+        self.stops.append(self.place.t)
+        _check_progress(self.stops, changing)
+        self.rank_ahead = not changing  # the loop ended to pass a place where rank is lost
+        self._change(changing, result.choice)
         return True
 
     def _shorten(self, error: RoughStepError) -> None:
@@ -210,13 +232,14 @@ class LegRunner:
             self.legs.parts.append(_consistent_rows(instance, result))
             raise
 
-    def _leg_end(self) -> float:
-        """Where the next leg ends at the latest."""
+    def _leg_end(self, watched: bool) -> float:
+        """Where the next leg ends at the latest; ``watched``: its loop looks ahead by itself."""
         t, ends = self.place.t, [self.t_end]
         if self.stride:
             return min(t + self.stride, self.t_end)
-        ends.append(self._on_grid(t + self.brief))  # near a weak place, to look again
-        if self.ahead is not None:
+        if not watched:
+            ends.append(self._on_grid(t + self.brief))  # near a weak place, to look again
+        if self.ahead is not None and (self.ahead.certain or not watched):
             look = self.ahead.next_look(t)
             before = self._on_grid(look) - (self.grid or 0.0)  # no step has to be cut in two to look
             ends.append(look if self.ahead.certain or before <= t else before)
@@ -233,7 +256,9 @@ class LegRunner:
             return t
         return self.t0 + self.grid * float(np.ceil((t - self.t0) / self.grid * (1 - 1e-12)))
 
-    def _run(self, instance: Instance, end: float, due: np.ndarray) -> Integration:
+    def _run(
+        self, instance: Instance, end: float, due: np.ndarray, changes: RunChanges | None
+    ) -> Integration:
         step, max_step = self.settings.step, self.settings.max_step
         if self.short_steps is not None and self.place.t >= self.short_steps.begin:
             step = min(self.grid, self.short_steps.step) if self.grid else None
@@ -248,8 +273,36 @@ class LegRunner:
             max_step=max_step,
             max_steps=self.settings.max_steps - tried,
         )
-        result = _integrated(instance, self.place, leg, self.report)
+        if changes is not None:
+            again = self.ahead.next_look(self.place.t) if self.ahead else self.place.t + self.brief
+            changes = replace(changes, look=again if np.isfinite(again) else -np.inf)
+            self.ahead, self.brief = self.ahead if self.ahead and self.ahead.certain else None, np.inf
+        result = _integrated(instance, self.place, leg, self.report, changes)
         return replace(result, time=due[: len(result.time)])
+
+    def _changes(self) -> RunChanges | None:
+        """The configurations that this leg may enter by itself."""
+        method, atol = self.settings.integrator, self.settings.atol
+        if self.stride or method.tableau is None or np.ndim(atol) or self.short_steps is not None:
+            return None
+        if len(self.inside) != len(self.configurations.known):
+            known = known_changes(self.configurations)
+            self.inside, self.tables = (known.configurations, known.tables) if known else ((), None)
+        if self.tables is None or self.configuration not in self.inside:
+            return None
+        return replace(self.tables, start=self.inside.index(self.configuration))
+
+    def _note_changes(self, began: Configuration, result: Integration) -> None:
+        """Notes of what the loop changed by itself."""
+        for t, number in result.changes:
+            now = self.inside[number]
+            for k in (k for when, k in result.events if when == t):
+                event = self.legs.instance.equations.targets.watched[k]
+                if event.lock or event.unlock:
+                    self.legs.notes.append(f"t = {t:.6g} s: event '{event.name}' {_lock_text(event)}")
+            if began.locked == now.locked:
+                self._note_exchange(t, began, now)
+            began = now
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
         """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign.
@@ -259,19 +312,17 @@ class LegRunner:
         if self.short_steps is not None and self.short_steps.begin <= result.t_stop <= self.short_steps.end:
             self.ahead = found(instance, self.place, result.t_stop, self.share)
             return
-        near = min(horizon(instance, self.place, _NEAR), self.t_end - self.t0)
+        near = min(horizon(instance, self.place, AROUND), self.t_end - self.t0)
         self.short_steps = ShortSteps(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
 
-    def _change(self, changing: list[Event]) -> None:
+    def _change(self, changing: list[Event], choice: list[tuple[int, int]]) -> None:
         """Another configuration, or a step across a singular place."""
-        self.stops.append(self.place.t)
-        _check_progress(self.stops, changing)
         others = [e for e in changing if e.name not in (CONSTRAINT_RANK, PIVOT_SIGN)]
         if not others:
             return
         before = self.configuration
         try:
-            self.place, self.configuration = self.configurations.changed(self.place, before, others)
+            self.place, self.configuration = self.configurations.changed(self.place, before, others, choice)
         except ArmillaryError as error:
             names = ", ".join(f"'{e.name}'" for e in others)
             raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
@@ -279,7 +330,7 @@ class LegRunner:
             if event.lock or event.unlock:
                 self.legs.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_lock_text(event)}")
         if before.locked == self.configuration.locked:
-            self._note_exchange(before)
+            self._note_exchange(self.place.t, before, self.configuration)
 
     def _look_ahead(self, instance: Instance) -> None:
         """A forecast where the constraints are weak, and the step across its place, once that is at hand."""
@@ -290,7 +341,7 @@ class LegRunner:
             strength = instance.strength(t, instance.packed(self.place), self.place.memory)
             weak = strength <= LOST_RANK * (1 + 1e-6)
             self.ahead = forecast(instance, self.place, self.share) if weak else None
-            self.brief = horizon(instance, self.place, _NEAR) if weak and self.ahead is None else np.inf
+            self.brief = horizon(instance, self.place, AROUND) if weak and self.ahead is None else np.inf
         if self.ahead is None or not self.ahead.at_hand(t):
             return
         if not self.ahead.certain and not confirmed(instance, self.place, self.ahead):
@@ -304,11 +355,11 @@ class LegRunner:
         )
         self.ahead = None
 
-    def _note_exchange(self, before: Configuration) -> None:
-        gone, now = self.configurations.dependents(before), self.configurations.dependents(self.configuration)
+    def _note_exchange(self, t: float, before: Configuration, after: Configuration) -> None:
+        gone, now = self.configurations.dependents(before), self.configurations.dependents(after)
         if gone != now:
             self.legs.notes.append(
-                f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
+                f"t = {t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
                 f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"
             )
 

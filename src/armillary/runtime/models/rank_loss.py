@@ -21,17 +21,12 @@ from armillary.mechanics.constraints.partition import sizes_by_kind
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.dop853 import TABLEAU
 from armillary.runtime.integrators.records import Integration, Status
+from armillary.runtime.loop.change_thresholds import BELIEVED, MIDDLE, SOON, STRIDE
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
-_MIDDLE = 0.46
-# Radians or lengths of motion that one step passes: its stages far enough from the place, its order near
-# enough.
-_STRIDE = 0.25
 _AHEAD = (1e-3, 1e-4, 1e-5)  # radians or lengths of motion from which a forecast is made
-_FAR = 1.0  # and how far it is believed
-_SOON = 0.15  # share of the time to the place that may be left when the step across begins
 _LEFT = 0.3  # of the smallest singular value, where a forecast is right; what is found there is a hundredth
 _SMALL = 0.05  # a smallest singular value, of rows of length one, with which nothing has to be extrapolated
 _ANY = 1e6  # a tolerance that accepts the step
@@ -57,7 +52,7 @@ class Forecast:
     @property
     def begin(self) -> float:
         """Where the step across begins."""
-        return self.singular - _MIDDLE * self.stride
+        return self.singular - MIDDLE * self.stride
 
     def next_look(self, t: float) -> float:
         """When to look again: half way there, as the motion may be quicker or slower by then."""
@@ -65,11 +60,11 @@ class Forecast:
 
     def at_hand(self, t: float) -> bool:
         """Whether the step across can begin."""
-        return self.begin - t <= (1e-9 if self.certain else _SOON) * (self.singular - t)
+        return self.begin - t <= (1e-9 if self.certain else SOON) * (self.singular - t)
 
     def across(self, t: float) -> float:
         """The step from t that has the place where no stage comes near."""
-        return (self.singular - t) / _MIDDLE
+        return (self.singular - t) / MIDDLE
 
 
 def _cause(instance: Instance) -> str:
@@ -109,9 +104,9 @@ def forecast(instance: Instance, place: Place, share: float = 1.0) -> Forecast |
         ahead = _first_root(here, slope, bend)
         if (ahead is None and soon >= here) or (ahead is not None and ahead > 4 * dt):
             break  # else the place was passed in looking for it: look less far
-    if ahead is None or ahead > horizon(instance, place, _FAR):
+    if ahead is None or ahead > horizon(instance, place, BELIEVED):
         return None
-    return Forecast(place.t + ahead, min(horizon(instance, place, share * _STRIDE), ahead / _MIDDLE))
+    return Forecast(place.t + ahead, min(horizon(instance, place, share * STRIDE), ahead / MIDDLE))
 
 
 def confirmed(instance: Instance, place: Place, ahead: Forecast) -> bool:
@@ -153,8 +148,8 @@ def _first_root(c: float, b: float, a: float) -> float | None:
 
 def found(instance: Instance, place: Place, singular: float, share: float = 1.0) -> Forecast:
     """The step across a place ahead whose time is known."""
-    usual = horizon(instance, place, share * _STRIDE)
-    return Forecast(singular, min(usual, (singular - place.t) / _MIDDLE), certain=True)
+    usual = horizon(instance, place, share * STRIDE)
+    return Forecast(singular, min(usual, (singular - place.t) / MIDDLE), certain=True)
 
 
 def horizon(instance: Instance, place: Place, distance: float) -> float:
@@ -206,13 +201,13 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     events: list[tuple[float, int]] = []
     memories = [(-np.inf, begun)]  # from which time on which memory holds
     status: Status = "finished"
-    begin, beyond = place.t, min(end, place.t + (_MIDDLE + _BLIND) * h)
+    begin, beyond = place.t, min(end, place.t + (MIDDLE + _BLIND) * h)
     while happening := _first_event(instance, (begin, place.t, end), state, memory):
         t, k = happening
-        passing = abs((t - place.t) / h - _MIDDLE) < _BLIND and _passes(instance, k)
+        passing = abs((t - place.t) / h - MIDDLE) < _BLIND and _passes(instance, k)
         if events and t > beyond:
             break
-        if not passing and abs((t - place.t) / h - _MIDDLE) < _IN_PLACE:
+        if not passing and abs((t - place.t) / h - MIDDLE) < _IN_PLACE:
             _check_changes(instance, k, t)
         events.append(happening)
         new_state, memory = instance.fired(k, t, state(t), memory)
@@ -322,7 +317,7 @@ def _rows(
     """
     result = np.empty((len(due), columns))
     share = (due - t) / h
-    near = np.abs(share - _MIDDLE) < _BLIND
+    near = np.abs(share - MIDDLE) < _BLIND
     # An event is located just after its zero, so a row at the same time may seem to be before it.
     begins = [begin * (1.0 - np.sign(begin) * 8 * EPSILON) for begin, _ in memories]
     piece = np.searchsorted(begins, due, side="right") - 1

@@ -36,6 +36,8 @@ from armillary.runtime.start.place import Place
 class CompiledSensitiveModel(CompiledModel):
     """One system's equations and their derivatives as machine code."""
 
+    changes_inside = False
+
     equations: DerivedSensitiveEquations
 
     def __init__(

@@ -307,6 +307,11 @@ def fire_pending(run: Run) -> None:
         run.firings = run.firings + 1
         report(run, k)
         run.memory, run.state = fire(k, run.t, run.state)
+        if CONFIGURATIONS:
+            if ROLE[k] == WEAKENS:
+                run.look = run.t
+            elif ROLE[k] != ORDINARY:
+                run.changing = True
         if STOPS[k]:
             run.status = EVENT
             run.failed = k

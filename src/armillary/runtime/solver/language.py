@@ -37,16 +37,49 @@ Wholes = np.ndarray
 Truths = np.ndarray
 Pivots = np.ndarray  # one real per pivot of the mass matrix
 Kinds = np.ndarray  # one real per kind of speeds
+Motion = np.ndarray  # all coordinates, all speeds and the user's own states
+Speeds = np.ndarray  # all speeds
+Locks = np.ndarray  # one truth value per speed that may be locked
+Geometry = np.ndarray  # what constraints are made of; see mechanics/constraints/assembly.py
+Jacobian = np.ndarray  # one real per row of constraints and speed, row after row
+RowNumbers = np.ndarray  # one whole number per row of constraints
+SpeedNumbers = np.ndarray  # one whole number per speed
 
 # Sizes, and the properties of events.
 N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
+N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = 0
+N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether an adaptive step is taken again to end at an event
 
 # Features: which parts of the solver a program needs.
-EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = True
+EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = True
+
+# Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
+# in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
+# whether impulses act in it, and the numbers of its internal events, or NONE.
+ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE = range(5)
+ROLE: Wholes = np.zeros(0, dtype=int)
+LOCKED: Truths = np.zeros(0, dtype=bool)
+LOCKED_IN: Truths = np.zeros(0, dtype=bool)
+LOCKS: Truths = np.zeros(0, dtype=bool)
+UNLOCKS: Truths = np.zeros(0, dtype=bool)
+STRIKES: Truths = np.zeros(0, dtype=bool)
+CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
+RANK_EVENT: Wholes = np.zeros(0, dtype=int)
+# Of each configuration: how many elements its J has, and the place of the first in its geometry; of the
+# present one, their rows and speeds, and the dependent speed of each row, or NONE. Rows and dependent speeds
+# of all, in the order of elimination. Of each speed, the first one that has the same unit.
+ELEMENTS: Wholes = np.zeros(0, dtype=int)
+FIRST_ELEMENT: Wholes = np.zeros(0, dtype=int)
+ROW_OF: Wholes = np.zeros(0, dtype=int)
+SPEED_OF: Wholes = np.zeros(0, dtype=int)
+SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
+ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
+SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
+SPEED_KIND: Wholes = np.zeros(0, dtype=int)
 
 # Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
 # the number of the first.
@@ -125,6 +158,33 @@ def pivot_shares(t: real, state: States) -> Pivots:
 
 def fire(k: whole, t: real, state: States) -> tuple[Memory, States]:
     raise NotImplementedError
+
+
+# The sections of changes of configuration; see changes.py. The first argument is its number.
+
+
+def leave(t: real, state: States) -> Motion:
+    raise NotImplementedError
+
+
+def enter(c: whole, t: real, motion: Motion) -> States:
+    raise NotImplementedError
+
+
+def impulse(c: whole, t: real, motion: Motion) -> Speeds:
+    raise NotImplementedError
+
+
+def geometry(t: real, state: States) -> Geometry:
+    raise NotImplementedError
+
+
+def install(run: Run, c: whole) -> None:
+    """A configuration becomes the present one: its sections, its number of states, no state beyond it."""
+
+
+def report_change(run: Run) -> None:
+    """The present configuration, for the user."""
 
 
 # Written from the tableaux of the exported methods; see methods.py.

@@ -13,9 +13,12 @@ from math import inf, nan
 
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
 from armillary.llvm.builder import Operand, Repeat, Value, Variable, Vector
+from armillary.runtime.loop import configurations
+from armillary.runtime.loop.configurations import Table
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
+from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.runge_kutta import given_functions
 from armillary.runtime.solver import language
 from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called, read_solver
@@ -28,7 +31,6 @@ _ENUMERATED = {
 }
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
-Table = Callable[[LoopFunction, Value], Value]
 Model = Callable[[LoopFunction, Sequence[Vector], Sequence[Value | Vector]], None]
 
 
@@ -106,8 +108,8 @@ class _Body:
                 self.declare(name, value)
             case ast.Assign(targets=[target], value=value):
                 self.assign(target, value)
-            case ast.Expr(value=ast.Call() as call) if called(call) == "report":
-                self.code.model["report"](f, [], [self.whole(call.args[1])])
+            case ast.Expr(value=ast.Call() as call) if called(call) in ("report", "report_change"):
+                self.code.model[called(call)](f, [], [self.whole(a) for a in call.args[1:]])
             case ast.Expr(value=ast.Call() as call):
                 self.call(call)
             case ast.If():
@@ -293,6 +295,8 @@ class _Body:
             return self.locals[name].get()
         if name in self.code.sizes:
             return f.whole(self.code.sizes[name])
+        if name == "N_CONFIGURATIONS":
+            return f["configurations"]
         if name in _REALS:
             return f.real(_REALS[name])
         if name in self.code.solver.constants:
@@ -314,9 +318,9 @@ class _Body:
 
     def entry(self, vector: Vector, kind: str, index: Value) -> Value:
         found = vector[index]
-        if kind == "Wholes":
+        if kind in ("Wholes", "RowNumbers", "SpeedNumbers"):
             return found.to_whole()
-        return found.differs(0.0) if kind == "Truths" else found
+        return found.differs(0.0) if kind in ("Truths", "Locks") else found
 
     def operate(self, op: ast.operator, a: Value, b: Value) -> Value:
         match op:
@@ -393,7 +397,10 @@ def first_nonfinite(f: LoopFunction, count: int, vector: Vector) -> Value:
 
 # ---------------------------------------------------------------- the solver of a loop
 
-_RARE = ("locate", "land", "cut", "record", "look_beyond", "first_place", "end_at_small_step")
+_RARE = (
+    *("change", "read_requests", "next_configuration", "watch_rank", "rank_lost_after"),
+    *("locate", "land", "cut", "record", "look_beyond", "first_place", "end_at_small_step"),
+)
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
@@ -402,7 +409,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     features = {
         "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.adaptive,
-        "SCHEME": shape.scheme is not None,
+        "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
@@ -417,18 +424,31 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         program,
         solver,
         sizes={
-            "States": shape.states, "Memory": shape.memory, "N_STATES": shape.states,
-            "N_MEMORY": shape.memory, "N_EVENTS": shape.events,
+            **_sizes_of_changes(shape.changes),
+            "States": shape.states, "Memory": shape.memory,
+            "N_STATES": shape.states, "N_MEMORY": shape.memory, "N_EVENTS": shape.events,
             **dict.fromkeys(("Reals", "Wholes", "Truths"), shape.events),
         },
         known=known,
         places={"finish": "end", "k_end": f"k{tableau.stages}"},
-        tables=TABLES,
+        tables={**TABLES, **(configurations.TABLES if shape.changes else {})},
         model=SECTIONS,
         given=given,
         rare=_RARE,
     )  # fmt: skip
     return {**given, "settle": code.function("settle"), "step": code.function(step)}
+
+
+def _sizes_of_changes(changes: ChangeShape | None) -> dict[str, int]:
+    if changes is None:
+        return {}
+    return {
+        "Motion": changes.motion, "Speeds": changes.speeds, "Locks": changes.lockable,
+        "Geometry": changes.geometry, "Jacobian": changes.rows * changes.speeds,
+        "N_JACOBIAN": changes.rows * changes.speeds, "N_ELEMENTS": changes.elements, "N_ROWS": changes.rows,
+        "N_COORDINATES": changes.coordinates, "N_SPEEDS": changes.speeds, "N_LOCKABLE": changes.lockable,
+        "N_OWN_EVENTS": changes.own_events,
+    }  # fmt: skip
 
 
 TABLES: dict[str, Table] = {
@@ -483,7 +503,36 @@ def _report(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | 
     log[place + 1] = k.to_real()
 
 
+def _report_change(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    """The number of a configuration into the log, as −1 − c."""
+    f["firings"] = f["firings"] + 1
+    log, place = f.outside("log"), (f["firings"] - 1) * 2
+    log[place] = f["t"]
+    log[place + 1] = -1.0 - f["configuration"].to_real()
+
+
+def _of_present(name: str) -> Model:
+    def call(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+        t, state = given
+        assert isinstance(t, Value) and isinstance(state, Vector)
+        f.of_configuration(name, f["configuration"], t, state, targets[0])
+
+    return call
+
+
+def _of_configuration(name: str) -> Model:
+    def call(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+        c, t, motion = given
+        assert isinstance(c, Value) and isinstance(t, Value) and isinstance(motion, Vector)
+        f.of_configuration(name, c, t, motion, targets[0])
+
+    return call
+
+
 SECTIONS: dict[str, Model] = {
+    **{name: _of_configuration(name) for name in ("enter", "impulse")},
+    **{name: _of_present(name) for name in ("leave", "geometry")},
+    "report_change": _report_change,
     "derivatives": _derivatives,
     "events": _events,
     "update": _update,

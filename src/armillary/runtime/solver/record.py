@@ -78,6 +78,27 @@ class Run:
         weak_time: real
     if UPDATE or EVENTS:
         new_memory: Memory
+    if CONFIGURATIONS:
+        configuration: whole
+        changing: truth  # an event that happens now asks for another configuration
+        motion: Motion
+        speeds: Speeds
+        after: Locks  # speeds that are locked after the events of an instant
+        held: Locks  # and while their impulse acts
+        closing: Locks
+        opening: Locks
+        geometry: Geometry
+        jacobian: Jacobian
+        left: Jacobian  # of it, in an elimination
+        size: Speeds  # the largest element of each kind of speeds
+        pairs: whole  # rows that have a dependent speed
+        pair_row: RowNumbers  # in the order of elimination
+        pair_speed: RowNumbers
+        row_taken: RowNumbers
+        preferred: RowNumbers  # speeds that rows have now
+        speed_taken: SpeedNumbers
+        allowed: SpeedNumbers
+        look: real  # when weak constraints are looked at again
     if EVENTS:
         firings: count  # events so far
         pending: truth  # events found in the last step, to happen now

@@ -8,6 +8,7 @@ from __future__ import annotations
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
+from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, fire_pending, mark_returning, scan
 from armillary.runtime.solver.language import *
 from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
@@ -235,8 +236,14 @@ def settle(run: Run) -> None:
         pass_jumps(run, run.t)
     if EVENTS and run.pending:
         fire_pending(run)
+    if CONFIGURATIONS and run.changing:
+        run.changing = False
+        if run.status == RUNNING:
+            change(run)
     if run.status == RUNNING and run.t >= run.t_end:
         run.status = FINISHED
+    if CONFIGURATIONS and run.status == RUNNING and RANK_EVENT[run.configuration] != NONE:
+        watch_rank(run)
     if run.status != RUNNING:
         return
     if UPDATE and run.at_grid:
@@ -262,6 +269,8 @@ def settle(run: Run) -> None:
         mark_returning(run)
     if ADAPTIVE and run.choose_step and adaptive(run):
         first_step(run)
+    if CONFIGURATIONS and ADAPTIVE and run.look > run.t:
+        run.h = min(run.h, run.look - run.t)
     run.restart = False
 
 

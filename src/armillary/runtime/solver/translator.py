@@ -16,22 +16,29 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from armillary.mechanics.constraints import partition
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.loop import event_thresholds, layout, mass_thresholds
+from armillary.runtime.loop import change_thresholds, event_thresholds, layout, mass_thresholds
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
-MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares")
+MODEL = (
+    *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
+    *("leave", "enter", "impulse", "geometry"),
+)
 # Features of the solver, and the words of text/features.py for those that a system decides.
 FEATURES = (
     *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
-    *("LANDING_EVENTS", "SCHEME"),
+    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS"),
 )
 _OF_SYSTEMS = {word.lower(): word for word in ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES")}
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
-VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds")
-_FILES = ("dense.py", "events.py", "masses.py", "steps.py", "rows.py")
+VECTORS = (
+    *("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds"),
+    *("Motion", "Speeds", "Locks", "Geometry", "Jacobian", "RowNumbers", "SpeedNumbers"),
+)
+_FILES = ("dense.py", "choices.py", "changes.py", "events.py", "masses.py", "steps.py", "rows.py")
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
     "EPSILON": 2.0**-52,
@@ -39,7 +46,8 @@ CONSTANTS: dict[str, float] = {
     "ROUNDINGS": ROUNDINGS,
     "APART": APART,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
-CONSTANTS |= {name: float(value) for name, value in vars(mass_thresholds).items() if name.isupper()}
+for thresholds in (mass_thresholds, change_thresholds, partition):
+    CONSTANTS |= {name: float(value) for name, value in vars(thresholds).items() if name.isupper()}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+"""Changes of configuration in a loop: the tables that they read, and another one made the present one.
+
+A run holds, for each configuration, addresses of its sections (`SECTIONS` of layout.py) and figures
+(`ChangeShape.figures`). States and events beyond those of the present configuration are there all the same:
+the states are zero and have no rates, the event functions are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armillary.llvm.assembly import ADDRESS, WHOLE
+from armillary.llvm.builder import Value
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
+from armillary.runtime.loop.layout import INSTALLED, SECTIONS, ChangeShape
+
+Table = Callable[[LoopFunction, Value], Value]
+
+
+def _shape(f: LoopFunction) -> ChangeShape:
+    assert f.shape.changes is not None
+    return f.shape.changes
+
+
+def figure(f: LoopFunction, name: str, index: Value) -> Value:
+    """An entry of a table."""
+    offsets, _ = _shape(f).figures(f.shape.events)
+    return f.outside("figures")[index + offsets[name]]
+
+
+def _of_event(name: str) -> Table:
+    return lambda f, k: figure(f, name, f["configuration"] * f.shape.events + k)
+
+
+def _locked_here(f: LoopFunction, j: Value) -> Value:
+    return figure(f, "locked", f["configuration"] * _shape(f).lockable + j).differs(0.0)
+
+
+def _is(name: str) -> Table:
+    return lambda f, i: figure(f, name, i).differs(0.0)
+
+
+def _number(table: Table) -> Table:
+    return lambda f, i: table(f, i).to_whole()
+
+
+def _truth(table: Table) -> Table:
+    return lambda f, i: table(f, i).differs(0.0)
+
+
+# The tables of runtime/solver/language.py.
+TABLES: dict[str, Table] = {
+    "DIRECTION": _number(_of_event("direction")),
+    "STOPS": _truth(_of_event("ends")),
+    "LANDS": _truth(_of_event("lands")),
+    "ROLE": _number(_of_event("role")),
+    "LOCKED": _locked_here,
+    "LOCKED_IN": _is("locked"),
+    "LOCKS": _is("locks"),
+    "UNLOCKS": _is("unlocks"),
+    "STRIKES": _is("strikes"),
+    "CHOICE_EVENT": _number(lambda f, c: figure(f, "choice", c)),
+    "RANK_EVENT": _number(lambda f, c: figure(f, "rank", c)),
+    "ELEMENTS": _number(lambda f, c: figure(f, "elements", c)),
+    "FIRST_ELEMENT": _number(lambda f, c: figure(f, "first_element", c)),
+    "ROW_OF": _number(lambda f, e: figure(f, "row_of", f["configuration"] * _shape(f).elements + e)),
+    "SPEED_OF": _number(lambda f, e: figure(f, "speed_of", f["configuration"] * _shape(f).elements + e)),
+    "SPEED_OF_ROW": _number(lambda f, i: figure(f, "speed_of_row", f["configuration"] * _shape(f).rows + i)),
+    "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
+    "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
+    "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
+}
+
+
+def emit_install(program: LoopModule) -> LoopFunction:
+    """`install(c)`: the sections of a configuration become those of the run."""
+    shape = program.shape
+    f = program.function("install", arguments=(WHOLE,), rare=True)
+    c, table = f.argument(2), f.outside("sections")
+    f["configuration"] = c
+    for name in INSTALLED:
+        address = f.builder.load(table.at(c * len(SECTIONS) + SECTIONS.index(name)), ADDRESS)
+        f[name] = Value(f, address)
+    used = figure(f, "used", c).to_whole()
+    f["used"] = used
+    offsets, _ = shape.layout()
+    ks = [f"k{i}" for i in range(shape.derivative_vectors)]
+    vectors = [name for name in ("state", "trial", "stage", "base", "end", "point", *ks) if name in offsets]
+    with f.each(shape.states) as m, f.when(m >= used):
+        for name in vectors:
+            f.vector(name)[m] = 0.0
+    watched = figure(f, "watched", c).to_whole()
+    with f.each(shape.events) as k, f.when(k >= watched):
+        f.vector("g")[k] = 1.0
+    f.give()
+    return f

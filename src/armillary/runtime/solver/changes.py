@@ -1,0 +1,243 @@
+"""Changes of configuration inside a run, in the small language of language.py.
+
+A configuration is a set of locked joints and a choice of dependent speeds; each has a program of its own,
+with the sections of every program and three more (program/configurations). The motion [q, u, z] has all
+coordinates, all speeds of the system and the user's own states, in one layout for all of them:
+
+    leave          the motion at a state of the present configuration
+    enter          the state of a configuration at a motion
+    impulse        all speeds after the locks of a configuration have closed
+
+Events ask for a change by their role: a user's event that locks or unlocks, or the internal one for a choice
+of dependent speeds that has become poor. All events of one instant act together. What is released at an
+instant at which something locks is held through the impulse. Where the configuration that is needed is not
+at hand, the run ends at this event, before the change: the process then derives it and goes on.
+
+Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
+strength of the weakest of them, extrapolated with its slope and bend, is zero. Close to such a place the run
+ends, for the process to pass it in one step (runtime/models/rank_loss.py).
+"""
+
+from __future__ import annotations
+
+from armillary.runtime.loop.change_thresholds import (
+    AROUND,
+    BELIEVED,
+    GOOD_CHOICE,
+    MIDDLE,
+    SOON,
+    STRIDE,
+    WEAK_RANK,
+)
+from armillary.runtime.solver.choices import choose_speeds, has_choice
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.record import Run
+
+
+def read_requests(run: Run) -> truth:
+    """What the events that happen now ask for: the locks after them, and those that are held through the
+    impulse; false where they cannot be met here.
+    """
+    for j in range(N_LOCKABLE):
+        run.after[j] = LOCKED[j]
+        run.closing[j] = False
+        run.opening[j] = False
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        if ROLE[k] == ELSEWHERE:
+            return False
+        if ROLE[k] != LOCKING:
+            continue
+        for j in range(N_LOCKABLE):
+            run.closing[j] = run.closing[j] or LOCKS[k * N_LOCKABLE + j]
+            run.opening[j] = run.opening[j] or UNLOCKS[k * N_LOCKABLE + j]
+    for j in range(N_LOCKABLE):
+        if run.closing[j] and run.opening[j]:
+            return False
+        run.after[j] = (LOCKED[j] or run.closing[j]) and not run.opening[j]
+        run.held[j] = run.after[j] or LOCKED[j]
+    return True
+
+
+def has_locks(run: Run, c: whole, held: truth) -> truth:
+    """Whether a configuration has the locks that are held through the impulse, or those after it."""
+    for j in range(N_LOCKABLE):
+        wanted: truth = run.held[j] if held else run.after[j]
+        if wanted != LOCKED_IN[c * N_LOCKABLE + j]:
+            return False
+    return True
+
+
+def with_locks(run: Run, held: truth) -> whole:
+    """The first configuration with the locks that are asked for; NONE where there is none."""
+    for c in range(N_CONFIGURATIONS):
+        if has_locks(run, c, held):
+            return c
+    return NONE
+
+
+def with_choice(run: Run) -> whole:
+    """The configuration with the locks after the events and the dependent speeds that were chosen."""
+    for c in range(N_CONFIGURATIONS):
+        found: truth = has_choice(run, c) and has_locks(run, c, False)
+        if found:
+            return c
+    return NONE
+
+
+def strike(run: Run) -> truth:
+    """The impulse of locks that close; false where its configuration is not at hand."""
+    struck: truth = False
+    for j in range(N_LOCKABLE):
+        struck = struck or (run.after[j] and not LOCKED[j])
+    if not struck:
+        return True
+    c: whole = with_locks(run, True)
+    if c == NONE:
+        return False
+    if not STRIKES[c]:
+        return False
+    run.speeds = impulse(c, run.t, run.motion)
+    for i in range(N_SPEEDS):
+        run.motion[N_COORDINATES + i] = run.speeds[i]
+    return True
+
+
+def good_choice(run: Run, c: whole) -> truth:
+    """Whether the dependent speeds of a configuration are a good choice at the motion; it is left installed,
+    with its state in `stage`.
+    """
+    install(run, c)
+    run.stage = enter(c, run.t, run.motion)
+    if CHOICE_EVENT[c] == NONE:
+        return True
+    run.g = events(run.t, run.stage)
+    return run.g[CHOICE_EVENT[c]] > GOOD_CHOICE
+
+
+def next_configuration(run: Run) -> whole:
+    """The configuration after the events of this instant, installed, with its state in `stage`; NONE where it
+    is not at hand.
+    """
+    same: truth = True
+    for j in range(N_LOCKABLE):
+        same = same and run.after[j] == LOCKED[j]
+    c: whole = run.configuration if same else with_locks(run, False)
+    if c == NONE:
+        return NONE
+    good: truth = False
+    good = good_choice(run, c)
+    if not good:
+        good = choose_speeds(run, run.stage)
+        c = with_choice(run) if good else NONE
+        if c != NONE:
+            install(run, c)
+            run.stage = enter(c, run.t, run.motion)
+    return c
+
+
+def change(run: Run) -> None:
+    """Another configuration for the events that happen now; where it is not at hand, the run ends here."""
+    before: whole = run.configuration
+    possible: truth = False
+    if N_CONFIGURATIONS < 2:
+        run.status = EVENT
+        return
+    run.pairs = 0
+    possible = read_requests(run)
+    run.motion = leave(run.t, run.state)
+    if possible:
+        possible = strike(run)
+    c: whole = NONE
+    if possible:
+        c = next_configuration(run)
+    if c == NONE:
+        install(run, before)
+        run.status = EVENT
+        return
+    run.state = run.stage
+    run.look = -INFINITY
+    for k in range(N_EVENTS):
+        if k >= N_OWN_EVENTS:  # numbers of internal events are those of the configuration
+            run.crossed[k] = 0
+            run.side[k] = 0
+    if c != before:
+        report_change(run)
+
+
+def horizon(run: Run, distance: real) -> real:
+    """Seconds in which the motion covers a distance, in radians or lengths of its quickest coordinate."""
+    fast: real = 1e-300
+    quickens: real = 1e-300
+    for i in range(N_STATES):
+        if i < N_COORDINATES:
+            fast = max(fast, abs(run.k0[i]))
+        else:
+            quickens = max(quickens, abs(run.k0[i]))
+    return min(distance / fast, sqrt(2.0 * distance / quickens))
+
+
+def strength_ahead(run: Run, x: real) -> real:
+    """The root of the strength of the weakest constraint, so long ahead."""
+    run.stage = run.state + x * run.k0
+    run.trial = derivatives(run.t + x, run.stage)
+    run.stage = run.state + 0.5 * x * (run.k0 + run.trial)
+    run.g = events(run.t + x, run.stage)
+    return sqrt(max(run.g[RANK_EVENT[run.configuration]] + WEAK_RANK, 0.0))
+
+
+def rank_lost_after(run: Run) -> real:
+    """Seconds after which the constraints lose rank if their strength goes on to fall as it does; infinity
+    where it does not. From rest there is no slope, so its bend counts, too.
+    """
+    here: real = 0.0
+    here = strength_ahead(run, 0.0)
+    distance: real = 1e-3
+    ahead: real = INFINITY
+    while distance > 5e-6:
+        x: real = horizon(run, distance)
+        if not (x > 0.0 and x < INFINITY):
+            return INFINITY
+        soon: real = 0.0
+        soon = strength_ahead(run, x)
+        later: real = 0.0
+        later = strength_ahead(run, 2.0 * x)
+        slope: real = (4.0 * soon - 3.0 * here - later) / (2.0 * x)
+        bend: real = (here - 2.0 * soon + later) / (2.0 * x * x)
+        under: real = slope * slope - 4.0 * bend * here
+        ahead = INFINITY
+        root: real = sqrt(max(under, 0.0))
+        if under >= 0.0 and root > slope:
+            ahead = 2.0 * here / (root - slope)
+        falls: truth = ahead < INFINITY
+        if (not falls and soon >= here) or (falls and ahead > 4.0 * x):
+            break
+        distance = 0.1 * distance  # the place was passed in looking for it: look less far
+    if ahead > horizon(run, BELIEVED):
+        ahead = INFINITY
+    return ahead
+
+
+def watch_rank(run: Run) -> None:
+    """A look ahead where the constraints are weak, when one is due; the run ends where they soon lose rank.
+    It comes before the memory is updated, which happens once at each time.
+    """
+    if run.restart:
+        run.g = events(run.t, run.state)
+    if run.g[RANK_EVENT[run.configuration]] > 1e-6 * WEAK_RANK:
+        run.look = -INFINITY
+        return
+    if run.t < run.look - 16.0 * EPSILON * abs(run.t):
+        return
+    run.k0 = derivatives(run.t, run.state)
+    ahead: real = INFINITY
+    ahead = rank_lost_after(run)
+    run.restart = True  # derivatives and event functions are computed anew
+    if not (ahead < INFINITY):
+        run.look = run.t + horizon(run, AROUND)
+        return
+    begin_after: real = ahead - MIDDLE * min(horizon(run, STRIDE), ahead / MIDDLE)
+    run.look = run.t + 0.5 * begin_after
+    if begin_after <= SOON * ahead:
+        run.status = EVENT

@@ -1,0 +1,192 @@
+"""The choice of dependent speeds at a place, in the small language of language.py.
+
+It is that of mechanics/constraints/partition.py: complete pivoting over the rows of J in terms of the sizes
+of speeds, where what is dependent now is preferred if it is nearly as good; then dependent and independent
+speeds are exchanged while some factor exceeds two. It depends on the place and on the present choice alone,
+not on the configurations that are known.
+"""
+
+from __future__ import annotations
+
+from armillary.mechanics.constraints.partition import NOISE, NOTHING, OUTRUN, STRONG
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.record import Run
+
+
+def measure_rows(run: Run, state: States) -> None:
+    """J at a state of the present configuration, in terms of the sizes of speeds, with rows of length one."""
+    run.geometry = geometry(run.t, state)
+    for m in range(N_JACOBIAN):
+        run.jacobian[m] = 0.0
+    for e in range(N_ELEMENTS):
+        if e < ELEMENTS[run.configuration]:
+            place: whole = ROW_OF[e] * N_SPEEDS + SPEED_OF[e]
+            run.jacobian[place] = run.geometry[FIRST_ELEMENT[run.configuration] + e]
+    for j in range(N_SPEEDS):
+        run.size[j] = 0.0
+    for j in range(N_SPEEDS):
+        kind: whole = SPEED_KIND[j]
+        for i in range(N_ROWS):
+            run.size[kind] = max(run.size[kind], abs(run.jacobian[i * N_SPEEDS + j]))
+    for i in range(N_ROWS):
+        total: real = 0.0
+        for j in range(N_SPEEDS):
+            size: real = run.size[SPEED_KIND[j]]
+            if size > NOISE:
+                run.jacobian[i * N_SPEEDS + j] = run.jacobian[i * N_SPEEDS + j] / size
+            total = total + run.jacobian[i * N_SPEEDS + j] * run.jacobian[i * N_SPEEDS + j]
+        if total > 0.0:
+            for j in range(N_SPEEDS):
+                run.jacobian[i * N_SPEEDS + j] = run.jacobian[i * N_SPEEDS + j] / sqrt(total)
+
+
+def pair_rows(run: Run) -> None:
+    """A speed for each row that is independent of the others, of those that are allowed; `preferred` are the
+    speeds that rows have now.
+    """
+    run.left = run.jacobian
+    run.pairs = 0
+    for i in range(N_ROWS):
+        run.row_taken[i] = 0
+    for j in range(N_SPEEDS):
+        run.speed_taken[j] = 0 if run.allowed[j] > 0 else 1
+    for s in range(N_ROWS):
+        largest: real = 0.0
+        kept: real = -1.0
+        row: whole = NONE
+        speed: whole = NONE
+        kept_row: whole = NONE
+        for i in range(N_ROWS):
+            if run.row_taken[i] > 0:
+                continue
+            for j in range(N_SPEEDS):
+                if run.speed_taken[j] == 0 and abs(run.left[i * N_SPEEDS + j]) > largest:
+                    largest = abs(run.left[i * N_SPEEDS + j])
+                    row = i
+                    speed = j
+            if run.preferred[i] != NONE:
+                own: whole = run.preferred[i]
+                if run.speed_taken[own] == 0 and abs(run.left[i * N_SPEEDS + own]) > kept:
+                    kept = abs(run.left[i * N_SPEEDS + own])
+                    kept_row = i
+        if largest <= NOTHING:
+            break
+        if kept_row != NONE and kept >= STRONG * largest:
+            row = kept_row
+            speed = run.preferred[kept_row]
+        run.row_taken[row] = 1
+        run.speed_taken[speed] = 1
+        run.pair_row[s] = row
+        run.pair_speed[s] = speed
+        run.pairs = run.pairs + 1
+        for i in range(N_ROWS):
+            if run.row_taken[i] == 0:
+                factor: real = run.left[i * N_SPEEDS + speed] / run.left[row * N_SPEEDS + speed]
+                for j in range(N_SPEEDS):
+                    place: whole = i * N_SPEEDS + j
+                    run.left[place] = run.left[place] - factor * run.left[row * N_SPEEDS + j]
+
+
+def solve_pairs(run: Run) -> None:
+    """The factors of independent speeds in the dependent ones, in `left`: the row of each in `row_taken`."""
+    run.left = run.jacobian
+    for i in range(N_ROWS):
+        run.row_taken[i] = NONE
+    for s in range(N_ROWS):
+        if s >= run.pairs:
+            continue
+        speed: whole = run.pair_speed[s]
+        largest: real = -1.0
+        pivot: whole = FIRST
+        for p in range(N_ROWS):
+            if p < run.pairs:
+                row: whole = run.pair_row[p]
+                if run.row_taken[row] == NONE and abs(run.left[row * N_SPEEDS + speed]) > largest:
+                    largest = abs(run.left[row * N_SPEEDS + speed])
+                    pivot = row
+        run.row_taken[pivot] = s
+        whole_pivot: real = run.left[pivot * N_SPEEDS + speed]
+        for j in range(N_SPEEDS):
+            run.left[pivot * N_SPEEDS + j] = run.left[pivot * N_SPEEDS + j] / whole_pivot
+        for p in range(N_ROWS):
+            if p < run.pairs:
+                other: whole = run.pair_row[p]
+                factor: real = run.left[other * N_SPEEDS + speed]
+                if other != pivot:
+                    for j in range(N_SPEEDS):
+                        place: whole = other * N_SPEEDS + j
+                        run.left[place] = run.left[place] - factor * run.left[pivot * N_SPEEDS + j]
+
+
+def exchange_worst(run: Run) -> truth:
+    """The dependent speed that outruns an independent one the most, exchanged with that one; whether there is
+    such a speed.
+    """
+    solve_pairs(run)
+    for j in range(N_SPEEDS):
+        run.speed_taken[j] = 0
+    for s in range(N_ROWS):
+        if s < run.pairs:
+            run.speed_taken[run.pair_speed[s]] = 1
+    largest: real = OUTRUN
+    gone: whole = NONE
+    comes: whole = NONE
+    for s in range(N_ROWS):
+        for i in range(N_ROWS):
+            if s >= run.pairs or run.row_taken[i] != s:
+                continue
+            for j in range(N_SPEEDS):
+                value: real = abs(run.left[i * N_SPEEDS + j])
+                if run.allowed[j] > 0 and run.speed_taken[j] == 0 and value > largest:
+                    largest = value
+                    gone = s
+                    comes = j
+    if gone == NONE:
+        return False
+    run.pair_speed[gone] = comes
+    return True
+
+
+def choose_speeds(run: Run, state: States) -> truth:
+    """The best choice of dependent speeds at a state of the present configuration, in `pair_row` and
+    `pair_speed`; false where constraints lose rank.
+    """
+    measure_rows(run, state)
+    steps: whole = FIRST
+    for i in range(N_ROWS):
+        run.preferred[i] = SPEED_OF_ROW[i]
+        if SPEED_OF_ROW[i] != NONE:
+            steps = steps + 1
+    for j in range(N_SPEEDS):
+        run.allowed[j] = 1
+    pair_rows(run)
+    turns: whole = FIRST
+    goes_on: truth = True
+    while goes_on and turns < 10 * run.pairs:
+        turns = turns + 1
+        goes_on = exchange_worst(run)
+    for j in range(N_SPEEDS):
+        run.allowed[j] = 0
+    for s in range(N_ROWS):
+        if s < run.pairs:
+            run.allowed[run.pair_speed[s]] = 1
+            run.preferred[run.pair_row[s]] = run.pair_speed[s]
+    for i in range(N_ROWS):
+        paired: truth = False
+        for s in range(N_ROWS):
+            if s < run.pairs and run.pair_row[s] == i:
+                paired = True
+        if not paired:
+            run.preferred[i] = NONE
+    pair_rows(run)
+    return run.pairs >= steps
+
+
+def has_choice(run: Run, c: whole) -> truth:
+    """Whether a configuration has the choice that was made."""
+    for s in range(N_ROWS):
+        row: whole = run.pair_row[s] if s < run.pairs else NONE
+        speed: whole = run.pair_speed[s] if s < run.pairs else NONE
+        if ROW_OF_STEP[c * N_ROWS + s] != row or SPEED_OF_STEP[c * N_ROWS + s] != speed:
+            return False
+    return True

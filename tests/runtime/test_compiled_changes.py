@@ -1,0 +1,62 @@
+"""Changes of configuration inside the compiled loop: the same motion as through Python, without its legs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armillary.runtime.models import legs
+from armillary.runtime.models.compiled import CompiledModel
+from examples.array_deployment import system as array_deployment
+from tests.ensembles.test_batch import changing
+from tests.runtime.test_ball_in_a_slot import LARGE, ball
+
+BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sample": 0.05}
+
+
+def made_anew(model: CompiledModel) -> CompiledModel:
+    """The same equations, compiled again: no run has met another configuration yet."""
+    return model._compiler(model.equations)
+
+
+@pytest.fixture
+def count_legs(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The times at which legs begin, of all runs."""
+    begun: list[float] = []
+    integrated = legs._integrated
+
+    def counted(instance: Any, place: Any, *more: Any) -> Any:
+        begun.append(place.t)
+        return integrated(instance, place, *more)
+
+    monkeypatch.setattr(legs, "_integrated", counted)
+    return begun
+
+
+@pytest.mark.parametrize("how", [{}, {"step": 2e-3}], ids=["adaptive", "rk4"])
+@pytest.mark.parametrize(
+    ("model", "span", "given"),
+    [
+        (changing, 2.0, {"initial": {"A.u1": 6.0}, "sample": 0.1}),
+        (lambda: ball(LARGE), 3.0, BALL),
+        (lambda: array_deployment().derive().compile(), 20.0, {"sample": 0.5}),
+    ],
+    ids=["five-bar", "ball in a slot", "array"],
+)
+def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
+    model: Any, span: float, given: dict[str, Any], how: dict[str, Any], count_legs: list[float]
+) -> None:
+    """The first run goes through Python where it meets a new configuration, the second in one leg: the rows
+    are the same to the last bit where steps are adaptive. Fixed steps have a grid for each leg, to rounding.
+    """
+    fresh = made_anew(model())
+    first = fresh.simulate(span, **given, **how)
+    met = len(count_legs)
+    second = fresh.simulate(span, **given, **how)
+    assert met > 2 and len(count_legs) == met + 1
+    tolerance = 1e-11 if how else 0.0
+    np.testing.assert_allclose(second.values, first.values, rtol=tolerance, atol=tolerance)
+    assert [e.name for e in second.events] == [e.name for e in first.events]
+    assert second.info["modes"] == first.info["modes"]
