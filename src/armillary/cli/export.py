@@ -52,7 +52,7 @@ def export(
     extra: tuple[str, ...],
     json_wanted: bool,
 ) -> int:
-    """Write a model as a program: c, cuda, fortran, python, jax, matlab, wasm (for browsers), or an fmu.
+    """Write a model as a program: c, cuda, fortran, python, jax, matlab, rust, wasm (browsers), or an fmu.
 
     The program needs nothing of Armillary; its README describes how to build, run and test it. An fmu
     takes parameters and initial values of a run file as its own; other programs read theirs when they run.

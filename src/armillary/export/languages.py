@@ -25,6 +25,7 @@ LANGUAGES = {
     "fortran": "armillary.export.fortran",
     "matlab": "armillary.export.matlab",
     "wasm": "armillary.export.wasm",
+    "rust": "armillary.export.rust",
     "fmu": "armillary.export.fmi.export",
 }
 
@@ -36,6 +37,7 @@ _OWN_CODE = {
     "cuda": "give each run its values in the table of runs",
     "fortran": "in Fortran change the arguments of begin_run, or the values of the run file",
     "matlab": "in MATLAB change the options 'initial' and 'memory' of simulate",
+    "rust": "in Rust change run.state and run.memory before begin",
     "wasm": "in JavaScript change the values given to reset or simulate",
     "fmu": "let the importer set start values before it ends the initialization",
 }

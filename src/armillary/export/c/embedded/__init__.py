@@ -7,19 +7,16 @@ instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 
 from __future__ import annotations
 
-from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.embedded.cost import step_table
 from armillary.export.c.embedded.measure import measured
 from armillary.export.c.embedded.model import ATTEMPTS, EmbeddedModel
+from armillary.export.c.embedded.options import checked_precision, fixed_method
 from armillary.export.c.embedded.selftest import test_code
 from armillary.export.c.embedded.solver import solver_texts
 from armillary.export.c.text import counts
 from armillary.export.text.source import Source
 from armillary.export.text.template import fill, template
-from armillary.runtime.integrators.records import Method
-from armillary.runtime.solver.methods import exported_methods
 
-PRECISIONS = ("single", "double")
 _PLAIN = {
     "CMakeLists.txt": "CMakeLists.txt.txt",
     "Makefile": "Makefile.txt",
@@ -33,7 +30,7 @@ _PLAIN = {
 
 def embedded_files(src: Source, precision: str, method: str, measure: bool | None) -> dict[str, str]:
     """The files of a system's program for microcontrollers, by name."""
-    model, chosen = EmbeddedModel(src, _checked(precision)), _method(method)
+    model, chosen = EmbeddedModel(src, checked_precision(precision)), fixed_method(method)
     header, code = solver_texts(model, chosen, precision)
     sources = {
         f"src/{model.stem}.h": model.header(),
@@ -55,25 +52,6 @@ def embedded_files(src: Source, precision: str, method: str, measure: bool | Non
         "measured": measured(files, measure),
     }
     return files | {"README.md": fill(template(__package__, "README.md.txt"), values, model.has)}
-
-
-def _checked(precision: str) -> str:
-    if precision not in PRECISIONS:
-        raise ArmillaryError(
-            f"precision is '{precision}'{nearest(str(precision), PRECISIONS)}; an embedded program is in "
-            "'single' (float) or 'double' precision"
-        )
-    return precision
-
-
-def _method(name: str) -> Method:
-    methods = {m.name: m for m in exported_methods(adaptive=False)}
-    if name not in methods:
-        raise ArmillaryError(
-            f"an embedded program takes steps of fixed size, whose work is the same every time; method is "
-            f"'{name}'{nearest(str(name), methods)}, and there are {', '.join(methods)}"
-        )
-    return methods[name]
 
 
 def _step(src: Source) -> str:

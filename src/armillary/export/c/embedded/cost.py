@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import ceil, log2
+from typing import Protocol
 
-from armillary.export.c.embedded.model import EmbeddedModel
 from armillary.export.c.text import counts
 from armillary.program.cost import Operations
+from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.methods import tableau
 
 
-def step_table(model: EmbeddedModel, method: Method, attempts: int) -> str:
+class Counted(Protocol):
+    """What counts are made of: a model in some language."""
+
+    program: Program
+    precision: str
+
+    @property
+    def has(self) -> Collection[str]: ...
+
+
+def step_table(model: Counted, method: Method, attempts: int) -> str:
     """Rows of a table in Markdown: a step at least and at most, and what an event adds."""
     rows = [("a step", step_operations(model, method, 1))]
     if model.program.corrected:
@@ -21,7 +33,7 @@ def step_table(model: EmbeddedModel, method: Method, attempts: int) -> str:
     return "\n".join(f"| {what} | {counts(found)} |" for what, found in rows)
 
 
-def step_operations(model: EmbeddedModel, method: Method, attempts: int) -> Operations:
+def step_operations(model: Counted, method: Method, attempts: int) -> Operations:
     """A step without events, whose loops are closed by so many corrections."""
     t, n, program = tableau(method), len(model.program.state), model.program
     evaluations = t.stages
@@ -39,7 +51,7 @@ def step_operations(model: EmbeddedModel, method: Method, attempts: int) -> Oper
     return total + program.update.operations
 
 
-def normalising(model: EmbeddedModel, attempts: int) -> Operations:
+def normalising(model: Counted, attempts: int) -> Operations:
     """Euler parameters brought to unit length, and loops closed by so many corrections."""
     program = model.program
     units = program.normalise.operations if program.quaternions else Operations()
@@ -50,7 +62,7 @@ def normalising(model: EmbeddedModel, attempts: int) -> Operations:
     return _times(once, attempts)
 
 
-def event_operations(model: EmbeddedModel, attempts: int) -> Operations:
+def event_operations(model: Counted, attempts: int) -> Operations:
     """The evaluations of event functions inside a step: each event by bisection in at least every third turn
     down to the last digits of the time, after a search by doublings in the step that follows an event.
     """

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from armillary.export.c.embedded.precision import LIBRARY, in_single_precision
 from armillary.export.c.model import Model
 from armillary.export.c.printer import CPrinter
+from armillary.export.text.features import features
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
@@ -16,6 +17,14 @@ from armillary.export.text.template import fill, template
 ATTEMPTS = 4
 # A correction, in terms of a coordinate's size, after which no further one is needed: its square is left.
 CLOSED = {"single": 3e-4, "double": 1e-9}
+
+
+def embedded_features(source: Source, precision: str) -> set[str]:
+    """What a system has of what programs for microcontrollers can have."""
+    found = {*features(source), "embedded"} - {"masses", "physical"}
+    found |= {"inputs"} if any(m.input for m in source.description.memory) else set()
+    found |= {"single_precision"} if precision == "single" else set()
+    return found | {"kernel"} if {"corrected", "loops"} <= found else found
 
 
 class EmbeddedPrinter(CPrinter):
@@ -38,12 +47,7 @@ class EmbeddedModel(Model):
 
     @property
     def has(self) -> set[str]:
-        found = super().has - {"host", "rows", "masses", "physical"} | {"embedded"}
-        if any(m.input for m in self.description.memory):
-            found.add("inputs")
-        if self.precision == "single":
-            found.add("single_precision")
-        return found | {"kernel"} if {"corrected", "loops"} <= found else found
+        return embedded_features(self.source, self.precision)
 
     @property
     def values(self) -> dict[str, str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from armillary.export.c.model import Model
 from armillary.export.c.solver import CSolverPrinter, printed_solver
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.solver.translator import Field, solver_for
+from armillary.runtime.solver.translator import Field, Solver, solver_for
 
 # Doublings or halvings between the smallest and the largest number: more than a loop of the solver takes.
 MOST_TURNS = {"single": 300, "double": 2150}
@@ -20,16 +20,22 @@ _SINGLE = {"EPSILON": 2.0**-23, "SNAP": 1e-3}
 
 def solver_texts(model: Model, method: Method, precision: str) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c."""
+    solver = bounded_solver(model.has, method, precision, len(model.program.stops))
+    return printed_solver(model, BoundedPrinter(solver, model.stem), [method])
+
+
+def bounded_solver(has: Collection[str], method: Method, precision: str, stops: int) -> Solver:
+    """A solver of one method of fixed step, with its constants, in a precision; ``stops`` of data."""
     wanted = ("settle", "advance", "start_run")
-    facts = {"dense": "events" in model.has}  # events are located inside steps
-    solver = solver_for(model.has, False, wanted, always_dense=False, methods=[method], facts=facts)
+    facts = {"dense": "events" in has}  # events are located inside steps
+    solver = solver_for(has, False, wanted, always_dense=False, methods=[method], facts=facts)
     numbers = dict(solver.constants)
     if precision == "single":
         numbers |= {name: value for name, value in _SINGLE.items() if name in numbers}
     statements = (node for f in solver.functions.values() for part in f.body for node in ast.walk(part))
     if any(isinstance(node, ast.While) for node in statements):
-        numbers["MOST_TURNS"] = max(MOST_TURNS[precision], len(model.program.stops) + 1)
-    return printed_solver(model, BoundedPrinter(replace(solver, constants=numbers), model.stem), [method])
+        numbers["MOST_TURNS"] = max(MOST_TURNS[precision], stops + 1)
+    return replace(solver, constants=numbers)
 
 
 class BoundedPrinter(CSolverPrinter):

@@ -1,0 +1,104 @@
+"""Rust without the standard library: a crate for one system, in single or double precision.
+
+model.py writes model.rs from the sections, solver.py the solver that is described once; what programs for
+microcontrollers leave out, and the bounds of their loops, are those of c/embedded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from armillary.export.c.embedded.cost import step_table
+from armillary.export.c.embedded.model import ATTEMPTS
+from armillary.export.c.embedded.options import checked_precision, fixed_method
+from armillary.export.c.embedded.solver import bounded_solver
+from armillary.export.c.text import counts
+from armillary.export.rust.model import RustModel
+from armillary.export.rust.printer import RustPrinter
+from armillary.export.rust.solver import RustSolverPrinter
+from armillary.export.text.folder import write_folder
+from armillary.export.text.layout import wrapped
+from armillary.export.text.selftest import self_test
+from armillary.export.text.source import source
+from armillary.export.text.template import fill, template
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.integrators.records import Method
+
+
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    precision: str = "double",
+    method: str = "rk4",
+) -> Path:
+    """A folder with the system's crate in Rust.
+
+    ``precision`` is "single" or "double", and ``method`` one of fixed step.
+    """
+    model, chosen = RustModel(source(equations), checked_precision(precision)), fixed_method(method)
+    d = model.description
+    values = model.values | {
+        "method": chosen.name,
+        "crate": model.stem,
+        "f": "f" if precision == "single" else "",
+        "formalism": d.formalism,
+        "freedom": d.freedom,
+        "cost": counts(d.operations),
+        "steps": step_table(model, chosen, ATTEMPTS),
+    }
+    plain = {"src/lib.rs": "lib.rs.txt", "src/math.rs": "math.rs.txt"}
+    plain |= {"Cargo.toml": "Cargo.toml.txt", "README.md": "README.md.txt"}
+    files = {name: fill(template(__package__, file), values, model.has) for name, file in plain.items()}
+    files |= {"src/model.rs": model.code(), "src/solver.rs": _solver(model, chosen)}
+    return write_folder(path, files | {"tests/reference.rs": _test(model, chosen)}, force=force)
+
+
+def _solver(model: RustModel, method: Method) -> str:
+    """solver.rs"""
+    stops, events = model.program.stops, model.description.events
+    printer = RustSolverPrinter(bounded_solver(model.has, method, model.precision, len(stops)))
+    times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "Real::INFINITY"])
+    hard = ", ".join([*(str(bool(jump)).lower() for _, jump in stops), "true"])
+    values = model.values | {
+        "solver_constants": "\n".join(printer.constants()),
+        "directions": ", ".join(str(e.direction) for e in events),
+        "stops": ", ".join(str(bool(e.stop)).lower() for e in events),
+        "jump_count": str(len(stops) + 1),
+        "jump_times": "\n".join(wrapped(times, 100, "    ", "    ")),
+        "jump_hard": "\n".join(wrapped(hard, 100, "    ", "    ")),
+        "solver": printer.text().rstrip("\n"),
+        "members": "@members@",
+        "zeros": "@zeros@",
+    }
+    code = fill(template(__package__, "solver.rs.txt"), values, model.has)
+    members, zeros = printer.record(code)
+    return code.replace("@members@", "\n".join(members)).replace("@zeros@", "\n".join(zeros))
+
+
+def _test(model: RustModel, method: Method) -> str:
+    """tests/reference.rs"""
+    test, has = self_test(model.source, model.precision, method, model.has), model.has
+    names = {"parameters": "PARAMETERS_GIVEN", "states": "STATES_GIVEN", "memories": "MEMORIES_GIVEN"}
+    lines = [_table(names.get(n, n.upper()), "Real", rows, model.printer) for n, rows in test.inputs.items()]
+    wide = RustPrinter("double")
+    for name, (expected, rooms) in test.compared.items():
+        lines.append(_table(f"EXPECTED_{name.upper()}", "f64", expected, wide))
+        lines.append(_table(f"ROOM_OF_{name.upper()}", "f64", rooms, wide))
+    values = model.values | {"points": str(test.points), "data": "\n".join(lines)}
+    if test.run is not None:
+        has = has | {"trajectory"}
+        run = {"step": test.run.step, "steps": test.run.steps, "duration": test.run.duration}
+        values |= {name: repr(value) for name, value in run.items()}
+    return fill(template(__package__, "test.rs.txt"), values, has)
+
+
+def _table(name: str, kind: str, rows: Sequence[Sequence[float]], printer: RustPrinter) -> str:
+    lines = [f"static {name}: [[{kind}; {len(rows[0])}]; {len(rows)}] = ["]
+    for row in rows:
+        numbers = ", ".join(printer.number(float(v)).text.replace("Real::", f"{kind}::") for v in row)
+        lines += wrapped(f"[{numbers}],", 110, "    ", "        ")
+    return "\n".join([*lines, "];"])

@@ -1,0 +1,223 @@
+"""The model in Rust: model.rs, its functions over arrays of known length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from armillary.export.c.embedded.model import ATTEMPTS, CLOSED, embedded_features
+from armillary.export.c.model import roadmap
+from armillary.export.c.text import counts
+from armillary.export.rust.printer import RustPrinter, lookup_function
+from armillary.export.text.layout import one_line, wrapped
+from armillary.export.text.source import Sections, Source
+from armillary.export.text.template import fill, template
+from armillary.program.program import Section
+
+_STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
+_START = _STATE.replace("constants: &[Real; CONSTANTS]", "parameters: &[Real; PARAMETERS]")
+_NEW = "new_memory: &mut [Real; MEMORY], new_state: &mut [Real; STATES]"
+
+
+class RustModel:
+    """One system's functions in Rust, its names and its features."""
+
+    def __init__(self, source: Source, precision: str) -> None:
+        self.source, self.description, self.program = source, source.description, source.program
+        self.precision, self.stem = precision, source.stem
+        self.printer = RustPrinter(precision)
+        self.sections = Sections(source, self.printer)
+        self.has = embedded_features(source, precision)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What templates put in."""
+        d = self.description
+        return {
+            "name": self.stem,
+            "title": one_line(d.name),
+            "version": d.version,
+            "real": "f32" if self.precision == "single" else "f64",
+            "attempts": str(ATTEMPTS),
+            "closed": repr(CLOSED[self.precision]),
+            "part": "1e-3" if self.precision == "single" else "1e-6",
+        }
+
+    def code(self) -> str:
+        """model.rs"""
+        d = self.description
+        parts = [self._precompute(), *self._ordinary(), *self._fire(), *self._normalise(), self._start()]
+        tables = [lookup_function(name, table, self.printer) for table, name in self.printer.tables.items()]
+        counted = {
+            "PARAMETERS": d.parameters, "STATES": d.states, "MEMORY": d.memory, "OUTPUTS": d.outputs,
+            "EVENTS": d.events,
+        }  # fmt: skip
+        sizes = {name: len(items) for name, items in counted.items()} | {"CONSTANTS": d.constants}
+        head = [f"//! {one_line(d.name)}", "", *(f"// {line}".rstrip() for line in roadmap(d))]
+        values = self.values | {
+            "head": "\n".join(head),
+            "sizes": "\n".join(f"pub const {name}: usize = {size};" for name, size in sizes.items()),
+            "lists": self._lists(),
+            "defaults": self._defaults(),
+            "functions": "\n".join(part for part in (*tables, *parts) if part),
+            "clocks": "\n".join(
+                f"    memory[{i}] = t + {self.printer.number(m.period).text};"
+                for i, m in enumerate(d.memory)
+                if m.period is not None
+            ),
+        }
+        return fill(template(__package__, "model.rs.txt"), values, self.has)
+
+    def _lists(self) -> str:
+        """Names of the places in all arrays, with units and descriptions."""
+        ids, d, program = self.sections.identifiers, self.description, self.program
+        lists = [
+            _module(
+                "parameter",
+                [ids.of[p] for p in program.parameters],
+                [_about(p.units, p.about) for p in d.parameters],
+            ),
+            _module(
+                "state", [ids.of[s] for s in program.state], [_about(s.units, s.about) for s in d.states]
+            ),
+            _module(
+                "memory", [ids.of[m] for m in program.memory], [_about(m.units, m.about) for m in d.memory]
+            ),
+            _module("output", ids.outputs, [_about(o.units, o.about) for o in d.outputs]),
+            _module("event", ids.events, [e.about for e in d.events]),
+        ]
+        return "\n".join(text for text in lists if text)
+
+    def _defaults(self) -> str:
+        d = self.description
+        tables: dict[str, list[float | None]] = {
+            "PARAMETER": [p.default if p.needed or p.default is not None else 0.0 for p in d.parameters],
+            "STATE": [s.initial for s in d.starts],
+            "MEMORY": [m.initial for m in d.memory],
+        }
+        sizes = {"PARAMETER": "PARAMETERS", "STATE": "STATES", "MEMORY": "MEMORY"}
+        lines = []
+        for kind, values in tables.items():
+            numbers = ["Real::NAN" if v is None else self.printer.number(float(v)).text for v in values]
+            text = f"pub static {kind}_VALUES: [Real; {sizes[kind]}] = [{', '.join(numbers)}];"
+            lines += wrapped(text, 110, "", "    ")
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------- sections
+
+    def function(
+        self,
+        section: Section,
+        name: str,
+        arguments: str,
+        targets: Sequence[str],
+        about: str,
+        scaled: bool = False,
+    ) -> str:
+        """A section as a function."""
+        body = self.sections.body(section)
+        factors = {
+            i: self.printer.number(p.factor).text
+            for i, p in enumerate(self.description.parameters)
+            if scaled and p.factor != 1.0
+        }
+        lines = []
+        for i in body.inputs:
+            if i.array:
+                factor = f" * {factors[i.index]}" if i.array == "parameters" and i.index in factors else ""
+                lines.append(f"    let {i.name}: Real = {i.array}[{i.index}]{factor};")
+        lines += [f"    let ({a.sine}, {a.cosine}) = sine_cosine({a.angle});" for a in body.angles]
+        for step in body.steps:
+            lines += wrapped(f"let {step.name}: Real = {step.text};", 110, "    ", "        ")
+        for target, text, label in zip(targets, body.results, section.labels, strict=True):
+            written = wrapped(f"{target} = {text};", 110, "    ", "        ")
+            lines += [*written[:-1], f"{written[-1]} // {one_line(label)}"]
+        head = wrapped(f"{name}({arguments}) {{", 110, "", "    ")
+        return "\n".join([f"/// {one_line(about)}", *head, *lines, "}", ""])
+
+    def _precompute(self) -> str:
+        section = self.program.precompute
+        arguments = "parameters: &[Real; PARAMETERS], constants: &mut [Real; CONSTANTS]"
+        targets = [f"constants[{i}]" for i in range(len(section.results))]
+        about = f"Constants from parameters in their units: {counts(section.operations)}."
+        return self.function(section, "pub fn precompute", arguments, targets, about, scaled=True)
+
+    def _ordinary(self) -> Iterable[str]:
+        """Functions of time, state, constants and memory with one array of results."""
+        program = self.program
+        wanted = [
+            (program.derivatives, "STATES", "Rates of the state"),
+            (program.outputs, "OUTPUTS", "Outputs, in their units"),
+            (program.events, "EVENTS", "Functions whose zeros are events"),
+            (program.update, "MEMORY", "Memory with which a step begins"),
+        ]
+        for section, size, about in wanted:
+            if section.results or section.name == "outputs":
+                arguments = f"{_STATE}, out: &mut [Real; {size}]"
+                targets = [f"out[{i}]" for i in range(len(section.results))]
+                told = f"{about}: {counts(section.operations)}."
+                yield self.function(section, f"pub fn {section.name}", arguments, targets, told)
+
+    def _renewed(self) -> list[str]:
+        memory, state = len(self.program.memory), len(self.program.state)
+        return [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
+
+    def _fire(self) -> Iterable[str]:
+        """One function per event, and the one that chooses among them."""
+        cases = []
+        for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
+            name = f"fire_{self.sections.identifiers.events[k]}"
+            about = f"Memory and state after event '{event.name}'."
+            yield self.function(section, f"fn {name}", f"{_STATE}, {_NEW}", self._renewed(), about)
+            cases.append(f"        {k} => {name}(t, state, constants, memory, new_memory, new_state),")
+        if cases:
+            head = wrapped(f"pub fn fire(event: i32, {_STATE}, {_NEW}) {{", 110, "", "    ")
+            about = "/// Memory and state after an event, by its number."
+            yield "\n".join([about, *head, "    match event {", *cases, "        _ => {}", "    }", "}", ""])
+
+    def _normalise(self) -> Iterable[str]:
+        """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
+        program = self.program
+        if program.quaternions:
+            targets = [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
+            arguments = _STATE.replace("state: &", "state: &mut ", 1)
+            about = "Euler parameters divided by their length."
+            yield self.function(program.normalise, "fn unit_length", arguments, targets, about)
+        if program.corrected:
+            count = len(program.corrected)
+            arguments = f"{_STATE}, out: &mut [Real; {count}]"
+            about = "Dependent coordinates after one step of Newton's method towards closed loops."
+            targets = [f"out[{i}]" for i in range(count)]
+            yield self.function(program.correct, "fn correct", arguments, targets, about)
+        if program.quaternions or program.corrected:
+            values = self.values | {
+                "places": ", ".join(map(str, program.corrected)),
+                "count": str(len(program.corrected)),
+                "sizes": ", ".join(self.source.correction_sizes("constants[{}]", 0, self.printer.literal)),
+            }
+            yield fill(template(__package__, "normalise.rs.txt"), values, self.has)
+
+    def _start(self) -> str:
+        """What the start of a run computes from the values that are given."""
+        start = self.source.start
+        if start is None:
+            return ""
+        about = (
+            "Memory and state of the first step from the values that are given; parameters in their units."
+        )
+        arguments = f"{_START}, {_NEW}"
+        return self.function(start.section, "pub fn start", arguments, self._renewed(), about, scaled=True)
+
+
+def _about(units: str, about: str) -> str:
+    return "; ".join(part for part in (units, about) if part)
+
+
+def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:
+    """Names of places in an array, with what stands there."""
+    if not names:
+        return ""
+    lines = [f"/// Places of the array of each {kind}.", f"pub mod {kind} {{"]
+    for i, (name, text) in enumerate(zip(names, about, strict=True)):
+        lines += [f"    /// {one_line(text)}"] if text else []
+        lines.append(f"    pub const {name}: usize = {i};")
+    return "\n".join([*lines, "}", ""])

@@ -1,0 +1,158 @@
+"""The solver in Rust: the record of a run and the functions of the solver that is described once."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from armillary.export.text.solver_printer import SolverPrinter
+from armillary.runtime.solver.translator import VECTORS, Field, Function, Solver
+
+_TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
+_ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
+_ELEMENTS = {"Wholes": "i32", "Truths": "bool"}
+_SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
+
+
+class RustSolverPrinter(SolverPrinter):
+    """Functions of Rust over a mutable run; every loop counts its turns."""
+
+    remark = "// {}"
+    ended = ";"
+    spelled = {"and": "&&", "or": "||", "not": "!"}  # noqa: RUF012
+    heads = {  # noqa: RUF012
+        "if": "if {} {{", "elif": "}} else if {} {{", "else": "}} else {{",
+        "while": "for _ in 0..MOST_TURNS {{ if !({}) {{ break }}",
+        "loop": "for _ in 0..MOST_TURNS {{", "for": "for {} in 0..{} {{",
+    }  # fmt: skip
+    closings = dict.fromkeys(("if", "while", "loop", "for"), "}")
+    functions = {  # noqa: RUF012
+        "abs": "absolute", "min": "smaller", "max": "larger", "float": "(({}) as Real)",
+        "isnan": "{0} != {0}", "differs": "{} != {}",
+    }  # fmt: skip
+    compared = ("isnan", "differs")
+
+    def __init__(self, solver: Solver) -> None:
+        names = {
+            "N_STATES": "STATES", "N_MEMORY": "MEMORY", "N_EVENTS": "EVENTS", "NONE": "-1", "FIRST": "0",
+            "INFINITY": "Real::INFINITY", "NAN": "Real::NAN",
+        }  # fmt: skip
+        super().__init__(solver, names)
+
+    # ---------------------------------------------------------------- the record
+
+    def fields(self, code: str) -> list[Field]:
+        """The parts of a run that a code uses."""
+        return [f for f in self.solver.fields if re.search(rf"\brun\.{f.name}\b", code)]
+
+    def type_of(self, f: Field) -> str:
+        if f.type in _TYPES:
+            return _TYPES[f.type]
+        return f"[{_ELEMENTS.get(f.type, 'Real')}; {_SIZES.get(f.type, 'EVENTS')}]"
+
+    def record(self, code: str) -> tuple[list[str], list[str]]:
+        """The members of the structure, and of a new one."""
+        kept = self.fields(code)
+        members = [
+            f"    pub {f.name}: {self.type_of(f)}," + (f" // {f.about}" if f.about else "") for f in kept
+        ]
+        zeros = [f"            {f.name}: {_zero(self.type_of(f))}," for f in kept]
+        return members, zeros
+
+    def constants(self) -> list[str]:
+        """Numbers by name."""
+        kinds = {name: "usize" if name == "MOST_TURNS" else "i32" for name in self.solver.constants}
+        return [
+            f"const {name}: {kinds[name] if isinstance(value, int) else 'Real'} = {value!r};"
+            for name, value in self.solver.constants.items()
+        ]
+
+    # ---------------------------------------------------------------- statements
+
+    def field(self, name: str) -> str:
+        return f"run.{name}"
+
+    def truth(self, value: bool) -> str:
+        return str(value).lower()
+
+    def declare(self, name: str, kind: str, value: str) -> str:
+        return f"let mut {name}: {_TYPES[kind]} = {value};"
+
+    def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
+        test, yes, no = (self.expression(part) for part in (value.test, value.body, value.orelse))
+        return self.lines(self.set(name, declared, f"if {test} {{ {yes} }} else {{ {no} }}"))
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        if isinstance(value, ast.Attribute):
+            return [self.assign(target, self.expression(value))]
+        self.element = "i"
+        lines = self.lines(f"{target}[i] = {self.expression(value)};")
+        self.element = ""
+        return [f"for i in 0..{_SIZES.get(kind, 'EVENTS')} {{", *self.indented(lines), "}"]
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        given = ", ".join([*arguments, "&run.constants", "&run.memory"])
+        if name == "normalise":
+            return [f"{name}({given.replace('&', '&mut ', 1)});"]
+        if name == "fire":
+            return [
+                *self.lines(f"fire({given}, &mut run.new_memory, &mut run.stage);"),
+                "run.memory = run.new_memory;",
+                "run.state = run.stage;",
+            ]
+        return self.lines(f"{name}({given}, &mut {targets[0]});")
+
+    def report(self, k: str) -> list[str]:
+        return [f"run.fired[{k} as usize] = true;"]
+
+    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+        """Arguments are found before the run is borrowed."""
+        names = [f"a{i}" for i in range(len(arguments))]
+        call = f"{function.name}({', '.join(['run', *names])})"
+        if not arguments:
+            return self.assign(target, call) if target else f"{call};"
+        given = f"let ({', '.join(names)},) = ({', '.join(arguments)},);"
+        return f"{target} = {{ {given} {call} }};" if target else f"{{ {given} {call}; }}"
+
+    def arguments(self, call: ast.Call) -> list[str]:
+        found = []
+        for a in call.args:
+            vector = isinstance(a, ast.Attribute) and self.types[a.attr] in VECTORS
+            if not (isinstance(a, ast.Name) and a.id == "run"):
+                found.append(f"{'&' if vector else ''}{self.expression(a)}")
+        return found
+
+    def is_index(self, node: ast.expr) -> bool:
+        known = {} if self.current is None else self.current.locals
+        return isinstance(node, ast.Name) and known.get(node.id) == "index"
+
+    def spoken(self, node: ast.expr) -> tuple[str, int]:
+        match node:
+            case ast.Name(id=name) if self.is_index(node):
+                return f"({name} as i32)", 9
+            case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
+                return self.item(self.field(name), self.place(index)), 9
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                return self.item(self.names.get(name, name), self.place(index)), 9
+        return super().spoken(node)
+
+    def place(self, index: ast.expr) -> str:
+        if self.is_index(index) and isinstance(index, ast.Name):
+            return index.id
+        return f"{self.expression(index, 9)} as usize"
+
+    def function(self, function: Function) -> list[str]:
+        arguments = [f"run: &{'mut ' if function.changes_run else ''}Run"] if function.takes_run else []
+        for name, kind in function.arguments.items():
+            arguments.append(f"{name}: {'&[Real; STATES]' if kind == 'States' else _TYPES[kind]}")
+        result = f" -> {_TYPES[function.result]}" if function.result else ""
+        head = f"fn {function.name}({', '.join(arguments)}){result} {{"
+        return [f"/// {function.about}", head, *self.body(function), "}"]
+
+
+def _zero(kind: str) -> str:
+    if kind[0] == "[":
+        element, size = kind[1:-1].split("; ")
+        return f"[{_ZEROS[element]}; {size}]"
+    return _ZEROS[kind]
