@@ -299,7 +299,8 @@ class Starts:
         ordinary = self.model.start_tail is not None and kind.place_at_start is CompiledModel.place_at_start
         ordinary = ordinary and kind.second_half is CompiledModel.second_half
         started = any(m.start is not None for m in equations.system.memories.values())
-        return ordinary and not (equations.reduction.rows or started or mass_centre_starts(equations.system))
+        found = equations.reduction.rows or started or equations.system.contacts
+        return ordinary and not (found or mass_centre_starts(equations.system))
 
     @cached_property
     def _start_alike(self) -> bool:
@@ -314,6 +315,8 @@ class Starts:
         if kind.second_half is not CompiledModel.second_half:
             return not self.columns["parameters"]
         program, system = equations.program, equations.system
+        if system.contacts:
+            return not self.columns["parameters"]
         expression = dict(zip(program.constants, program.precompute.results, strict=True))
         used = symbols(*program.geometry.results)
         entering = set(symbols(*[expression.get(s, s) for s in used]))

@@ -118,6 +118,12 @@ def contact_targets(
     return ContactTargets(with_forces, dict(zip(symbols, found, strict=True)), events, guards, changes)
 
 
+def decision_event(system: Description) -> str:
+    """An event of contacts: all of them decide about all contacts."""
+    first = next(iter(system.contacts.values()))
+    return f"{first.name}_grip" if first.gap is None else f"{first.name}_touch"
+
+
 def _row(
     symbols: list[Expr],
     relative: list[tuple[Expr, Any]],

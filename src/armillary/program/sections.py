@@ -11,7 +11,7 @@ from armillary.model.description import Description
 from armillary.program.lanes.alike import corresponding
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
-from armillary.program.program import Program, section
+from armillary.program.program import Program, Section, section
 from armillary.program.targets import Stepping, Targets
 
 
@@ -73,10 +73,7 @@ def program_of(
         outputs=rest[0],
         events=rest[1],
         update=rest[2],
-        fire=tuple(
-            section(f"fire {event.name}", [*memory_labels, *state_labels], f)
-            for event, f in zip(wanted.watched, fires, strict=True)
-        ),
+        fire=_fire_sections(wanted, fires, [*memory_labels, *state_labels]),
         normalise=section(
             "normalise",
             [state_labels[q + i] for q in wanted.quaternions for i in range(4)],
@@ -118,6 +115,18 @@ def with_change_sections(
         precompute=section("precompute", [c.data.name for c in used], defined, constant=True),
         motion=tuple(motion),
         changes=tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True)),
+    )
+
+
+def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -> tuple[Section, ...]:
+    """Sections of the events; those with the same effects are ordered once."""
+    made: dict[int, Section] = {}
+    for event, graph in zip(wanted.watched, fires, strict=True):
+        if id(graph) not in made:
+            made[id(graph)] = section(f"fire {event.name}", labels, graph)
+    return tuple(
+        replace(made[id(graph)], name=f"fire {event.name}")
+        for event, graph in zip(wanted.watched, fires, strict=True)
     )
 
 

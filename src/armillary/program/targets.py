@@ -231,6 +231,11 @@ def columns(system: Description) -> list[Column]:
     for load in system.loads.values():
         units = system.units.unit_text(FORCE if load.kind == "force" else MOMENT)
         found[load.name] = Column(load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude)
+    for c in system.contacts.values():  # forces that are no load by themselves
+        for force, name in ((c.push, c.name), (c.drag, f"{c.name}_friction")):
+            if force is not None and name not in found and c.name not in found:
+                units = system.units.unit_text(force.dimension)
+                found[name] = Column(name, units, f"force of contact {name}", force)
     for output in system.outputs.values():
         value = output.expression if output.scale == 1.0 else output.expression * output.scale
         found[output.name] = Column(output.name, output.units, output.about, value)

@@ -164,10 +164,14 @@ def start_values(
         speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}
         symbols[own] = equations.targets.inputs
         given[own] = [speeds[name] for name in equations.speeds]
-    # Memories that begin at an expression are given as described: the start of a run computes them.
+    # Memories that begin at an expression, and modes of contacts, are given as described: the start of a run
+    # computes them.
     memory = place.memory.copy()
-    for i, described in enumerate(equations.system.memories.values()):
-        memory[i] = memory[i] if described.start is None else stored[i]
+    decided = {
+        s.data.name for c in equations.system.contacts.values() for s in (c.mode, c.last) if s is not None
+    }
+    for i, (name, described) in enumerate(equations.system.memories.items()):
+        memory[i] = stored[i] if described.start is not None or name in decided else memory[i]
     return StartValues(_plain(state), tuple(symbols), _plain(given), _plain(memory))
 
 

@@ -3,6 +3,7 @@
     momenta          from coordinates and speeds, which are the values that a run gives
     mass centres     coordinates and speeds of joints that ``start_mass_centre`` places
     memories         that begin at the value of an expression
+    contacts         modes of contacts without compliance, and an impact where they are struck at once
 
 It is a function of time, given values in the order of the state, parameters and memory. Parameters, not
 constants: it is called once, and what it needs of them is no part of the loop.
@@ -12,12 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.export.text.body import Place
+from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import mass_centre_starts
+from armillary.program.contact_targets import decision_event
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.program import Section, section
@@ -59,7 +63,9 @@ def started(equations: DerivedEquations) -> Start | None:
         given[count : count + len(targets.speeds)] = targets.inputs
         [momenta] = [s.results for s in targets.stepping if s.name == "momenta"]
         state[count : count + len(momenta)] = transform(momenta, known.get)
-    if not (converted or known or any(m.start is not None for m in memories)):
+    if system.contacts:
+        memory, state = _decided(equations, memory, state)
+    elif not (converted or known or any(m.start is not None for m in memories)):
         return None
     places: dict[Expr, Place] = {program.time: ("", 0)}
     places |= {s: ("parameters", i) for i, s in enumerate(program.parameters)}
@@ -71,6 +77,21 @@ def started(equations: DerivedEquations) -> Start | None:
         places,
         {i: bodies[s] for i, s in enumerate(given) if s in bodies},
     )
+
+
+def _decided(
+    equations: DerivedEquations, memory: list[Expr], state: list[Expr]
+) -> tuple[list[Expr], list[Expr]]:
+    """Memory and state with the modes of contacts decided, unless all of them are given."""
+    system, targets = equations.system, equations.targets
+    modes = [equations.reduction.plain(c.mode) for c in system.contacts.values()]
+    program = equations.program
+    now = dict(zip((*program.memory, *program.state), (*memory, *state), strict=True))
+    undecided = reduce(fn.or_, [fn.equal(now[mode], UNDECIDED) for mode in modes])
+    event = next(k for k, e in enumerate(targets.watched) if e.name == decision_event(system))
+    after = transform(targets.fires[event], now.get)
+    found = [fn.select(undecided, x, y) for x, y in zip(after, (*memory, *state), strict=True)]
+    return found[: len(memory)], found[len(memory) :]
 
 
 def _described(equations: DerivedEquations) -> Undimensioned:

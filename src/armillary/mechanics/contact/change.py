@@ -14,7 +14,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import plus, times, total
-from armillary.mechanics.contact.complementarity import BAD, Judge, Mode, choose, chosen_modes
+from armillary.mechanics.contact.complementarity import BAD, Judge, Mode, choose, chosen_modes, divide
 from armillary.mechanics.contact.impact import Impact, impact, struck
 from armillary.mechanics.contact.state import NONE, ContactState
 
@@ -58,15 +58,13 @@ def change(
     moved: Moved,
 ) -> Change:
     """What an event leaves, from the forces before it."""
-    pushes = [0 if c.normal is None else forces[c.normal] for c in contacts]
     one_sided = [c for c in contacts if not c.is_brake]
     blow = impact(A, one_sided, time, law) if one_sided else Impact(0, {}, [], 0, 0, 0)
     b, sliding = moved(blow.impulses)
     modes = iter(blow.modes)
     after = []
-    for c, push, slip in zip(contacts, pushes, sliding, strict=True):
-        friction = 0 if c.slip is None else forces[c.slip]
-        kept = _kept(c, push, friction)
+    for c, slip in zip(contacts, sliding, strict=True):
+        kept = _kept(c, A, b, forces)
         if c.is_brake:
             jump = total([times(A[c.slip][j], P) for j, P in blow.impulses.items()])  # type: ignore[index]
             after.append(_brake_after(kept, c, blow.happens, jump, slip))
@@ -84,19 +82,24 @@ def change(
     return Change(codes, last, blow.impulses, fn.named(failed, "contact_failed"), ambiguous)
 
 
-def _kept(c: ContactState, push: Any, friction: Any) -> After:
+def _kept(c: ContactState, A: Sequence[Sequence[Any]], b: Sequence[Any], forces: Sequence[Any]) -> After:
     """A contact whose velocities have not changed."""
-    touching = fn.and_(c.gap <= c.touch, c.closing <= c.touch)
-    opens = 0 if c.is_brake else fn.and_(c.closed, c.normal_guard(push) <= 0)
+    n, s = c.normal, c.slip
+    opens: Any = 0
+    touches: Any = 1
+    push: Any = 0
+    if n is not None:
+        push = forces[n]
+        opens = c.opens(push, divide(b[n], A[n][n]))
+        near = fn.and_(c.gap <= c.touch, c.closing <= c.touch)
+        touches = fn.or_(c.closed, fn.and_(c.undecided, near))
+    if s is None:
+        return After(touches, 1, 0, opens, 0, 0)
+    turns = c.turns(plus(b[s], total([times(x, force) for x, force in zip(A[s], forces, strict=True)])))
     fresh = fn.or_(c.undecided, c.open) if c.is_brake else c.undecided
-    if c.slip is None:
-        return After(fn.or_(c.closed, fn.and_(c.undecided, touching)), 1, 0, opens, 0, 0)
-    ended = c.slip_guard(push, friction) <= 0
-    turns = fn.and_(c.slides, ended)
     rests = fn.or_(fn.or_(c.sticks, turns), fn.and_(fresh, fn.absolute(c.sliding) <= c.touch))
     direction = fn.select(fresh, fn.sign(c.sliding), times(0.5, c.mode))
-    touches = 1 if c.is_brake else fn.or_(c.closed, fn.and_(c.undecided, touching))
-    return After(touches, rests, direction, opens, fn.and_(c.sticks, ended), turns)
+    return After(touches, rests, direction, opens, c.slips(push, forces[s]), turns)
 
 
 def _contact_after(kept: After, blow: Impact, slip: Any, closed: Any, sticks: Any, direction: Any) -> After:

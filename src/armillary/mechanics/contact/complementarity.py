@@ -36,8 +36,9 @@ from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
 BAD = 1e30  # of a mode that cannot be
 _SINGULAR = 1e-13  # a pivot of this share of its diagonal element is none
 # Share of the diagonal that is added to it where there are several rows: contacts may be redundant, as both
-# corners of a block that stick. What it spoils is mended by a second solution with the remainder.
-SOFT = 1e-8
+# corners of a block that stick. What it spoils is mended by solutions with what remains.
+SOFT = 1e-7
+_REFINED = 2
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def solve_held(
 
     Slips are eliminated first: their pivots are 1 or those of a positive definite matrix. Where contacts are
     redundant, so that forces are not determined, these are nearly the smallest: A + SOFT·diag A takes the
-    place of A, and the solution for the remainder is added.
+    place of A, and solutions for what remains are added.
     """
     size = len(b)
     more = SOFT if size > 1 else 0.0
@@ -265,11 +266,13 @@ def solve_held(
             if i is not None:
                 soft[i][i] = plus(soft[i][i], times(more, times(held, A[i][i])))
     solve = _elimination(soft, order)
-    first = solve(right)
-    if not more:
-        return first
-    rest = [plus(right[i], total([times(x, first[j]) for j, x in matrix[i].items()])) for i in range(size)]
-    return [plus(x, y) for x, y in zip(first, solve(rest), strict=True)]
+    found = solve(right)
+    for _ in range(_REFINED if more else 0):
+        rest = [
+            plus(right[i], total([times(x, found[j]) for j, x in matrix[i].items()])) for i in range(size)
+        ]
+        found = [fn.named(plus(x, y), "contact_force") for x, y in zip(found, solve(rest), strict=True)]
+    return found
 
 
 def _elimination(matrix: Rows, order: Sequence[int]) -> Callable[[list[Any]], list[Any]]:

@@ -167,7 +167,7 @@ def _made(
 def _rests(contact: ContactState) -> Any:
     """Whether a contact is closed before the impact; at the start of a run, whether it touches."""
     still = fn.and_(contact.gap <= contact.touch, contact.closing <= contact.touch)
-    return fn.or_(contact.closed, fn.and_(contact.undecided, still))
+    return fn.or_(contact.pressed, fn.and_(contact.undecided, still))
 
 
 def _settles(contact: ContactState, time: Any) -> Any:

@@ -24,6 +24,10 @@ from armillary.mechanics.contact.complementarity import (
 )
 from armillary.model.records import UNDECIDED
 
+# A mode has ended where its guard is below this share of what it is made of, or a slide would end within as
+# many seconds: located events are on the far side of their zeros, but other code rounds otherwise.
+ENDED = 1e-11
+LOST = 1e-6  # a closed contact has left its surface where its gap jumps to more: a slot or an edge ends
 NONE = 1e-12  # a force as small as this is none: what holds without load is not let go by rounding
 # Rate (1/s) at which a closed contact forgets the drift of its gap and its velocities. A higher one makes
 # explicit methods with long steps unstable: with 20, shafts in a clutch that held differed by 2e-9 in speed.
@@ -71,8 +75,13 @@ class ContactState:
 
     @property
     def closed(self) -> Any:
-        """Closed by its mode: it has a force."""
-        return fn.or_(self.sticks, self.slides)
+        """Closed by its mode."""
+        return fn.or_(self.sticks, self.slides) if self.slip is not None else self.sticks
+
+    @property
+    def pressed(self) -> Any:
+        """Closed and on its surface: it may have a force."""
+        return self.closed if self.is_brake else fn.and_(self.closed, self.gap <= LOST)
 
     def unknown(self) -> Unknown:
         """The contact in the problem of accelerations."""
@@ -86,11 +95,14 @@ class ContactState:
 
     def holding(self) -> tuple[Any, Any, Any]:
         """(closed, sticks, direction) as 0, 1 and −1."""
-        sticks = fn.select(self.sticks, 1, 0)
+        closed = fn.select(self.pressed, 1, 0)
+        if self.slip is None:
+            return closed, 0, 0
+        sticks = fn.select(fn.and_(self.pressed, self.sticks), 1, 0)
         # A released brake that gets a capacity acts at once, so that the error of the step shows it.
         otherwise = fn.sign(self.sliding) if self.is_brake else 0
         direction = fn.select(self.slides, times(0.5, self.mode), otherwise)
-        return fn.select(self.closed, 1, 0), sticks, direction
+        return closed, sticks, direction if self.is_brake else times(closed, direction)
 
     def limit(self, push: Any, *, held: bool) -> Any:
         """The greatest friction with a normal force."""
@@ -99,7 +111,23 @@ class ContactState:
 
     def normal_guard(self, push: Any) -> Any:
         """Positive as long as the contact stays open or closed as it is."""
-        return fn.select(self.closed, plus(push, NONE), self.gap)
+        return fn.select(self.closed, fn.minimum(plus(push, NONE), minus(LOST, self.gap)), self.gap)
+
+    def opens(self, push: Any, free: Any) -> Any:
+        """Whether a closed contact has just let go; ``free`` is the force that would hold it alone."""
+        ended = fn.or_(plus(push, NONE) <= times(ENDED, fn.absolute(free)), self.gap > LOST)
+        return fn.and_(self.closed, ended)
+
+    def slips(self, push: Any, friction: Any) -> Any:
+        """Whether sticking has just ended."""
+        limit, size = self.limit(push, held=True), fn.absolute(friction)
+        spare = minus(plus(limit, NONE), size)
+        return fn.and_(self.sticks, spare <= times(ENDED, plus(fn.absolute(limit), size)))
+
+    def turns(self, acceleration: Any) -> Any:
+        """Whether a slide has just come to its end."""
+        onwards = times(0.5, times(self.mode, self.sliding))
+        return fn.and_(self.slides, onwards <= times(ENDED, fn.absolute(acceleration)))
 
     def slip_guard(self, push: Any, friction: Any) -> Any:
         """Positive as long as it sticks or slides as it does."""

@@ -15,7 +15,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import ENERGY, FORCE, LENGTH, ONE, TIME, Dimension
+from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
@@ -50,7 +50,7 @@ class Rebound:
         "loads",
         {
             "unilateral": EXPRESSION,
-            "restitution": EXPRESSION,
+            **expressions("slip", "friction", "static", "restitution"),
             "law": choice(*LAWS),
             "settle": NUMBER,
         },
@@ -63,35 +63,53 @@ def unilateral(
     name: str,
     gap: Any,
     *,
+    slip: Any = None,
+    friction: Any = None,
+    static: Any = None,
     restitution: Any = None,
     law: str = "newton",
     settle: float = 1e-6,
 ) -> Expr:
     """An expression of coordinates and time that cannot become negative, such as the distance of two balls
-    less the sum of their radii; no friction. Returns the force that opens it. For restitution see
-    ``contact``.
+    less the sum of their radii. Returns the force that opens it. Friction acts along ``slip``, a velocity
+    that is linear in the speeds. For the other arguments see ``contact``.
     """
     where = f"unilateral '{name}'"
     check_new_name(system, name, "unilateral")
     distance = system.expression(gap, where)
-    closing = as_expr(motion.time_derivative(distance))
-    moving = [s for s in symbols(closing) if s.data.role == "speed"]
-    if any(s.data.role == "speed" for s in symbols(distance)) or not moving:
-        raise ModelError(f"{where}: '{distance}' must depend on coordinates, and on no speed")
-    kind = distance.dimension
-    push = _force(system, name, ENERGY if kind is None else ENERGY / kind)
-    for u in moving:
-        body = next(b for b in system.bodies.values() if u in b.speeds)
-        load_on(
-            system,
-            f"{name}_on_{u.data.name.replace('.', '_')}",
-            push * derivative(closing, u),
-            u,
-            body,
-            where,
+    if any(s.data.role in ("speed", "acceleration") for s in symbols(distance)):
+        raise ModelError(
+            f"{where}: its gap '{distance}' depends on a speed; give an expression of coordinates"
         )
-    _add(system, name, distance, closing, push, Rebound(restitution, law, settle), where)
+    closing = as_expr(motion.time_derivative(distance))
+    push = _generalised(system, name, closing, where)
+    rebound = Rebound(restitution, law, settle)
+    if slip is None:
+        if friction is not None or static is not None:
+            raise ModelError(f"{where}: friction= and static= need slip=, the velocity along which they act")
+        _add(system, name, distance, closing, push, rebound, where)
+        return push
+    if friction is None:
+        raise ModelError(f"{where}: slip= needs friction=, the coefficient while it slides")
+    sliding = system.expression(slip, f"slip of {where}")
+    drag = _generalised(system, f"{name}_friction", sliding, where)
+    mu, held = _coefficients(system, friction, static, where)
+    _add(system, name, distance, closing, push, rebound, where, (sliding, drag, mu, held))
     return push
+
+
+def _generalised(system: Description, name: str, speed: Expr, where: str) -> Expr:
+    """A force that does work on a sum of speeds: a load on each of them."""
+    moving = [s for s in symbols(speed) if s.data.role == "speed"]
+    factors = {u: derivative(speed, u) for u in moving}
+    if not moving or any(s.data.role == "speed" for f in factors.values() for s in symbols(f)):
+        raise ModelError(f"{where}: '{speed}' must be linear in the speeds")
+    kind = speed.dimension
+    force = _force(system, name, FORCE if kind is None else FORCE * SPEED / kind)
+    for u, factor in factors.items():
+        body = next(b for b in system.bodies.values() if u in b.speeds)
+        load_on(system, f"{name}_on_{u.data.name.replace('.', '_')}", force * factor, u, body, where)
+    return force
 
 
 @verb(
@@ -217,9 +235,7 @@ def rigid_contact(
             raise ModelError(f"{where}: static= needs friction=, the coefficient while it slides")
         _add(system, name, gap, closing, push, rebound, where)
         return push
-    mu = _coefficient(system, friction, f"friction of {where}")
-    held = mu if static is None else _coefficient(system, static, f"static friction of {where}")
-    _check_order(mu, held, where)
+    mu, held = _coefficients(system, friction, static, where)
     axes = [t for t in axes_in_plane(normal, base.body) if not is_zero(dot(moving, t))]
     if not axes:
         raise ModelError(f"{where}: its point cannot slide along the plane; leave friction= out")
@@ -310,6 +326,14 @@ def _restitution(system: Description, value: Any, where: str) -> Expr:
     if known is not None and known > 1:
         raise ModelError(f"{where}: restitution {known:g} is more than 1: it would gain energy")
     return e
+
+
+def _coefficients(system: Description, friction: Any, static: Any, where: str) -> tuple[Expr, Expr]:
+    """Coefficients of friction while sliding and at rest."""
+    mu = _coefficient(system, friction, f"friction of {where}")
+    held = mu if static is None else _coefficient(system, static, f"static friction of {where}")
+    _check_order(mu, held, where)
+    return mu, held
 
 
 def _coefficient(system: Description, value: Any, where: str) -> Expr:

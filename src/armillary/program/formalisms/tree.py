@@ -102,7 +102,7 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
         reduction = reduction.regrouped() if d.regroup else reduction
         loads = applied_loads(system, reduction.tree, reduction.plain)
         clock.stage("regroup")
-    names = _worth_trying(reduction, formalism, d.massless)
+    names = _worth_trying(reduction, formalism, d.massless, contacts=bool(system.contacts))
     try:
         candidates = [_candidate(name, loads, system, reduction, clock) for name in names]
         for chosen in [] if d.named else _choices(system, reduction, d.regroup):
@@ -190,7 +190,9 @@ def _considered(candidate: _Candidate) -> Considered:
     return Considered(name, operations, cycles)
 
 
-def _worth_trying(reduction: Reduction, formalism: str, held: list[MotionWithoutMass]) -> list[str]:
+def _worth_trying(
+    reduction: Reduction, formalism: str, held: list[MotionWithoutMass], *, contacts: bool = False
+) -> list[str]:
     multipliers = len(geared_tree(reduction).rows)
     by_gears = not multipliers and formalism in ("auto", "recursive")  # the recursion takes them out itself
     if held and formalism not in ("auto", "kane") and not by_gears:
@@ -213,4 +215,6 @@ def _worth_trying(reduction: Reduction, formalism: str, held: list[MotionWithout
         return ["kane"]  # few speeds are left: their equations are the shortest
     # Back substitution is not among them. On free hubs with 2 to 4 chains of 2 to 8 links it takes as many
     # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.
-    return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
+    if mean > _DEEP:
+        return ["recursive"]
+    return ["kane"] if contacts else ["kane", "recursive"]

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
@@ -61,7 +61,7 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
         ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
         if failed and end == whole and not absolute:
             last = instance.place(result.t_stop, result.final_state, result.final_memory)
-            ways.append(_Path(instance, last.t, instance.values(last)))
+            ways.append(_Path(instance, last.t, _with_given(instance, instance.values(last))))
         ways = [way for way in ways if way.known]
         said = look.message(ways) if ways and look is not None else ""
         if said and (failed or stepwise or _energy_bursts(instance, result, end)):
@@ -100,6 +100,16 @@ def _row_values(instance: Instance, result: Integration, k: int) -> dict[Any, An
     values |= {s.data.name: shown[s.data.name] * state_factor(s) for s in system.moving()}
     values |= dict(zip(system.memories, result.final_memory.tolist(), strict=False))
     return values | {system.time.data.name: float(result.time[k])}
+
+
+def _with_given(instance: Instance, values: dict[Any, Any]) -> dict[Any, Any]:
+    """Values with those of prescribed and locked coordinates and speeds."""
+    for given in instance.equations.reduction.given.values():
+        pairs = ((given.speed, given.value), (given.coordinate, given.position))
+        for s, x in pairs:
+            if s is not None and x is not None:
+                values[s.data.name] = evaluate(x, values)
+    return values
 
 
 def _path_from_row(instance: Instance, result: Integration, k: int) -> _Path:

@@ -13,6 +13,7 @@ from armillary.errors import ParameterError
 from armillary.model.description import Description
 from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
+from armillary.program.contact_targets import decision_event
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
     modes = [names.index(c.mode.data.name) for c in equations.system.contacts.values()]
     if not any(place.memory[i] == UNDECIDED for i in modes):
         return place
-    first = next(iter(equations.system.contacts.values()))
-    event = f"{first.name}_grip" if first.gap is None else f"{first.name}_touch"
-    k = instance.model.watched_index[event]
+    k = instance.model.watched_index[decision_event(equations.system)]
     state, memory = instance.fired(k, place.t, instance.packed(place), place.memory)
     return replace(instance.place(place.t, state, memory), note=place.note)
 
