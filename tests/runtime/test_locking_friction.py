@@ -107,3 +107,36 @@ def test_a_disc_slides_and_then_rolls() -> None:
     assert abs(run.final["disc.u1"] + radius * run.final["disc.u3"]) < 1e-12
     assert abs(run.final["road"] - mass * 9.81) < 1e-9
     assert abs(run.final["road_friction"]) < 1e-9
+
+
+@pytest.fixture(scope="module")
+def rolling() -> arm.Model:
+    """A disc on a spring that rolls without slip: 3/2 m ẍ = −k x."""
+    s = arm.System("disc on a spring")
+    disc = s.body(
+        "disc", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=2.0, inertia=(0.02, 0.02, 0.04)
+    )
+    s.gravity(9.81, -s.ground.y)
+    s.force("spring", "-30*disc.q1", s.ground.x, at=disc)
+    s.contact("road", disc, plane=(s.ground, s.ground.y), friction=0.9, radius=0.2)
+    return s.derive().compile()
+
+
+def test_a_linear_model_is_that_of_the_modes(rolling: arm.Model) -> None:
+    run = rolling.simulate(3.0, initial={"disc.q1": 0.1, "disc.q2": 0.2}, rtol=1e-11)
+    omega = math.sqrt(30 / 3.0)
+    assert np.abs(run["disc.q1"] - 0.1 * np.cos(omega * run.time)).max() < 1e-9
+    linear = rolling.linearize(at=(run, 0.0))
+    assert any(abs(z - 1j * omega) < 1e-9 for z in np.linalg.eigvals(linear.A))
+
+
+def test_pieces_hold_the_forces_of_contacts(rolling: arm.Model) -> None:
+    """M u̇ = f, with the forces of the present modes."""
+    names = list(rolling.equations.system.memories)
+    memory = [{"road_mode": 1.0}.get(name, 0.0) for name in names]
+    q, u = [0.1, 0.2, 0.0], [0.4, 0.0, -2.0]
+    forcing = rolling.forcing(0.0, q, u, memory=memory)
+    found = rolling.mass_matrix(0.0, q) @ rolling.accelerations(0.0, q, u, memory=memory)
+    assert np.abs(found - forcing).max() < 1e-12
+    with pytest.raises(arm.ArmillaryError, match="does not determine the forces of its contact 'road'"):
+        rolling.inverse(q, u, [0.0, 0.0, 0.0])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.walk import transform
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.sections import program_of
@@ -23,8 +24,12 @@ def with_functions(
 
     The expressions have no dimensions and hold neither dependent speeds nor accelerations (see
     ``program/targets.py``); ``inputs`` are the symbols that they contain besides the state. ``search`` looks
-    for what the results of a function have in common, as for the derivatives of a system.
+    for what the results of a function have in common, as for the derivatives of a system. Forces of contacts
+    are those of their modes.
     """
+    forces = equations.targets.forces
+    if forces:
+        functions = {name: transform(results, forces.get) for name, results in functions.items()}
     wanted = replace(
         equations.targets,
         rates=(),

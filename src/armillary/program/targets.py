@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
@@ -63,6 +63,7 @@ class Targets:
     geometry: tuple[Expr, ...] = ()
     sizes: tuple[Expr, ...] = ()  # of the coordinates that are corrected, then of all speeds
     row_sizes: tuple[Expr, ...] = ()  # of the rows of constraints
+    forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by the symbols in loads
     states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
     carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
@@ -144,6 +145,7 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
         geometry=reduction.geometry,
         sizes=_sizes(system, reduction, [coordinates[i] for i, _ in corrected]),
         row_sizes=tuple(map(as_expr, reduction.row_sizes)),
+        forces=forces,
         states=tuple(plain(s) for s in own),
     )
 

@@ -21,6 +21,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reactions import constraint_forces, held_effort, joint_wrenches
 from armillary.mechanics.constraints.reduced_equations import dependent_rates
 from armillary.mechanics.constraints.reduction import Reduction, initial_configuration, reduce_system
@@ -115,6 +116,12 @@ def inverse_equations(
     acting: Mapping[int, Expr] | None = None,
 ) -> InverseEquations:
     """The inverse dynamics of a system with its loads, or others, over the tree with regrouped inertia."""
+    if equations.system.contacts:
+        raise ArmillaryError(
+            f"the motion of '{equations.system.name}' does not determine the forces of its contact "
+            f"'{next(iter(equations.system.contacts))}', which has no compliance; give it a stiffness= for "
+            "inverse dynamics"
+        )
     with derivation(), neglecting_as_derived(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction

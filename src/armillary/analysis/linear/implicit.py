@@ -58,7 +58,7 @@ class ImplicitRates:
 
 def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | None:
     """Those of Kane's equations in the description's own speeds, with nothing neglected; of others none."""
-    if isinstance(equations, DerivedConvertedEquations):
+    if isinstance(equations, DerivedConvertedEquations) or equations.system.contacts:
         return None
     structured = tree_rates(equations)
     if structured is not None:
