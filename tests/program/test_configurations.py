@@ -225,7 +225,7 @@ def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
 def test_all_configurations_are_compiled_at_once() -> None:
     model = clutch().derive().compile()
     assert model.compile_configurations() == 2
-    kept = dict(model._configuration_models)
+    kept = dict(model.configuration_models)
     run = model.simulate(3.0, sample=0.5, initial={"D0.u1": 1.0})
     assert len(run.events) == 2
-    assert model._configuration_models == kept
+    assert model.configuration_models == kept

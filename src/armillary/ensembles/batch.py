@@ -94,9 +94,14 @@ class Prepared:
         count = self.engine.threads or min(thread_count(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
+        if self.engine.leaves_runs and plan.code.changes_mode and len(plan.code.configuration_models) < 2:
+            # What one run meets, most others do.
+            PythonEngine(plan).one(starts, 0, 0, Outcome.empty(plan, 1))
+            self.engine.renew()
         outcome = _make_all(plan, self.engine, count, progress)
         if self.engine.leaves_runs:
-            _make_left_over(self.plan, outcome, starts, halted=bool(np.any(outcome.status == NOT_RUN)))
+            halted = bool(np.any(outcome.status == NOT_RUN))
+            _make_left_over(self.plan, self.engine, outcome, starts, halted)
         if starts.inputs is not None:
             _show_inputs(starts.inputs, outcome)
         if not self.engine.judges_runs and not np.any(outcome.status == NOT_RUN):
@@ -123,18 +128,25 @@ def _show_inputs(inputs: DrivenInputs, outcome: Outcome) -> None:
         outcome.memory[place, np.isnan(outcome.t_stop)] = np.nan
 
 
-def _make_left_over(plan: Plan, outcome: Outcome, starts: Starts, halted: bool) -> None:
-    """Runs that an engine left over, by single runs; after Ctrl-C they are not made."""
+def _make_left_over(plan: Plan, engine: Engine, outcome: Outcome, starts: Starts, halted: bool) -> None:
+    """Runs that an engine left over, after Ctrl-C not made: the first by itself, the others by the engine
+    again if that run has met a configuration which the engine did not have, and so on.
+    """
     left_over = np.flatnonzero(outcome.status == LEFT_OVER)
     if halted or not left_over.size:
         outcome.status[left_over] = NOT_RUN
         return
     single = PythonEngine(plan)
-    for i in left_over:
+    while left_over.size:
+        i, left_over = int(left_over[0]), left_over[1:]
         for array in (outcome.rows, outcome.slots, outcome.state, outcome.memory, outcome.t_stop):
             array[..., i] = np.nan
         outcome.event[i] = -1
-        single.one(starts, int(i), int(i), outcome)
+        single.one(starts, i, i, outcome)
+        if left_over.size and engine.renew():
+            for part in np.split(left_over, np.flatnonzero(np.diff(left_over) > 1) + 1):
+                outcome.put(int(part[0]), engine(starts, int(part[0]), int(part[-1]) + 1))
+            left_over = left_over[outcome.status[left_over] == LEFT_OVER]
 
 
 def check_device(device: str, precision: str) -> None:

@@ -72,7 +72,7 @@ def plan(
     grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)
     return Plan(
         model=model,
-        program=_restricted(code.equations.program, model.output_names, columns),
+        program=restricted(code.equations.program, model.output_names, columns),
         columns=columns,
         settings=settings,
         times=times,
@@ -129,7 +129,7 @@ def _known(model: CompiledModel, name: str, where: str) -> None:
     raise ArmillaryError(f"{where}: there is no output '{name}'{hint or known + more}")
 
 
-def _restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
+def restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
     """The program with just these outputs."""
     if tuple(columns) == tuple(names):
         return program

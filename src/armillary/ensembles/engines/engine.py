@@ -50,6 +50,10 @@ class Engine:
         """What the results show of it."""
         return {}
 
+    def renew(self) -> bool:
+        """Makes ready for what single runs have met meanwhile; whether fewer runs may be left over now."""
+        return False
+
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         raise NotImplementedError
 

@@ -22,7 +22,9 @@ _LOG = 256  # events whose times are remembered between two looks at them
 
 
 class Scalar(Engine):
-    """Any Runge-Kutta method, with events; runs that change their configuration are left over."""
+    """Any Runge-Kutta method, with events; runs that need a configuration which no run has met yet are left
+    over.
+    """
 
     name = "scalar"
     leaves_runs = True
@@ -34,8 +36,6 @@ class Scalar(Engine):
         return ""
 
     def __init__(self, plan: Plan) -> None:
-        from armillary.ensembles.engines.scalar_loop import ARGUMENTS, scalar_modules
-
         super().__init__(plan)
         model, program = plan.code, plan.program
         functions = model.run_functions
@@ -50,26 +50,45 @@ class Scalar(Engine):
         else:
             self._code = functions.owner  # type: ignore[assignment]
         self._functions = functions
-        size = max(len(program.constants), 1)
+        self._due = plan.uses
+        self._known = 0
+        self.renew()
+
+    def renew(self) -> bool:
+        """The loop with the configurations that are known by now; whether there are more than before."""
+        from armillary.ensembles.engines.scalar_changes import scalar_changes
+        from armillary.ensembles.engines.scalar_loop import ARGUMENTS, scalar_modules
+
+        plan, functions = self.plan, self._functions
+        known = len(plan.code.configuration_models)
+        if known == self._known:
+            return False
+        self._known = known
+        self._changes = changes = scalar_changes(plan)
         self._first = CompiledRun(
             functions,
             replace(plan.settings, sample=plan.times),
             state=np.zeros(functions.n_states),
             memory=np.zeros(functions.n_memory),
-            constants=np.zeros(size),
+            constants=np.zeros(max(len(plan.program.constants), 1)),
             stops=plan.stops,
+            changes=replace(changes.tables, start=changes.first) if changes else None,
         )
         self._drive = compiled_loop(self._first.shape, functions.ir)
-        loop, metrics = scalar_modules(plan, self._first.shape, LEFT_OVER)
+        loop, metrics = scalar_modules(plan, self._first.shape, LEFT_OVER, changes.first if changes else 0)
 
         self._engine = engine(f"scalar {loop} {metrics}", lambda: [loop, metrics], 2, Passes(2))
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * len(ARGUMENTS))
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4, *[ctypes.c_void_p] * len(ARGUMENTS))
         self._runs = kind(self._engine.get_function_address("runs"))
-        self._due = plan.uses
-        watched = model.equations.targets.watched
-        asking = [e.name in INTERNAL_EVENTS or changes_configuration(e, model.equations) for e in watched]
-        self._asks = np.array([*asking, False], dtype=float)
-        self._stopping = np.array([*(e.stop for e in watched), False], dtype=float)
+        watched, more = plan.code.equations.targets.watched, self._first.shape.events
+        equations = plan.code.equations
+        asking = [e.name in INTERNAL_EVENTS or changes_configuration(e, equations) for e in watched]
+        stopping = [e.stop and e.name not in INTERNAL_EVENTS for e in watched]
+        self._asks, self._stopping = (
+            np.array([*found, *[False] * (1 + more - len(watched))], dtype=float)
+            for found in (asking, stopping)
+        )
+        return True
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         """The runs; those that a change of configuration interrupts are marked LEFT_OVER."""
@@ -79,11 +98,17 @@ class Scalar(Engine):
         times = np.append(plan.times, np.inf)
         rows = np.empty((len(times), columns))
         log = np.empty((_LOG + self._first.shape.events, 2))
-        constants = np.zeros(max(len(plan.program.constants), 1))
         fresh = Control.from_buffer_copy(self._first.control)
         fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
-        fresh.constants, fresh.budget = constants.ctypes.data, min(plan.settings.max_steps, AT_ONCE)
+        fresh.budget = min(plan.settings.max_steps, AT_ONCE)
+        constants = np.zeros(max(len(plan.program.constants), 1))
+        precompute = np.array([plan.model.address("precompute"), constants.ctypes.data], dtype=np.int64)
+        fresh.constants = constants.ctypes.data
+        if self._changes is not None:
+            tables = self._changes.room()
+            precompute, fresh.sections = tables.precompute, tables.sections.ctypes.data
+            fresh.constants = tables.constants[2 * self._changes.first].ctypes.data
         control = Control()
         status, stops, ended = np.empty(n), np.empty(n), np.empty(n)
         room = np.empty_like(self._first.workspace)
@@ -91,10 +116,9 @@ class Scalar(Engine):
         out, own_slots = np.empty(max(columns, 1)), np.empty(max(len(plan.slots), 1))
         arrays = (
             self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status,
-            stops, given, constants, out, own_slots, self._due, self._asks, self._stopping, ended, self.halt,
+            stops, given, out, own_slots, self._due, self._asks, self._stopping, ended, self.halt, precompute,
         )  # fmt: skip
         addresses = [ctypes.addressof(fresh), ctypes.addressof(control), *(a.ctypes.data for a in arrays)]
-        code = [self._drive.address, plan.model.address("precompute"), self._functions.outputs]
-        self._runs(n, n, len(plan.times), *addresses, *code)
+        self._runs(n, n, len(plan.times), len(precompute) // 2, *addresses, self._drive.address)
         status, ended = status.astype(np.int8), ended.astype(np.int32)
         return Outcome(status, stops, state, memory, outcome.rows, outcome.slots, {}, ended)

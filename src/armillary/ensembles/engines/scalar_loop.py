@@ -22,36 +22,37 @@ from armillary.llvm.assembly import (
 )
 from armillary.llvm.builder import Code, Value, Variable, Vector
 from armillary.llvm.node_writer import Module
-from armillary.runtime.loop.layout import FIELDS, LoopShape, Reason
+from armillary.runtime.loop.layout import FIELDS, SECTIONS, LoopShape, Reason
 
-# Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of the
-# model's functions.
+# Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of a
+# table of functions and of the constants that they compute from parameters; of the loop.
 ARGUMENTS = (
     "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
-    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "stopping", "ended", "halt",
-    "drive", "precompute", "outputs",
+    "status", "stops", "given", "out", "own_slots", "due", "asks", "stopping", "ended", "halt", "precompute",
+    "drive",
 )  # fmt: skip
 
 
-def scalar_modules(plan: Plan, shape: LoopShape, again: int) -> tuple[str, str]:
-    """The module of the loop over runs, ``runs(count, stride, rows, addresses…)``, and that of the metrics.
-    ``again``: the status of a run that needs a change of configuration.
+def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
+    """The module of the loop over runs, ``runs(count, stride, rows, sets of constants, addresses…)``, and
+    that of the metrics. ``again``: the status of a run that needs a change of configuration; ``first``: the
+    number of the configuration in which runs start.
     """
     metrics = Module()
     metrics_function(metrics, plan.metrics)
-    return str(_Runs(plan, shape, again).module), metrics.text()
+    return str(_Runs(plan, shape, again, first).module), metrics.text()
 
 
 class _Runs(Code):
     """The function under construction."""
 
-    def __init__(self, plan: Plan, shape: LoopShape, again: int) -> None:
+    def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
         self.module = assembly.Module()
-        kind = FunctionType(NOTHING, (WHOLE, WHOLE, WHOLE, *[ADDRESS] * len(ARGUMENTS)))
+        kind = FunctionType(NOTHING, (*[WHOLE] * 4, *[ADDRESS] * len(ARGUMENTS)))
         super().__init__(Function(self.module, kind, "runs"))
-        self.plan, self.shape, self.again = plan, shape, again
-        self.stride, self.row_count = self.argument(1), self.argument(2)
-        self.address = {name: self.function.args[3 + i] for i, name in enumerate(ARGUMENTS)}
+        self.plan, self.shape, self.again, self.first = plan, shape, again, first
+        self.stride, self.row_count, self.constant_sets = (self.argument(i) for i in (1, 2, 3))
+        self.address = {name: self.function.args[4 + i] for i, name in enumerate(ARGUMENTS)}
         with self.each(self.argument(0)) as run:
             self.flags = ""
             self.prepare(run)
@@ -86,9 +87,13 @@ class _Runs(Code):
             else:
                 target[i] = self.array(name)[i * self.stride + run]
 
-    def call_address(self, name: str, result: str, *arguments: Raw) -> Value:
+    def call_address(self, function: Raw, result: str, *arguments: Raw) -> Value:
         kind = FunctionType(result, tuple([a.type for a in arguments]))
-        return Value(self, self.builder.call(Callee(kind, self.address[name].name), arguments))
+        return Value(self, self.builder.call(Callee(kind, function.name), arguments))
+
+    def entry(self, table: Raw, index: Value) -> Raw:
+        """An address in a table."""
+        return self.builder.load(self.builder.place(table, index.raw, WHOLE), ADDRESS)
 
     # ------------------------------------------------------------ one run
 
@@ -100,10 +105,12 @@ class _Runs(Code):
             with self.each(count) as i:
                 places = [self.builder.place(self.address[a], i.raw, WHOLE) for a in (source, name)]
                 self.builder.store(self.builder.load(places[0], WHOLE), places[1])
-        self.column(self.shape.states, "states", run, self.room("state"))
+        self.column(len(self.plan.program.state), "states", run, self.room("state"))
         self.column(self.shape.memory, "memory", run, self.room("memory"))
         self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
-        self.call_address("precompute", NOTHING, self.address["given"], self.address["constants"])
+        with self.each(self.constant_sets) as i:
+            function, constants = (self.entry(self.address["precompute"], i * 2 + k) for k in (0, 1))
+            self.call_address(function, NOTHING, self.address["given"], constants)
         for place, start in enumerate(self.plan.slots):
             self.array("own_slots")[place] = float(start)
 
@@ -111,7 +118,9 @@ class _Runs(Code):
         """The loop to the run's end. Where its room for events is full, what they were is forgotten."""
         self.reason = Variable(self, self.whole(Reason.FULL))
         with self.repeat() as loop:
-            found = self.call_address("drive", WHOLE, self.address["control"], self.address["room"])
+            found = self.call_address(
+                self.address["drive"], WHOLE, self.address["control"], self.address["room"]
+            )
             self.reason.set(found)
             with self.when(found.equals(int(Reason.PAUSED))):
                 left = self.steps_left()
@@ -164,10 +173,10 @@ class _Runs(Code):
         if not self.plan.metrics:
             return
         arguments = (
-            self.field("t").raw, self.room("state").address, self.address["constants"],
+            self.field("t").raw, self.room("state").address, self.field("constants", ADDRESS).raw,
             self.room("memory").address, self.address["out"],
         )  # fmt: skip
-        self.call_address("outputs", NOTHING, *arguments)
+        self.call_address(self.field("outputs", ADDRESS).raw, NOTHING, *arguments)
         self.update_metrics(self.field("t"), self.address["out"])
 
     def update_metrics(self, t: Value, outputs: Raw) -> None:
@@ -176,7 +185,7 @@ class _Runs(Code):
         self._called("update_metrics", NOTHING, [t.raw, outputs, self.address["own_slots"]])
 
     def give_back(self, run: Value) -> None:
-        self.column(self.shape.states, "states", run, self.room("state"), back=True)
+        self.column(len(self.plan.program.state), "states", run, self.last_state(), back=True)
         self.column(self.shape.memory, "memory", run, self.room("memory"), back=True)
         self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
         status = Variable(self, (self.reason.get() - 1).to_real())
@@ -184,14 +193,42 @@ class _Runs(Code):
         with self.when(self.reason.get().equals(int(Reason.PAUSED)) & (self.steps_left() > 0)):
             status.set(self.real(float(NOT_RUN)))
         if self.shape.events:
-            log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
-            with self.each(self.field("firings", WHOLE)) as i:
-                event = log[i * 2 + 1].to_whole()
-                now = log[i * 2].equals(self.field("t"))
-                with self.when(now & self.array("stopping")[event].differs(0.0)):
-                    ended.set(log[i * 2 + 1])
-                with self.when(now & asks[event].differs(0.0)):
-                    status.set(self.real(self.again))
+            self.find_end(status, ended)
         self.array("status")[run] = status.get()
         self.array("ended")[run] = ended.get()
         self.array("stops")[run] = self.field("t")
+
+    def find_end(self, status: Variable, ended: Variable) -> None:
+        """The event that ended the run; another status where it asks for a change of configuration, or where
+        the loop gave up a change.
+        """
+        log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
+        with self.each(self.field("firings", WHOLE)) as i:
+            number = log[i * 2 + 1]
+            with self.when(log[i * 2].equals(self.field("t")) & (number >= 0.0)):
+                event = number.to_whole()
+                with self.when(self.array("stopping")[event].differs(0.0)):
+                    ended.set(number)
+                if not self.shape.changes:
+                    with self.when(asks[event].differs(0.0)):
+                        status.set(self.real(self.again))
+        if self.shape.changes:
+            with self.when(self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)):
+                status.set(self.real(self.again))
+
+    def last_state(self) -> Vector:
+        """The state in terms of the configuration in which runs start."""
+        if not self.shape.changes:
+            return self.room("state")
+        self.section("leave", self.field("configuration", WHOLE), "state", "motion")
+        self.section("enter", self.whole(self.first), "motion", "stage")
+        return self.room("stage")
+
+    def section(self, name: str, configuration: Value, given: str, result: str) -> None:
+        """A section of the changes of a configuration."""
+        table, first = self.field("sections", ADDRESS).raw, configuration * len(SECTIONS)
+        function, constants = (
+            self.entry(table, first + SECTIONS.index(part)) for part in (name, "change_constants")
+        )
+        rooms = [self.room(part).address for part in (given, "memory", result)]
+        self.call_address(function, NOTHING, self.field("t").raw, rooms[0], constants, *rooms[1:])

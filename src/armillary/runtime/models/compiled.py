@@ -94,7 +94,7 @@ class CompiledModel:
         self.compile_seconds = seconds
         self._code = code
         self._table = parameter_table(equations)
-        self._configuration_models: dict[Configuration, CompiledModel] = {equations.configuration: self}
+        self.configuration_models: dict[Configuration, CompiledModel] = {equations.configuration: self}
         self._sensitive: dict[Any, CompiledSensitiveModel] = {}
         self.coordinate_names = equations.coordinates
         self.speed_names = equations.speeds
@@ -264,9 +264,9 @@ class CompiledModel:
         """
         table = configurations_of(self.base.equations)
         for entry in table:
-            if entry.configuration not in self._configuration_models:
+            if entry.configuration not in self.configuration_models:
                 found = self.in_configuration(entry.configuration)
-                self._configuration_models[entry.configuration] = found
+                self.configuration_models[entry.configuration] = found
         return len(table)
 
     def _state_vector(self, state: Any) -> np.ndarray:
@@ -413,9 +413,9 @@ class CompiledModel:
         atol = self.tolerances(settings.atol)
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
-            if self._changes_mode:
+            if self.changes_mode:
                 configurations = Configurations(
-                    model._configuration_models, self.equations.configuration, parameters, driven
+                    model.configuration_models, self.equations.configuration, parameters, driven
                 )
                 legs = LegRunner(configurations, start, inside, report).run()
             else:
@@ -458,7 +458,7 @@ class CompiledModel:
         return atol
 
     @cached_property
-    def _changes_mode(self) -> bool:
+    def changes_mode(self) -> bool:
         """Whether a run may need another program of the same system."""
         watched = self.equations.targets.watched
         return any(e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched)

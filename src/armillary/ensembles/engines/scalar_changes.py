@@ -1,0 +1,80 @@
+"""The configurations that runs of a batch may enter in the scalar engine's loop.
+
+They are those that runs of the model have met so far, as in a single run (runtime/models/run_changes.py), but
+each run has constants of its own, and programs have just the outputs of the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.ensembles.plan import Plan
+from armillary.ensembles.request import restricted
+from armillary.llvm.jit import Compiled, registers
+from armillary.llvm.sections import for_this_machine, llvm_text
+from armillary.runtime.integrators.records import RunChanges
+from armillary.runtime.loop.layout import SECTIONS
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.configurations import Configurations
+from armillary.runtime.models.run_changes import known_changes
+
+
+@dataclass(frozen=True)
+class ScalarChanges:
+    """Tables of the loop, and what computes the constants of each configuration."""
+
+    tables: RunChanges
+    models: tuple[CompiledModel, ...]
+    codes: tuple[Compiled | None, ...]  # outputs of the batch alone, where these are not all
+    first: int  # number of the configuration in which runs start
+
+    def room(self) -> ScalarRoom:
+        """Tables and constants for one thread."""
+        sections = self.tables.sections.copy()
+        precompute: list[int] = []
+        constants: list[np.ndarray] = []
+        for c, (model, code) in enumerate(zip(self.models, self.codes, strict=True)):
+            if code is not None:
+                sections[c, SECTIONS.index("outputs")] = code.address("outputs")
+            change = model.change_code
+            for name, address, size in (
+                ("constants", model.address("precompute"), len(model.equations.program.constants)),
+                ("change_constants", change.address("precompute"), len(change.program.constants)),
+            ):
+                constants.append(np.zeros(max(size, 1)))
+                sections[c, SECTIONS.index(name)] = constants[-1].ctypes.data
+                precompute += [address, constants[-1].ctypes.data]
+        return ScalarRoom(sections, np.array(precompute, dtype=np.int64), constants)
+
+
+@dataclass(frozen=True)
+class ScalarRoom:
+    """Addresses of sections by configuration; of functions and the constants that they compute, in pairs."""
+
+    sections: np.ndarray
+    precompute: np.ndarray
+    constants: list[np.ndarray]
+
+
+def scalar_changes(plan: Plan) -> ScalarChanges | None:
+    """What is known of the configurations of a model; None where runs cannot change theirs in the loop."""
+    model = plan.code
+    if not model.changes_mode or np.ndim(plan.settings.atol) or plan.method.tableau is None:
+        return None
+    first = model.equations.configuration
+    known = known_changes(Configurations(model.configuration_models, first, None))
+    if known is None or len(known.configurations) < 2:
+        return None
+    models = tuple(model.configuration_models[c] for c in known.configurations)
+    codes = tuple(_outputs(plan, other) for other in models)
+    return ScalarChanges(known.tables, models, codes, known.configurations.index(first))
+
+
+def _outputs(plan: Plan, model: CompiledModel) -> Compiled | None:
+    """Code for the outputs of a batch in another configuration."""
+    program = restricted(model.equations.program, model.output_names, plan.columns)
+    if program is model.equations.program:
+        return None
+    return Compiled(llvm_text(for_this_machine(program), registers()))
