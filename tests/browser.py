@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -31,6 +33,7 @@ _SETTINGS = {
     "browser.shell.checkDefaultBrowser": False, "datareporting.policy.dataSubmissionEnabled": False,
     "app.update.enabled": False,
 }  # fmt: skip
+_DISPLAY = ("xvfb-run", "Xvfb", "xauth")
 _ACT = """
 <script>
 (async () => {
@@ -43,8 +46,14 @@ _ACT = """
 """
 
 
-def seen_by_firefox(page: Path, act: str, folder: Path, seconds: float = 90.0) -> dict[str, Any]:
-    """What some JavaScript puts into ``seen`` in a page that headless Firefox opens without a network."""
+def seen_by_firefox(
+    page: Path, act: str, folder: Path, query: str = "", seconds: float = 90.0
+) -> dict[str, Any]:
+    """What some JavaScript puts into ``seen`` in a page that Firefox opens without a network.
+
+    Headless Firefox has no WebGL without a graphics processor; on a virtual display (``xvfb-run``) Mesa gives
+    it one in software.
+    """
     found: list[str] = []
 
     class Answers(http.server.BaseHTTPRequestHandler):
@@ -64,12 +73,17 @@ def seen_by_firefox(page: Path, act: str, folder: Path, seconds: float = 90.0) -
     (profile / "user.js").write_text("\n".join(lines))
     text = page.read_text(encoding="utf-8").replace("</body>", _ACT % (act, server.server_port) + "</body>")
     page.write_text(text, encoding="utf-8")
-    command = [FIREFOX, "--headless", "--no-remote", "--profile", str(profile), page.as_uri()]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    display = ["xvfb-run", "-a", "-s", "-screen 0 1000x700x24"] if all(map(shutil.which, _DISPLAY)) else []
+    command = [
+        *display, FIREFOX, *([] if display else ["--headless"]), "--no-remote", "--profile", str(profile),
+        page.as_uri() + query,
+    ]  # fmt: skip
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(command, env=os.environ | {"LIBGL_ALWAYS_SOFTWARE": "1"}, **quiet) as process:
         began = time.monotonic()
         while not found and time.monotonic() - began < seconds:
             time.sleep(0.1)
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # Firefox, and its display
         process.wait(20)
     server.shutdown()
     server.server_close()

@@ -185,7 +185,9 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "Mesh": lambda a, v: arm.Mesh(v),
     "Mesh scale": lambda a, v: arm.Mesh("a.stl", scale=v),
     "Polyhedron": lambda a, v: described().bodies["b"].shape(arm.Polyhedron(v)),
-    "Polyhedron faces": lambda a, v: described().bodies["b"].shape(arm.Polyhedron([[0, 0, 0]] * 4, v or 3)),
+    "Polyhedron faces": lambda a, v: (
+        described().bodies["b"].shape(arm.Polyhedron([[0, 0, 0]] * 4, 3 if v is None else v))
+    ),
     "Polyline": lambda a, v: described().bodies["b"].shape(arm.Polyline(v)),
     "Spring": lambda a, v: described().shape("x", arm.Spring(v), between=("b.com", "ground.origin")),
     "Damper": lambda a, v: described().shape("x", arm.Damper(v), between=("b.com", "ground.origin")),

@@ -2,6 +2,7 @@
 // compiles its programs for up to seconds first, and are all there is in a browser that has no WebGL.
 
 const LEVELS = 256, BRIGHT = 1.2; // shades of a paint, and the light of the brightest
+const HEAVY = 150000; // corners beyond which pictures are without shadows
 const MANY = 20000; // corners of an instanced part that are drawn
 
 class Plain {
@@ -24,7 +25,8 @@ class Plain {
       const materials = [o.material].flat();
       if (materials[0].kind !== SHADE) (materials.some((m) => m.transparent) ? through : seen).push(o);
     });
-    if (floor.visible) this.shadows(seen.concat(through).filter((o) => o.isMesh && o.layers.isEnabled(CASTER)), floor, camera);
+    const casters = [...seen, ...through].filter((o) => o.isMesh && o.layers.isEnabled(CASTER)), corners = casters.reduce((n, o) => n + o.geometry.attributes.position.count, 0);
+    if (floor.visible && corners < HEAVY) this.shadows(casters, floor, camera);
     const matrix = new THREE.Matrix4(), one = new THREE.Matrix4(), normals = new THREE.Matrix3();
     for (const o of [...seen, ...through]) {
       const every = o.isInstancedMesh ? Math.ceil((o.count * o.geometry.attributes.position.count) / MANY) : 1;
@@ -62,19 +64,30 @@ class Plain {
       a *= size; b *= size; c *= size;
       light[i] = 0.35 + 0.16 * (a * up.x + b * up.y + c * up.z) + 0.67 * Math.max(0, a * sun.x + b * sun.y + c * sun.z);
     }
-    const of = index ? index.array : null, all = of ? of.length : count, corner = (i) => (of ? of[i] : i), e = camera.projectionMatrix.elements;
+    // On the screen, with the depth from -1 to 1; what is behind the camera is cut off below.
+    const e = camera.projectionMatrix.elements, { width, height } = this, near = -camera.near, screen = new Float32Array(3 * count);
+    const onto = (from, i, to, k) => {
+      const w = -from[i + 2];
+      to[k] = (0.5 + (0.5 * (e[0] * from[i] + e[8] * from[i + 2])) / w) * width;
+      to[k + 1] = (0.5 - (0.5 * (e[5] * from[i + 1] + e[9] * from[i + 2])) / w) * height;
+      to[k + 2] = (e[10] * from[i + 2] + e[14]) / w;
+    };
+    for (let i = 0; i < 3 * count; i += 3) onto(eye, i, screen, i);
+    const of = index ? index.array : null, all = of ? of.length : count, corners = [0, 1, 2].map(() => new Float32Array(4));
     const pieces = groups.length && Array.isArray(o.material) ? groups : [{ start: drawRange.start, count: Math.min(all, drawRange.count), materialIndex: 0 }];
     for (const { start, count: many, materialIndex } of pieces) {
       const material = materials[materialIndex], shade = shadow || this.shadesOf(material), one = !shadow && material.side !== THREE.DoubleSide;
       const end = Math.min(start + many, all), step = o.isLineSegments ? 2 : o.isLine ? 1 : 3, size = o.isLine ? 2 : 3;
       for (let i = start; i + size <= end; i += step) {
-        const corners = [];
-        for (let k = 0; k < size; k++) { const c = corner(i + k); corners.push([eye[3 * c], eye[3 * c + 1], eye[3 * c + 2], material.kind === PLAIN ? 1 : light[c]]); }
-        const cut = beyond(corners, -camera.near);
-        for (const c of cut) { // on the screen, with the depth from -1 to 1
-          const w = -c[2], x = (e[0] * c[0] + e[8] * c[2]) / w, y = (e[5] * c[1] + e[9] * c[2]) / w, z = (e[10] * c[2] + e[14]) / w;
-          c[0] = (0.5 + 0.5 * x) * this.width; c[1] = (0.5 - 0.5 * y) * this.height; c[2] = z;
+        let seen = true;
+        for (let k = 0; k < size; k++) {
+          const c = of ? of[i + k] : i + k, at = corners[k];
+          if (eye[3 * c + 2] >= near) { seen = false; break; }
+          at[0] = screen[3 * c]; at[1] = screen[3 * c + 1]; at[2] = screen[3 * c + 2]; at[3] = material.kind === PLAIN ? 1 : light[c];
         }
+        if (seen) { if (o.isLine) this.line(corners[0], corners[1], shade); else this.triangle(...corners, shade, one); continue; }
+        const cut = beyond(Array.from({ length: size }, (_, k) => { const c = of ? of[i + k] : i + k; return [eye[3 * c], eye[3 * c + 1], eye[3 * c + 2], light[c]]; }), near);
+        cut.forEach((c) => onto(c.slice(), 0, c, 0));
         if (o.isLine) { if (cut.length > 1) this.line(cut[0], cut[1], shade); }
         else for (let k = 2; k < cut.length; k++) this.triangle(cut[0], cut[k - 1], cut[k], shade, one);
       }
@@ -98,25 +111,27 @@ class Plain {
   }
   // Rows between the left and the right edge; depth and light change linearly.
   triangle(a, b, c, shade, one) {
-    const area = (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1]);
+    const abx = b[0] - a[0], aby = b[1] - a[1], acx = c[0] - a[0], acy = c[1] - a[1], area = abx * acy - acx * aby, { width, height, depths, pixels } = this, { levels, opacity } = shade, scale = (LEVELS - 1) / BRIGHT;
     if (!area || (one && area > 0)) return;
-    const slope = (k) => [((b[k] - a[k]) * (c[1] - a[1]) - (c[k] - a[k]) * (b[1] - a[1])) / area, ((b[0] - a[0]) * (c[k] - a[k]) - (c[0] - a[0]) * (b[k] - a[k])) / area];
-    const [zx, zy] = slope(2), [lx, ly] = slope(3), { width, height } = this, edges = [[a, b], [b, c], [c, a]];
     const top = Math.max(0, Math.ceil(Math.min(a[1], b[1], c[1]) - 0.5)), bottom = Math.min(height - 1, Math.floor(Math.max(a[1], b[1], c[1]) - 0.5));
+    if (top > bottom) return;
+    const abz = b[2] - a[2], acz = c[2] - a[2], abl = b[3] - a[3], acl = c[3] - a[3];
+    const zx = (abz * acy - acz * aby) / area, zy = (abx * acz - acx * abz) / area, lx = (abl * acy - acl * aby) / area, ly = (abx * acl - acx * abl) / area;
     for (let y = top; y <= bottom; y++) {
+      const row = y + 0.5;
       let left = Infinity, right = -Infinity;
-      for (const [p, q] of edges) {
-        const s = (y + 0.5 - p[1]) / (q[1] - p[1]);
+      for (let k = 0; k < 3; k++) {
+        const p = k === 0 ? a : k === 1 ? b : c, q = k === 0 ? b : k === 1 ? c : a, s = (row - p[1]) / (q[1] - p[1]);
         if (!(s >= 0 && s <= 1)) continue;
         const x = p[0] + s * (q[0] - p[0]);
         if (x < left) left = x;
         if (x > right) right = x;
       }
-      const from = Math.max(0, Math.ceil(left - 0.5)), to = Math.min(width - 1, Math.ceil(right - 0.5) - 1), dy = y + 0.5 - a[1];
-      for (let x = from; x <= to; x++) {
-        const dx = x + 0.5 - a[0];
-        this.dot(y * width + x, a[2] + zx * dx + zy * dy, a[3] + lx * dx + ly * dy, shade);
-      }
+      const from = Math.max(0, Math.ceil(left - 0.5)), to = Math.min(width - 1, Math.ceil(right - 0.5) - 1), dy = row - a[1];
+      const dx = from + 0.5 - a[0], last = y * width + to;
+      let z = a[2] + zx * dx + zy * dy, l = a[3] + lx * dx + ly * dy, k = y * width + from;
+      if (opacity < 1) { for (; k <= last; k++, z += zx, l += lx) this.dot(k, z, l, shade); continue; }
+      for (l *= scale; k <= last; k++, z += zx, l += lx * scale) if (z < depths[k]) { depths[k] = z; pixels[k] = levels[l < 0 ? 0 : l > LEVELS - 1 ? LEVELS - 1 : l | 0]; }
     }
   }
   line(a, b, shade) {
