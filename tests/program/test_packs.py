@@ -24,9 +24,9 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiling import compile_equations
 
 
-def walker() -> arm.System:
+def walker(wheel: bool) -> arm.System:
     """A trunk with four legs: mirrored in y, with numbers and parameters of their own, axes of either sign,
-    springs that go slack, damping by the root of a speed, and a wheel that only the last one has.
+    springs that go slack, damping by the root of a speed, and perhaps a wheel that only the last one has.
     """
     s = arm.System("walker")
     s.gravity(9.81, -s.ground.z)
@@ -51,27 +51,30 @@ def walker() -> arm.System:
         w = hip.u1 / one_per_second
         loss = arm.sqrt(1 + w**2) * arm.select(w > 0, w, abs(w) * w) + arm.sin(hip.q1 + 2 * thigh.q1)
         s.moment(f"loss{i}", -0.3 * loss, trunk.x, on=hip, reaction=trunk)
-    s.body("wheel", shank, arm.Revolute("y"), at=(0, 0, -0.3), mass=0.2, inertia=(1e-3, 2e-3, 1e-3))
+    if wheel:
+        s.body("wheel", shank, arm.Revolute("y"), at=(0, 0, -0.3), mass=0.2, inertia=(1e-3, 2e-3, 1e-3))
     return s
 
 
 @cache
-def derived(formalism: str = "recursive") -> DerivedEquations:
-    return walker().derive(formalism, check=True)
+def derived(wheel: bool = True) -> DerivedEquations:
+    return walker(wheel).derive("recursive", check=True)
 
 
 def model(program: Program, piece: int, monkeypatch: pytest.MonkeyPatch) -> CompiledModel:
-    equations = derived()
+    equations = derived("wheel.q1" in [s.data.name for s in program.state])
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(program)
     assert ("derivatives_1(" in text) == (piece < 1000)
     return CompiledModel(replace(equations, program=program), Compiled(text), 0.0, compile_equations)
 
 
-@pytest.mark.parametrize("piece", [150, 10**9])
-def test_packs_change_nothing_but_rounding(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("piece", "lanes"), [(150, 2), (10**9, 2), (150, 4), (10**9, 4)])
+def test_packs_change_nothing_but_rounding(piece: int, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one function, and in pieces that hand packs on through memory."""
-    program = derived().program
+    program = derived(wheel=lanes == 2).program
+    packs = packed(program.derivatives, program.alike, {}).packs
+    assert lanes in {len(pack.lanes) for pack in packs}
     wide, single = (model(p, piece, monkeypatch) for p in (program, replace(program, alike=())))
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -131,9 +134,11 @@ def test_vectors_of_runs_hold_no_packs() -> None:
 
 
 def test_without_vector_registers_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = derived().program
-    assert vector_doubles() == 2 and llvm.for_this_machine(program) is program
-    monkeypatch.setenv("ARMILLARY_CPU", "-neon,-sse2")
+    program = derived(wheel=False).program
+    assert {len(column) for column in program.alike} == {4}
+    assert vector_doubles() in (2, 4)
+    assert max(map(len, llvm.for_this_machine(program).alike)) == vector_doubles()
+    monkeypatch.setenv("ARMILLARY_CPU", "-neon,-sse2,-avx2")
     assert vector_doubles() == 1
     text = llvm.llvm_text(llvm.for_this_machine(program))
     assert text == llvm.llvm_text(replace(program, alike=()))

@@ -138,9 +138,12 @@ def features() -> dict[str, bool]:
 
 
 def vector_doubles() -> int:
-    """Doubles of a vector that every processor of this kind holds in a register; 1 where there are none."""
+    """Doubles of the vectors that operations of one evaluation run on; 1 where there are none.
+
+    Vectors of 512 bits are not among them: four branches are alike at best in most systems.
+    """
     here = features()
-    return 2 if here.get("neon") or here.get("sse2") else 1
+    return 4 if here.get("avx2") else 2 if here.get("neon") or here.get("sse2") else 1
 
 
 def _taken_away() -> list[str]:

@@ -16,12 +16,11 @@ from armillary.llvm.instructions import Operand, ValueTypes, real
 from armillary.llvm.node_writer import LOADED, Module, Writer
 from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.program.lanes import Pack
-from armillary.program.lanes.pack import meant
+from armillary.program.lanes.pack import Column, meant
 from armillary.program.lanes.worth import neighbours
 
 Signs = tuple[int, ...]
 Vector = tuple[str, Signs]  # the name of a vector, and ±1 per lane: what a lane has to be multiplied with
-Column = tuple[Expr, ...]
 
 
 class PackWriter(Writer):
@@ -86,14 +85,8 @@ class PackWriter(Writer):
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
         if not whole or len(coefficients) < len(node.args):  # a value beside a name of its own
             return super().sum(node)
-        terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in whole]
+        value = self._lanes_added(whole, coefficients)
         taken = {n for p in whole for n in p.lanes}
-        total, signs = self._added(terms, None, vote=False)
-        assert min(signs) > 0
-        lanes = [self.emit(f"extractelement {_type(whole[0])} {total}, i64 {i}") for i in range(len(signs))]
-        value = lanes[0]
-        for lane in lanes[1:]:
-            value = self.arithmetic("fadd", value, lane)
         left = [(c, t) for t, c in coefficients.items() if t not in taken]
         left.sort(key=lambda t: (self.arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0))
         if node.data[0]:
@@ -105,11 +98,31 @@ class PackWriter(Writer):
             value = self.arithmetic("fadd" if c > 0 else "fsub", value, operand)
         return value
 
+    def _lanes_added(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
+        """Σ of all lanes of packs, each with its coefficient: halves of vectors are added to each other."""
+        width = max([len(p.lanes) for p in packs])
+        halves: list[tuple[Vector, tuple[float, ...]]] = []
+        while True:
+            here = [p for p in packs if len(p.lanes) == width]
+            terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in here]
+            total, _ = self._added([*terms, *halves], None, vote=False)
+            kind = f"<{width} x double>"
+            width //= 2
+            if width == 1:
+                low, high = (self.emit(f"extractelement {kind} {total}, i64 {i}") for i in range(2))
+                return self.arithmetic("fadd", low, high)
+            halves = []
+            for first in (0, width):
+                mask = ", ".join([f"i32 {first + i}" for i in range(width)])
+                half = self.emit(f"shufflevector {kind} {total}, {kind} poison, <{width} x i32> <{mask}>")
+                halves.append(((half, (1,) * width), (1.0,) * width))
+
     def trigonometry(self, angles: list[Expr]) -> None:
         """Angles whose sines are packs side by side."""
         paired = [
             p.operands[0] for p in self.home.values() if p.kind == "call" and p.operands[0][0] in angles
         ]
+        paired.sort(key=len, reverse=True)
         first = list(dict.fromkeys([a for column in paired for a in column if a in angles]))
         super().trigonometry([*first, *[a for a in angles if a not in first]])
 
@@ -242,6 +255,13 @@ class PackWriter(Writer):
         if neighbours(column, self.places):
             pointer = self.element(*self.places[first])
             return self.emit(f"load {kind}, ptr {pointer}, align 8"), plain
+        pack = self.home.get(first)
+        if pack is not None and all([self.home.get(n) is pack for n in column]):
+            vector, signs = self._pack(pack)
+            places = [pack.lanes.index(n) for n in column]
+            mask = ", ".join([f"i32 {i}" for i in places])
+            operands = f"{_type(pack)} {vector}, {_type(pack)} poison, <{count} x i32> <{mask}>"
+            return self.emit(f"shufflevector {operands}"), tuple([signs[i] for i in places])
         return self._inserted([self.value(n) for n in column]), plain
 
     def _inserted(self, values: list[str]) -> str:

@@ -19,8 +19,8 @@ from armillary.llvm.instructions import constant_array, real
 from armillary.llvm.jit import vector_doubles
 from armillary.llvm.node_writer import INSTANT, ArrangedWriter, Driven, Module, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs
-from armillary.program.lanes.pack import WIDTH, Pack, meant
-from armillary.program.lanes.packing import packed
+from armillary.program.lanes.pack import Pack, meant
+from armillary.program.lanes.packing import in_lanes, packed
 from armillary.program.program import Program, Section
 from armillary.program.schedule import arrivals
 
@@ -65,8 +65,14 @@ def llvm_text(program: Program, registers: int = 0) -> str:
 
 
 def for_this_machine(program: Program) -> Program:
-    """The program without packs where this machine has no registers for them."""
-    return program if not program.alike or vector_doubles() >= WIDTH else replace(program, alike=())
+    """The program with packs no wider than this machine's vector registers, without where it has none."""
+    return for_lanes(program, vector_doubles())
+
+
+def for_lanes(program: Program, width: int) -> Program:
+    """The program with packs of at most so many lanes."""
+    alike = in_lanes(program.alike, width)
+    return program if alike == program.alike else replace(program, alike=alike)
 
 
 def change_text(program: Program) -> str:

@@ -11,7 +11,7 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.description import Description
 from armillary.program.cost import Operations, sum_operations
-from armillary.program.lanes.packing import packed
+from armillary.program.lanes.packing import in_lanes, packed
 from armillary.program.listing import listing, report
 from armillary.program.passes.sequence import Gain
 from armillary.program.program import Program
@@ -77,7 +77,7 @@ class DerivedEquations:
     @cached_property
     def paired(self) -> Operations:
         """Those of these operations that machine code computes two at a time, in the lanes of vectors."""
-        packs = packed(self.program.derivatives, self.program.alike, {}).packs
+        packs = packed(self.program.derivatives, in_lanes(self.program.alike, 2), {}).packs
         return sum_operations([node for pack in packs for node in pack.lanes])
 
     @property

@@ -30,7 +30,7 @@ from armillary.export.text.runfile import example_timing
 from armillary.export.text.source import Source
 from armillary.llvm.builder import power_text
 from armillary.llvm.jit import holds_addresses
-from armillary.llvm.sections import llvm_text, start_text
+from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
 from armillary.program.functions import with_functions
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
@@ -82,7 +82,7 @@ class WasmModule:
         program = self.program
         loops = self.source.assembly
         geometry = program.geometry if loops is None else loops.section
-        text = llvm_text(replace(program, geometry=geometry)).replace("@outputs(", "@columns(")
+        text = llvm_text(for_lanes(replace(program, geometry=geometry), 2)).replace("@outputs(", "@columns(")
         if holds_addresses(text):
             raise ArmillaryError(
                 f"'{self.equations.system.name}' calls a function by its address in this process, which a "

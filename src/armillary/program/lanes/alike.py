@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.model.body import Body
 from armillary.model.description import Description
+from armillary.program.lanes.pack import WIDEST
 
 
 def corresponding(system: Description, state: Sequence[Expr]) -> tuple[tuple[Expr, ...], ...]:
-    """Pairs of states of branches that hang on one body and have the same joints.
+    """States of two or four branches that hang on one body and have the same joints, in tuples.
 
-    Siblings are paired that have the same joints about the same axes, up to their sign; of the rest those
-    with the same joints; of the rest those with the same first joint. Numbers are not looked at: which
-    operations of two branches really are the same is left to the expressions.
+    Siblings are taken together that have the same joints about the same axes, up to their sign; of the rest
+    those with the same joints; of the rest those with the same first joint. Numbers are not looked at: which
+    operations of the branches really are the same is left to the expressions.
     """
     by_name = {s.data.name: s for s in state}
-    pairs = _Pairs(system)
-    found = [(by_name.get(a.data.name), by_name.get(b.data.name)) for a, b in pairs.symbols]
-    return tuple((a, b) for a, b in found if a is not None and b is not None)
+    found = [[by_name.get(s.data.name) for s in column] for column in _Branches(system).symbols]
+    return tuple(tuple([s for s in column if s is not None]) for column in found if None not in column)
 
 
-class _Pairs:
-    """Pairs of bodies, from the ground outwards."""
+class _Branches:
+    """Branches that are alike, from the ground outwards."""
 
     def __init__(self, system: Description) -> None:
-        self.symbols: list[tuple[Expr, Expr]] = []
+        self.symbols: list[tuple[Expr, ...]] = []
         self._children: dict[Body | None, list[Body]] = {}
         for body in system.bodies.values():
             self._children.setdefault(body.parent, []).append(body)
@@ -41,43 +41,45 @@ class _Pairs:
             lambda body: self._shapes[body, False],
             lambda body: _joint(body, False),
         )
-        roots = [b for b in system.bodies.values() if b.parent is None or b.parent is system.ground]
-        waiting = [roots]
+        waiting = [[b for b in system.bodies.values() if b.parent is None or b.parent is system.ground]]
         while waiting:
-            waiting += self._paired(waiting.pop())
+            waiting += self._grouped(waiting.pop())
 
-    def _paired(self, siblings: list[Body]) -> Iterable[list[Body]]:
-        """Pairs among siblings and below them; returns lists of siblings that remain to be paired."""
+    def _grouped(self, siblings: list[Body]) -> list[list[Body]]:
+        """Groups of siblings, and of what is below them; returns siblings that remain to be grouped."""
         left = list(siblings)
         more: list[list[Body]] = []
         for key in self._likeness:
-            single: dict[Hashable, Body] = {}
+            same: dict[Hashable, list[Body]] = {}
             for body in left:
-                other = single.pop(key(body), None)
-                if other is None:
-                    single[key(body)] = body
-                else:
-                    more += self._together(other, body)
-            left = list(single.values())
+                same.setdefault(key(body), []).append(body)
+            left = []
+            for bodies in same.values():
+                while len(bodies) > 1:
+                    count = WIDEST if len(bodies) >= WIDEST else 2
+                    more += self._together(bodies[:count])
+                    bodies = bodies[count:]
+                left += bodies
         return [*more, *(self._children[b] for b in left if b in self._children)]
 
-    def _together(self, a: Body, b: Body) -> list[list[Body]]:
-        """Two branches whose first bodies correspond; returns the children that have no counterpart."""
+    def _together(self, first: list[Body]) -> list[list[Body]]:
+        """Branches whose first bodies correspond; returns the children that have no counterparts."""
         more: list[list[Body]] = []
-        waiting = [(a, b)]
+        waiting = [first]
         while waiting:
-            a, b = waiting.pop()
-            self.symbols += zip(a.coordinates, b.coordinates, strict=False)
-            self.symbols += zip(a.speeds, b.speeds, strict=False)
-            ours, theirs = list(self._children.get(a, ())), list(self._children.get(b, ()))
+            bodies = waiting.pop()
+            self.symbols += zip(*(b.coordinates for b in bodies), strict=False)
+            self.symbols += zip(*(b.speeds for b in bodies), strict=False)
+            children = [list(self._children.get(b, ())) for b in bodies]
             for key in self._likeness:
-                for child in list(ours):
-                    other = next((t for t in theirs if key(t) == key(child)), None)
-                    if other is not None:
-                        ours.remove(child)
-                        theirs.remove(other)
-                        waiting.append((child, other))
-            more += [c for c in (ours, theirs) if c]
+                for child in list(children[0]):
+                    mates = [next((c for c in ours if key(c) == key(child)), None) for ours in children]
+                    found = [c for c in mates if c is not None]
+                    if len(found) == len(bodies):
+                        for ours, mate in zip(children, found, strict=True):
+                            ours.remove(mate)
+                        waiting.append(found)
+            more += [ours for ours in children if ours]
         return more
 
 

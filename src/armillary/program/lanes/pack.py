@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
 
-WIDTH = 2  # lanes of a pack
+WIDEST = 4  # lanes of a pack
+
+Column = tuple[Expr, ...]  # a node per lane
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +19,8 @@ class Pack:
     none), each with an entry per lane. Intermediate names (``let``) are left out.
     """
 
-    lanes: tuple[Expr, ...]
-    operands: tuple[tuple[Expr, ...], ...]
+    lanes: Column
+    operands: tuple[Column, ...]
     factors: tuple[tuple[float, ...], ...] = ()
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
-from armillary.program.lanes.pack import Pack
+from armillary.program.lanes.pack import Column, Pack
 from armillary.program.lanes.packs import possible_packs
 from armillary.program.lanes.worth import worthwhile
 
@@ -15,14 +15,23 @@ if TYPE_CHECKING:
     from armillary.program.program import Section
 
 
-def packed(section: Section, alike: Sequence[tuple[Expr, ...]], places: Mapping[Expr, Any]) -> Section:
+def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
+    """States that correspond, for packs of at most so many lanes."""
+    if width < 2:
+        return ()
+    return tuple([column[i : i + width] for column in alike for i in range(0, len(column), width)])
+
+
+def packed(section: Section, alike: Sequence[Column], places: Mapping[Expr, Any]) -> Section:
     """The section with the packs that pay, the nodes of each side by side; itself where there are none."""
-    if not alike:
-        return section
-    packs = worthwhile(possible_packs(section.nodes, alike), section.nodes, section.results, places)
+    best: tuple[list[Pack], float] = ([], 0.0)
+    for width in sorted({len(column) for column in alike}):  # four lanes need not be better than two
+        possible = possible_packs(section.nodes, in_lanes(alike, width))
+        best = max(best, worthwhile(possible, section.nodes, section.results, places), key=lambda b: b[1])
+    packs = tuple(best[0])
     if not packs:
         return section
-    return replace(section, nodes=_side_by_side(section.nodes, packs), packs=tuple(packs))
+    return replace(section, nodes=_side_by_side(section.nodes, packs), packs=packs)
 
 
 def _side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ...]:

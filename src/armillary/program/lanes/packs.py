@@ -1,13 +1,13 @@
-"""Pairs of nodes of a section that are the same operation in two branches.
+"""Nodes of a section that are the same operation in several branches.
 
-Let σ exchange the states that correspond. Two numbers are given to every node: one for the node and one for
-its image under σ, such that equal numbers mean equal expressions, up to the values of numbers, signs,
-constants and other given values. A node whose image has the number of another node may be paired with it.
-Equal numbers mean equal height above the leaves, so neither node of a pair depends on the other, and no pairs
-depend on each other in a circle.
+Let σ take the states of each branch to those of the next one that is alike, and those of the last to the
+first. Numbers are given to every node and to its images under σ, σ², … such that equal numbers mean equal
+expressions, up to the values of numbers, signs, constants and other given values. A node and those with the
+numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no node of a pack
+depends on another, and no packs depend on each other in a circle.
 
 Where several nodes have the same number (they differ in constants), users decide: nodes are visited from the
-results on, and the operands of a pair become pairs as they correspond.
+results on, and the operands of a pack become packs as they correspond.
 """
 
 from __future__ import annotations
@@ -16,55 +16,66 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.program.lanes.pack import Pack, meant
+from armillary.program.lanes.pack import Column, Pack, meant
 
 # Calls that have instructions for vectors, or (sines) functions of them.
 CALLS = frozenset(("sin", "cos", "abs", "min", "max", "select", "lt", "le", "gt", "ge", "eq", "ne"))
 _GIVEN, _NUMBER = -1, -2
 
-Matched = list[tuple[Expr, Expr, float, float]]  # two operands with their coefficients or exponents
 
-
-def possible_packs(nodes: Sequence[Expr], alike: Sequence[tuple[Expr, ...]]) -> list[Pack]:
-    """All pairs of nodes that may be computed as one, users first."""
+def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]:
+    """All packs of nodes that may be computed as one, users first."""
     numbering = _Numbering(nodes, alike)
-    own, image, side = numbering.own, numbering.image, numbering.side
+    own, images = numbering.own, numbering.images
     real = [n for n in nodes if n.kind != "let"]
     of_number: dict[int, list[Expr]] = {}
     for node in real:
         of_number.setdefault(own[node], []).append(node)
-    partner: dict[Expr, Expr] = {}
-    lane: dict[Expr, int] = {}  # of a node in its pair, as its user has it
+    mates: dict[Expr, Column] = {}
 
-    def pair(a: Expr, b: Expr) -> None:
-        if a is not b and a.args and a not in partner and b not in partner:
-            partner[a], partner[b] = b, a
-            lane[a], lane[b] = 0, 1
+    def take(column: Column) -> None:
+        """A column of operands as the lanes of a pack; images of one node, the first branch first."""
+        lanes = tuple(dict.fromkeys(column))
+        count = len(lanes)
+        if count == 1 or not lanes[0].args or column != lanes * (len(column) // count):
+            return
+        if any([n in mates for n in lanes]):
+            return
+        if own[lanes[0]] != own[lanes[1]]:
+            if numbering.period(lanes[0]) != count:
+                return
+            start = -numbering.branch.get(lanes[0], 0) % count
+            lanes = lanes[start:] + lanes[:start]
+        mates.update(dict.fromkeys(lanes, lanes))
 
     packs = []
     done: set[Expr] = set()
     for node in reversed(real):
         if node in done or not _packable(node):
             continue
-        number = image[node]
-        if node not in partner:
-            if number == own[node]:
-                for x, y, _, _ in _matched(node, node, image, own, partner):
-                    pair(x, y)
+        if node not in mates:
+            period = numbering.period(node)
+            if period == 1:
+                for column, _ in _columns([node] * len(images), images, own, mates):
+                    take(column)
                 continue
-            others = [n for n in of_number.get(number, ()) if n not in partner]
-            if not others:
+            found = [node]
+            for image in images[1:period]:
+                others = [n for n in of_number.get(image[node], ()) if n not in mates]
+                if others:
+                    found.append(min(others, key=lambda n: _difference(node, n)))
+            if len(found) == period:
+                take(tuple(found))
+            if node not in mates:
                 continue
-            pair(node, min(others, key=lambda n: _difference(node, n)))
-        other = partner[node]
-        done |= {node, other}
-        a, b = (node, other) if (side[node], -lane[node]) > (side[other], -lane[other]) else (other, node)
-        matched = _matched(a, b, own if own[a] == own[b] else image, own, partner)
-        for x, y, _, _ in matched:
-            pair(x, y)
-        columns = tuple([(x, y) for x, y, _, _ in matched])
-        factors = tuple([(c, d) for _, _, c, d in matched]) if a.kind != "call" else ()
-        packs.append(Pack((a, b), columns, factors))
+        lanes = mates[node]
+        done.update(lanes)
+        ways = images if own[lanes[1]] != own[lanes[0]] else [own] * len(lanes)
+        columns = _columns(lanes, ways, own, mates)
+        for column, _ in columns:
+            take(column)
+        factors = tuple([f for _, f in columns]) if node.kind != "call" else ()
+        packs.append(Pack(lanes, tuple([c for c, _ in columns]), factors))
     return packs
 
 
@@ -82,80 +93,128 @@ def _difference(a: Expr, b: Expr) -> int:
     return sum([x != y for x, y in zip(*sizes, strict=True)])
 
 
-def _matched(
-    a: Expr, b: Expr, image: Mapping[Expr, int], own: Mapping[Expr, int], partner: Mapping[Expr, Expr]
-) -> Matched:
-    """The operands of a with those of b that correspond: partners where these are chosen, else those with
-    numbers of the same size before them.
+def _columns(
+    lanes: Sequence[Expr],
+    ways: Sequence[Mapping[Expr, int]],
+    own: Mapping[Expr, int],
+    mates: Mapping[Expr, Column],
+) -> list[tuple[Column, tuple[float, ...]]]:
+    """Operands of the lanes that correspond, with their coefficients or exponents: lanes of one pack where
+    that is chosen, else those with numbers of the same size before them.
     """
-    ours, theirs = [meant(x) for x in a.args], [meant(y) for y in b.args]
-    if a.kind == "call":
-        return [(x, y, 1, 1) for x, y in zip(ours, theirs, strict=True)]
-    free: dict[tuple[int, float], list[tuple[Expr, float]]] = {}
-    for y, d in zip(theirs, b.data[1], strict=True):
-        free.setdefault((own[y], _factor(b, d)), []).append((y, d))
-    found: Matched = []
-    for x, c in zip(ours, a.data[1], strict=True):
-        left = free[image[x], _factor(a, c)]
-        chosen = 0
-        if len(left) > 1:
-            mate = partner.get(x)
-            ranks = [(y is not mate and y is not x, y in partner, abs(d) != abs(c)) for y, d in left]
-            chosen = ranks.index(min(ranks))
-        y, d = left.pop(chosen)
-        found.append((x, y, c, d))
-    return found
+    first = lanes[0]
+    ours = [meant(x) for x in first.args]
+    if first.kind == "call":
+        found = [ours, *([meant(y) for y in node.args] for node in lanes[1:])]
+        return [(column, (1,) * len(lanes)) for column in zip(*found, strict=True)]
+    columns: list[list[Expr]] = [[x] for x in ours]
+    factors: list[list[float]] = [[c] for c in first.data[1]]
+    kinds = _factor_kinds(first)
+    for lane, (node, image) in enumerate(zip(lanes[1:], ways[1:], strict=False), 1):
+        free: dict[tuple[int, float], list[tuple[Expr, float]]] = {}
+        for y, d, kind in zip(node.args, node.data[1], _factor_kinds(node), strict=True):
+            y = meant(y)
+            free.setdefault((own[y], kind), []).append((y, d))
+        for x, kind, column, numbers in zip(ours, kinds, columns, factors, strict=True):
+            left = free[image[x], kind]
+            chosen = 0
+            if len(left) > 1:
+                chosen = _best(left, _mate(x, lane, mates), mates, numbers[0])
+            y, d = left.pop(chosen)
+            column.append(y)
+            numbers.append(d)
+    return [(tuple(c), tuple(f)) for c, f in zip(columns, factors, strict=True)]
 
 
-def _factor(node: Expr, factor: float) -> float:
-    """What of a coefficient or exponent is the same in all lanes: whether there is a coefficient."""
-    return float(abs(factor) == 1) if node.kind == "sum" else factor
+def _mate(node: Expr, lane: int, mates: Mapping[Expr, Column]) -> Expr:
+    """The node so many lanes behind another one in its pack; itself if it is in none."""
+    lanes = mates.get(node)
+    return node if lanes is None else lanes[(lanes.index(node) + lane) % len(lanes)]
+
+
+def _best(
+    left: Sequence[tuple[Expr, float]], mate: Expr, mates: Mapping[Expr, Column], coefficient: float
+) -> int:
+    ranks = [(y is not mate, y in mates, abs(d) != abs(coefficient)) for y, d in left]
+    return ranks.index(min(ranks))
+
+
+def _factor_kinds(node: Expr) -> Sequence[float]:
+    """What of coefficients or exponents is the same in all lanes: whether there is a coefficient."""
+    factors: Sequence[float] = node.data[1]
+    return [float(c == 1 or c == -1) for c in factors] if node.kind == "sum" else factors
 
 
 class _Numbering:
-    """Numbers of nodes and of their images, and the side to which each node belongs: 1, 0 or −1."""
+    """Numbers of nodes and of their images, and the branch to which a node belongs."""
 
-    def __init__(self, nodes: Sequence[Expr], alike: Sequence[tuple[Expr, ...]]) -> None:
-        self.own: dict[Expr, int] = {}
-        self.image: dict[Expr, int] = {}
-        self.side: dict[Expr, int] = {}
+    def __init__(self, nodes: Sequence[Expr], alike: Sequence[Column]) -> None:
+        self.images: list[dict[Expr, int]] = [{} for _ in range(max(map(len, alike)))]  # under σ⁰, σ¹, …
+        self.own = self.images[0]
+        self.branch: dict[Expr, int] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
-        for a, b in alike:
-            self.own[a] = self.image[b] = self._number("state", a)
-            self.own[b] = self.image[a] = self._number("state", b)
-            self.side[a], self.side[b] = 1, -1
-        own, image, side = self.own, self.image, self.side
+        for column in alike:
+            numbers = [self._number("state", s) for s in column]
+            for i, s in enumerate(column):
+                self.branch[s] = i
+                for k, image in enumerate(self.images):
+                    image[s] = numbers[(i + k) % len(column)]
+        images, own = self.images, self.own
         for node in nodes:
             kind = node.kind
             if kind == "let":
                 inner = meant(node)
-                own[node], image[node], side[node] = own[inner], image[inner], side[inner]
+                for image in images:
+                    image[node] = image[inner]
+                if inner in self.branch:
+                    self.branch[node] = self.branch[inner]
                 continue
             args = node.args
             for a in args:
                 if a not in own:
-                    own[a] = image[a] = self._leaf(a)
-                    side[a] = 0
-            head: tuple[object, ...]
-            if kind == "call":
-                head = (node.data,)
-                ours: list[Any] = [own[a] for a in args]
-                theirs: list[Any] = [image[a] for a in args]
+                    leaf = self._leaf(a)
+                    for image in images:
+                        image[a] = leaf
+            factors = _factor_kinds(node) if kind != "call" else ()
+            head = self._head(node)
+            before: Any = None
+            for image in images:
+                key: list[Any] = [image[a] for a in args]
+                if kind != "call":
+                    key = sorted(zip(key, factors, strict=True))
+                number = image[node] = own[node] if key == before else self._number(*head, *key)
+                if image is own:
+                    before = key
+                    if all([own[a] == images[1][a] for a in args]):  # no branch: it is its own image
+                        for other in images:
+                            other[node] = number
+                        break
             else:
-                number, factors = node.data
-                if kind == "sum":
-                    head = ("+", number != 0)
-                    factors = [abs(c) == 1 for c in factors]
-                else:
-                    head = ("*", number == 1 or number == -1)
-                ours = sorted([(own[a], f) for a, f in zip(args, factors, strict=True)])
-                theirs = sorted([(image[a], f) for a, f in zip(args, factors, strict=True)])
-            own[node] = image[node] = self._number(*head, *ours)
-            side[node] = 0
-            if ours != theirs:
-                image[node] = self._number(*head, *theirs)
-                total = sum([side[a] for a in args])
-                side[node] = (total > 0) - (total < 0)
+                self._place(node)
+
+    def period(self, node: Expr) -> int:
+        """How often σ is applied until a node is its own image."""
+        numbers = [image[node] for image in self.images]
+        return next((k for k in range(1, len(numbers)) if numbers[k] == numbers[0]), len(numbers))
+
+    def _place(self, node: Expr) -> None:
+        """The branch that most operands belong to."""
+        period = self.period(node)
+        votes: dict[int, int] = {}
+        for a in node.args:
+            if a in self.branch and self.period(a) >= period > 1:
+                place = self.branch[a] % period
+                votes[place] = votes.get(place, 0) + 1
+        best = max(votes.values(), default=0)
+        chosen = [place for place, count in votes.items() if count == best]
+        if len(chosen) == 1:
+            self.branch[node] = chosen[0]
+
+    def _head(self, node: Expr) -> tuple[object, ...]:
+        if node.kind == "call":
+            return (node.data,)
+        number = node.data[0]
+        return ("+", number != 0) if node.kind == "sum" else ("*", number == 1 or number == -1)
 
     def _number(self, *key: object) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
