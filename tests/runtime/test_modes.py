@@ -65,6 +65,19 @@ def test_clutch_shares_the_angular_momentum(how: dict[str, Any]) -> None:
     assert run.info["modes"] == "t = 1 s: event 'grip' locks B.u1; t = 2 s: event 'release' unlocks B.u1"
 
 
+def test_tolerances_by_state_follow_the_states_through_changes() -> None:
+    """One number for each state is the same as one for all, if they are equal; a lock takes one away."""
+    how: dict[str, Any] = {"sample": 0.25, "initial": {"A.u1": W1, "B.u1": W2 - W1}, "rtol": 1e-8}
+    how["parameters"] = {"torque": 0.6}
+    one, each = (clutch_model().simulate(3.0, atol=atol, **how) for atol in (1e-9, [1e-9] * 4))
+    np.testing.assert_array_equal(one.values, each.values)
+    batch = clutch_model().simulate_batch(
+        3.0, sample=0.25, rtol=1e-8, atol=[1e-9] * 4, parameters={"torque": [0.6, 0.6]}, progress=False,
+        initial={"A.u1": W1, "B.u1": W2 - W1},
+    )  # fmt: skip
+    np.testing.assert_array_equal(batch["A.u1"][1], one["A.u1"])
+
+
 def test_a_motor_works_while_the_clutch_is_open_only() -> None:
     """Ḣ of each disc is ∓ the torque until they grip; then it is an inner force that does nothing."""
     run = clutch_model().simulate(

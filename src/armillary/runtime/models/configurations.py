@@ -65,6 +65,25 @@ class Configurations:
         """Names of the speeds that a configuration gives up."""
         return set(self[configuration].equations.dependents)
 
+    def tolerances(
+        self, configuration: Configuration, atol: float | Sequence[float]
+    ) -> float | Sequence[float]:
+        """Tolerances of the states of a configuration, from those of the first by name; a speed that is no
+        state there has the least of the others.
+        """
+        if not np.ndim(atol) or configuration == self.first:
+            return atol
+        first, now = (
+            (*model.coordinate_names, *model.speed_names, *model.state_names)
+            for model in (self[c].model for c in (self.first, configuration))
+        )
+        given = np.asarray(atol, dtype=float)
+        known = dict(zip(first, given, strict=False))
+        speeds = [known[u] for u in self[self.first].model.speed_names]
+        least = min(speeds or given)
+        found = [known.get(name, least) for name in now]
+        return np.tile(found, len(given) // len(first)).tolist()  # with derivatives of states: for each
+
     def changed(
         self,
         place: Place,

@@ -272,6 +272,7 @@ class LegRunner:
             sample=np.maximum(due, self.place.t),  # an event's time may be before its row's, by rounding
             max_step=max_step,
             max_steps=self.settings.max_steps - tried,
+            atol=self.configurations.tolerances(self.configuration, self.settings.atol),
         )
         if changes is not None:
             again = self.ahead.next_look(self.place.t) if self.ahead else self.place.t + self.brief
