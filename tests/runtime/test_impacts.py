@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,27 +89,6 @@ def tilted(angle: float) -> dict[str, float]:
     }
 
 
-def test_a_block_rocks_as_housner_found(block: arm.Model) -> None:
-    """θ̇⁺/θ̇⁻ = 1 − (3/2) sin² α for a block that neither bounces nor slips (Housner 1963)."""
-    run = block.simulate(2.0, initial=tilted(0.1), sample=1e-4, rtol=1e-12, atol=1e-14)
-    alpha = math.atan(HALF_WIDTH / HALF_HEIGHT)
-    ratio = 1 - 1.5 * math.sin(alpha) ** 2
-    energy = G * (run["block.q2"] - HALF_HEIGHT) + run["block.u1"] ** 2 / 2 + run["block.u2"] ** 2 / 2
-    energy += (HALF_WIDTH**2 + HALF_HEIGHT**2) / 6 * run["block.u3"] ** 2
-    times = [event.time for event in run.events]
-    starts = [0.0, *times]
-    levels = [
-        energy[(run.time > a) & (run.time < b)]
-        for a, b in zip(starts, [*times, 2.0], strict=True)
-        if b - a > 1e-3
-    ]
-    assert len(levels) >= 4
-    for level in levels:
-        assert np.ptp(level) < 1e-9 * levels[0][0]
-    for before, after in pairwise(levels):
-        assert abs(after[0] / before[0] - ratio**2) < 1e-8
-
-
 def test_a_block_comes_to_rest_on_both_corners(block: arm.Model) -> None:
     """Its impacts accumulate too; at rest both corners stick, which is one force more than it needs."""
     run = block.simulate(8.0, initial=tilted(0.15))
@@ -172,7 +153,114 @@ def test_two_admissible_outcomes_are_reported(rods: dict[float, arm.Model]) -> N
     assert "more than one admissible outcome" in str(run.info["contacts"])
 
 
+# ---------------------------------------------------------------- mechanisms and other events
+
+
+def test_an_impact_in_a_loop_reaches_all_its_joints() -> None:
+    """With one degree of freedom all speeds are −e times those before, and the kinetic energy e² times."""
+    s = arm.System("four-bar")
+    a = s.body("A", joint=arm.Revolute("z"), com=(0.2, 0, 0), mass=1, inertia=(0, 0.1, 0.1))
+    b = s.body("B", a, arm.Revolute("z"), at=(0.4, 0, 0), com=(0.2, 0, 0), mass=1, inertia=(0, 0.1, 0.1))
+    c = s.body("C", joint=arm.Revolute("z"), at=(0.6, 0, 0), com=(0.1, 0, 0), mass=1, inertia=(0, 0.1, 0.1))
+    s.close_joint("revolute", b.point("pin", (0.5, 0, 0)), c.point("pin", (0.3, 0, 0)), axis="z", name="pin")
+    s.start({"A.q1": 1.2, "B.q1": -0.6, "C.q1": 1.5})
+    s.gravity(G, -s.ground.y)
+    s.stop("end", "C.q1", lower=0.9, restitution=0.6)
+    s.output("kinetic", s.kinetic_energy(), units="J")
+    run = s.derive().compile().simulate(3.0, sample=1e-4)
+    k = int(np.searchsorted(run.time, run.events[0].time))
+    t, dt = run.events[0].time, 1e-4
+    assert run.events[0].name == "end_touch"
+
+    def at(name: str, first: int) -> float:
+        """A value at the impact, from two rows on one side of it."""
+        return float(
+            run[name][first] + (t - run.time[first]) / dt * (run[name][first + 1] - run[name][first])
+        )
+
+    for name in ("A.u1", "B.u1", "C.u1"):
+        assert abs(at(name, k) / at(name, k - 2) + 0.6) < 1e-6, name
+    assert abs(at("kinetic", k) / at("kinetic", k - 2) - 0.36) < 1e-5
+    assert run.final["end_mode"] == 1 and abs(run.final["C.q1"] - 0.9) < 1e-10  # it comes to rest there
+
+
+def test_events_of_the_user_are_followed_by_a_decision() -> None:
+    s = arm.System("kicked")
+    body = s.body("b", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    s.gravity(G, -s.ground.y)
+    s.contact("floor", body, plane=(s.ground, s.ground.y))
+    s.memory("on", 0.0)
+    s.force("lift", "20*on", s.ground.y, at=body)
+    s.event("kick", "t - 0.5", direction=1, set={"b.u1": 2.0})
+    s.event("lifts", "t - 1", direction=1, set={"on": 1})
+    run = s.derive().compile().simulate(2.0)
+    assert [event.name for event in run.events] == ["kick", "floor_touch", "lifts"]
+    assert abs(run.events[1].time - (0.5 + 2 * 2.0 / G)) < 1e-10
+    assert abs(run.final["b.q1"] - (20 - G) / 2) < 1e-9
+
+
 # ---------------------------------------------------------------- bad input
+
+
+def press(restitution: float) -> arm.Model:
+    s = arm.System("press")
+    body = s.body("b", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    s.gravity(G, -s.ground.y)
+    s.stop("walls", body.q1, lower=0, upper="1 - 0.5*t", restitution=restitution)
+    return s.derive().compile()
+
+
+def test_an_impact_without_outcome_is_named() -> None:
+    with pytest.raises(
+        arm.SimulationError,
+        match=r"no impulses are admissible in the impact at t = 2 s at event 'walls_upper_touch' "
+        r"\('walls_lower' sticks, 'walls_upper' is open\)",
+    ) as caught:
+        press(0.0).simulate(3.0, initial={"b.q1": 0.5}, max_step=0.1)
+    assert caught.value.run.time[-1] <= 2.0
+
+
+def test_a_cascade_without_end_is_named() -> None:
+    with pytest.raises(arm.SimulationError, match=r"event 'walls_\w+_touch' accumulates at t = 1\.99"):
+        press(1.0).simulate(3.0, initial={"b.q1": 0.5}, max_step=0.1)
+
+
+def test_rigid_contacts_are_saved_and_loaded(tmp_path: Path) -> None:
+    s = arm.System("all")
+    one = s.body("one", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=1, inertia=(0.1,) * 3)
+    two = s.body("two", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.contact("c", one, plane=(s.ground, s.ground.y), friction=0.2, static=0.3, restitution=0.5, radius=0.1)
+    s.stop("s", two.q1, lower=-1, upper=1, restitution="e")
+    s.brake("b", one.q3, capacity=0.2, static=0.3)
+    s.clutch("k", one.q1, two.q1, capacity="2*c", ratio=2)
+    s.unilateral("u", "one.q1 - two.q1 + 3", slip="one.u2", friction=0.1)
+    s.save(tmp_path / "all.toml")
+    again = arm.load(tmp_path / "all.toml")
+    again.save(tmp_path / "again.toml")
+    assert (tmp_path / "all.toml").read_text() == (tmp_path / "again.toml").read_text()
+    assert list(again.contacts) == ["c", "s_lower", "s_upper", "b", "k", "u"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"restitution": 1.2}, "restitution 1.2 is more than 1"),
+        ({"restitution": -0.1}, "the restitution of contact 'c' is -0.1"),
+        ({"law": "hertz"}, "law='hertz'"),
+        ({"damping": 1.0}, "damping= and exponent= belong to a stiffness="),
+        ({"static": 0.3}, "static= needs friction="),
+        ({"friction": 0.3, "static": 0.2}, "static friction 0.2 is less than 0.3"),
+        ({"friction": arm.SmoothFriction(0.3, 0.01)}, "is not a coefficient"),
+        ({"settle": 0.0}, "settle=0 is not a positive number"),
+        ({"stiffness": 10.0, "restitution": 0.5}, "restitution= is for a rigid one"),
+        ({"stiffness": 10.0, "radius": 0.5}, "radius= and static= are for contacts without stiffness="),
+    ],
+)
+def test_wrong_contacts_are_refused(wrong: dict[str, Any], words: str) -> None:
+    s = arm.System("wrong")
+    body = s.body("b", joint=arm.Joint(translate=["x", "y"]), mass=1, inertia=0)
+    with pytest.raises(arm.ModelError, match=re.escape(words)):
+        s.contact("c", body, plane=(s.ground, s.ground.y), **wrong)
 
 
 def test_too_many_combinations_are_named_with_their_number() -> None:

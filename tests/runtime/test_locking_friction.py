@@ -42,38 +42,6 @@ def test_a_clutch_engages_when_constant_moments_say() -> None:
     assert abs(run.final["clutch"] - (0.3 * 10 / 0.8 - 20)) < 1e-10
 
 
-def belt(speed: float, mass: float, stiffness: float, sliding: float, static: float) -> arm.System:
-    s = arm.System("belt")
-    block = s.body("block", joint=arm.Prismatic("x"), mass=mass, inertia=0)
-    band = s.body("band", joint=arm.Prismatic("x"), mass=1, inertia=0)
-    s.prescribe(band.u1, speed)
-    s.force("spring", f"-{stiffness}*block.q1", s.ground.x, at=block)
-    s.clutch("rub", block.q1, band.q1, capacity=sliding, static=static)
-    return s
-
-
-def test_stick_slip_on_a_belt_is_exact() -> None:
-    """It sticks until k x = F_s; then x = F/k + A cos(ω t + φ), A² = ((F_s − F)/k)² + (v/ω)², until ẋ = v."""
-    v, m, k, sliding, static = 0.2, 2.0, 50.0, 4.0, 9.0
-    omega = math.sqrt(k / m)
-    a, b = (static - sliding) / k, v / omega
-    slide = 2 * (math.pi - math.atan2(a, b)) / omega  # symmetric about the turning points
-    stick = 2 * a / v
-    run = belt(v, m, k, sliding, static).derive().compile().simulate(
-        10.0, initial={"block.u1": v}, sample=0.001, rtol=1e-11, atol=1e-13
-    )  # fmt: skip
-    times = np.array([event.time for event in run.events])
-    first = static / k / v
-    expected = [first]
-    while len(expected) < len(times):
-        expected.append(expected[-1] + (slide if len(expected) % 2 else stick))
-    assert len(times) > 10
-    assert np.abs(times - expected).max() < 1e-9
-    sticks = run["rub_mode"] == 1
-    assert np.abs(run["block.u1"][sticks] - v).max() < 1e-12  # a lock, not a spring
-    assert abs(run["block.q1"].max() - (sliding / k + math.hypot(a, b))) < 1e-6
-
-
 def test_dry_friction_brings_an_oscillator_to_rest() -> None:
     """The amplitude falls by 2 F/k in every half period, until the spring cannot overcome the friction."""
     mass, k, friction = 2.0, 50.0, 4.0

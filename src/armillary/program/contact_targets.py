@@ -41,6 +41,7 @@ class ContactTargets:
     events: tuple[Event, ...]
     guards: tuple[Expr, ...]
     changes: dict[Expr, Expr]
+    modes: tuple[Expr, ...]
 
 
 def contact_targets(
@@ -115,7 +116,8 @@ def contact_targets(
     changes[failed] = as_expr(fn.maximum(failed, made.failed))
     changes[ambiguous] = as_expr(plus(ambiguous, fn.select(made.ambiguous, 1, 0)))
     events, guards = _events(states, found)
-    return ContactTargets(with_forces, dict(zip(symbols, found, strict=True)), events, guards, changes)
+    modes = tuple(state.mode for state in states)
+    return ContactTargets(with_forces, dict(zip(symbols, found, strict=True)), events, guards, changes, modes)
 
 
 def decision_event(system: Description) -> str:

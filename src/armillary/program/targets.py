@@ -16,7 +16,7 @@ from armillary.mechanics.constraints.reactions import placeholders, reaction_val
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
-from armillary.model.records import Event
+from armillary.model.records import UNDECIDED, Event
 from armillary.model.signals.states import state_rates
 from armillary.model.unit_system import state_factor
 from armillary.program.contact_targets import ContactTargets, contact_targets
@@ -69,6 +69,11 @@ class Targets:
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Stepping, ...] = ()
     search: bool = True  # for what the rates have in common
+
+    @property
+    def shown_events(self) -> list[Event]:
+        """Events of the user and of contacts: they come first in every configuration; others are internal."""
+        return [e for e in self.watched if e.name not in INTERNAL_EVENTS]
 
     @property
     def integrated(self) -> tuple[Expr, ...]:
@@ -161,6 +166,8 @@ def _with_contacts(
             found.append(decided)
         elif event.changes:
             new = {s: x for s, x in zip(before, after, strict=True) if s is not x}
+            if any(s.data.role in ("coordinate", "speed") for s in event.changes):
+                new = dict.fromkeys(contacts.modes, as_expr(UNDECIDED)) | new
             found.append(tuple(transform(decided, new.get)))
         else:
             found.append(after)

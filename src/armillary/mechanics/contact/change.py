@@ -73,7 +73,7 @@ def change(
     unknowns = [c.unknown() for c in contacts]
     judges = [_judge(c, a, A) for c, a in zip(contacts, after, strict=True)]
     scale = fn.named(total([fn.absolute(x) for x in b]), "contact_scale")
-    found = choose(A, b, unknowns, judges, margin=times(_TIE, scale))
+    found = choose(A, b, unknowns, judges, scale, margin=_TIE)
     codes = [_code(c, *mode) for c, mode in zip(contacts, chosen_modes(found.number, unknowns), strict=True)]
     wrong = found.badness > plus(times(1e-6, scale), NONE)
     failed = fn.select(blow.failed, IMPULSES, fn.select(wrong, FORCES, 0))

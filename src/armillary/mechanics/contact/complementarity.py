@@ -39,6 +39,9 @@ _SINGULAR = 1e-13  # a pivot of this share of its diagonal element is none
 # corners of a block that stick. What it spoils is mended by solutions with what remains.
 SOFT = 1e-7
 _REFINED = 2
+_OVERDETERMINED = (
+    1e-2  # what SOFT may spoil, as a share of the scale: more where held rows contradict each other
+)
 
 
 @dataclass(frozen=True)
@@ -98,29 +101,37 @@ def choose(
     b: Sequence[Any],
     unknowns: Sequence[Unknown],
     judges: Sequence[Judge],
+    scale: Any,
     *,
-    tie: Any = 0,
-    margin: Any = 0,
+    tie: float = 0.0,
+    margin: float = 0.0,
 ) -> Choice:
-    """The best combination. Those that are no worse than ``tie`` are equal; one whose inequalities all hold
-    by ``margin`` is an outcome beyond doubt.
+    """The best combination. ``tie`` and ``margin`` are shares of ``scale``, the size of what enters:
+    combinations no worse than the first are equal, and one whose inequalities all hold by the second is an
+    outcome beyond doubt. Rows that are held and contradict each other have forces without bounds, which are
+    refused.
     """
     number: Any = 0
     best: Any = BAD
     outcomes: Any = 0
+    equal, sure = (fn.named(times(share, scale), "contact_share") for share in (tie, -margin))
+    most = times(_OVERDETERMINED / SOFT, scale)
     for k, (modes, values, pivots) in enumerate(_solutions(A, b, unknowns)):
         worst: Any = -BAD
         for unknown, mode, judge in zip(unknowns, modes, judges, strict=True):
             given = [None if row is None else values[row] for row in (unknown.normal, unknown.slip)]
             for bad in judge(mode, *given):
                 worst = fn.maximum(worst, bad)
+            for row, held in ((unknown.normal, mode.closed), (unknown.slip, mode.slip == 0)):
+                if row is not None and held and len(b) > 1:
+                    worst = fn.maximum(worst, minus(fn.absolute(times(values[row], A[row][row])), most))
         for pivot, size in pivots:
             worst = fn.select(fn.absolute(pivot) > _SINGULAR * size, worst, BAD)
         worst = fn.named(worst, "contact_worst")
-        bad = fn.maximum(worst, tie)
+        bad = fn.maximum(worst, equal)
         better = bad < best
         number, best = fn.select(better, k, number), fn.named(fn.select(better, bad, best), "contact_best")
-        outcomes = plus(outcomes, fn.select(worst < times(-1, margin), 1, 0))
+        outcomes = plus(outcomes, fn.select(worst < sure, 1, 0))
     return Choice(fn.named(number, "contact_choice"), best, outcomes)
 
 

@@ -101,7 +101,8 @@ def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: A
             before[place[c.slip]] = fn.select(moving, c.sliding, 0)
     normals = [place[c.normal] for c in contacts]  # type: ignore[index]
     scale = fn.named(total([fn.absolute(x) for x in before]), "contact_speed")
-    margins = {"tie": fn.named(times(TIE, scale), "contact_tie"), "margin": times(10 * TIE, scale)}
+    margins = {"tie": TIE, "margin": 10 * TIE}
+    still = times(TIE, scale)
     worst = fn.named(times(1e-6, scale), "contact_admissible")
     if law == "newton":
         right = list(before)
@@ -109,19 +110,18 @@ def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: A
             n = place[p.contact.normal]  # type: ignore[index]
             right[n] = fn.named(times(plus(1, p.restitution), before[n]), "contact_closing")
         unknowns = [_unknown(p.contact, place) for p in parties]
-        first = choose(
-            part, right, unknowns, [_judge(p, part, place, before, normals, calm) for p in parties], **margins
-        )
+        judges = [_judge(p, part, place, before, normals, calm) for p in parties]
+        first = choose(part, right, unknowns, judges, scale, **margins)
         chosen = chosen_modes(first.number, unknowns)
         found = solve_held(part, right, unknowns, chosen)
         modes = [
             (times(closed, fn.select(fn.equal(p.restitution, 0), 1, 0)), sticks, direction)
             for p, (closed, sticks, direction) in zip(parties, chosen, strict=True)
         ]
-        return _made(happens, calm, rows, found, modes, [first], worst, margins["tie"])
+        return _made(happens, calm, rows, found, modes, [first], worst, still)
     unknowns = [_unknown(p.contact, place) for p in parties]
     judges = [_judge(p, part, place, before, normals, calm) for p in parties]
-    first = choose(part, before, unknowns, judges, **margins)
+    first = choose(part, before, unknowns, judges, scale, **margins)
     pressed = solve_held(part, before, unknowns, chosen_modes(first.number, unknowns))
     given = list(pressed)
     second = []
@@ -137,11 +137,11 @@ def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: A
         for i in range(len(rows))
     ]
     judges = [_judge(p, part, place, before, normals, calm, u) for p, u in zip(parties, second, strict=True)]
-    last = choose(part, right, second, judges, **margins)
+    last = choose(part, right, second, judges, scale, **margins)
     modes = chosen_modes(last.number, second)
     more = solve_held(part, right, second, modes)
     found = [plus(a, b) for a, b in zip(given, more, strict=True)]
-    return _made(happens, calm, rows, found, modes, [first, last], worst, margins["tie"])
+    return _made(happens, calm, rows, found, modes, [first, last], worst, still)
 
 
 def _made(

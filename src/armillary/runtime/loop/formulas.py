@@ -153,6 +153,8 @@ def first_step(f: Stepper) -> Value:
     size_y, size_f = size(state), size(k0)
     tiny = (size_y < 1e-5) | (size_f < 1e-5)
     guess = f.choose(tiny, 1e-6, 0.01 * size_y / f.choose(tiny, 1.0, size_f))
+    # A state of the size of rounding, as after a contact that opens, must not ask for a step lost in t.
+    guess = f.most(guess, 1024.0 * EPSILON * f.magnitude(t))
     guess = f.least(f.least(guess, f["max_step"]), f["t_end"] - t)
     combine(f, state, guess, (1.0,), stage)
     f.derivatives(t + guess, stage, k1)

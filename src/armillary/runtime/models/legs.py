@@ -199,7 +199,7 @@ class LegRunner:
         self._note_changes(began, result)
         self.legs.parts.append(result)
         self.shown = max(self.shown, *result.time[-1:], -np.inf)
-        own = list(instance.equations.system.events.values())  # numbers beyond are of internal events
+        own = instance.equations.targets.shown_events  # numbers beyond are of internal events
         shown = [(t, own[k]) for t, k in result.events if k < len(own)]
         self.legs.events += [(t, event.name) for t, event in shown if not event.hidden]
         self.place = reached

@@ -69,7 +69,7 @@ def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
     system = first.system
     shape, lockable = _shape(first)
     states = len(first.program.state) + len(first.configuration.locked)
-    events = len(system.events) + 2 + len(first.reduction.rows)
+    events = shape.own_events + 2 + len(first.reduction.rows)
     places, length = shape.figures(events)
     numbers = np.zeros(length)
 
@@ -139,7 +139,7 @@ def _shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str]]:
         speeds=speeds,
         motion=coordinates + speeds + len(equations.states),
         lockable=len(lockable),
-        own_events=len(system.events),
+        own_events=len(equations.targets.shown_events),
         rows=rows,
         elements=elements,
         geometry=geometry + rows * len(equations.configuration.locked),

@@ -14,6 +14,7 @@ from armillary.verification.cases import (
     elastica,
     flexible_slider_crank,
     four_bar,
+    impacts,
     ivp,
     jpl,
     mechanisms,
@@ -31,7 +32,7 @@ from armillary.verification.rows import Case
 _FILES = (
     stanford_arm, spacecraft_1, spacecraft_2, car, cart, four_bar, jpl, momentum, basilisk, bowling_ball,
     bicycle, beams, shafts, moving_base, elastica, rolling, closed_forms, rotation, mechanisms, contact, ivp,
-    flexible_slider_crank,
+    flexible_slider_crank, impacts,
 )  # fmt: skip
 
 CASES: dict[str, Case] = {case.name: case for file in _FILES for case in file.CASES}
