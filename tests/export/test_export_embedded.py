@@ -60,6 +60,8 @@ def self_tested(folder: Path, *flags: str) -> None:
     strict = ["-std=c99", "-ffp-contract=off", *WARNINGS, "-Isrc", *flags]
     called(folder, str(CC), *strict, "-o", "self_test", "test/test.c", *sources(folder), "-lm")
     assert "all numbers agree" in called(folder, "./self_test")
+    if clang := shutil.which("clang"):
+        called(folder, clang, *strict, "-fsyntax-only", "test/test.c", *sources(folder))
     if CXX:
         called(folder, CXX, "-std=c++11", *WARNINGS, "-Isrc", "-fsyntax-only", "-x", "c++", *sources(folder))
 

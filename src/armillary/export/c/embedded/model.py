@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from armillary.export.c.embedded.precision import LIBRARY, in_single_precision
+from armillary.export.c.embedded.precision import LIBRARY, in_precision
 from armillary.export.c.model import Model
 from armillary.export.c.printer import CPrinter
 from armillary.export.text.features import features
@@ -58,7 +58,7 @@ class EmbeddedModel(Model):
 
     def in_precision(self, code: str) -> str:
         """C text of doubles in the precision of this model."""
-        return in_single_precision(code) if self.precision == "single" else code
+        return in_precision(code, self.precision)
 
     def sines(self, code: str) -> str:
         called = {name for name in ("sine_of", "cosine_of") if f"{name}(" in code}

@@ -1,4 +1,4 @@
-"""C text in single precision: float for double, literals and library functions to match."""
+"""C text in single or double precision: types, literals and library functions that match."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ _CALL = re.compile(rf"\b({'|'.join(LIBRARY)})(?=\()")
 _COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 
 
-def in_single_precision(code: str) -> str:
-    """The code with floats for all doubles; comments stay."""
+def in_precision(code: str, precision: str) -> str:
+    """C text of doubles in "single" or "double" precision; comments stay."""
+    change = _single if precision == "single" else _double
     parts = _COMMENT.split(code)
-    for i in range(0, len(parts), 2):
-        text = _CALL.sub(r"\1f", re.sub(r"\bdouble\b", "float", parts[i]))
-        parts[i] = _NUMBER.sub(lambda m: _literal(float(m[1])), text)
-    return "".join(parts)
+    return "".join(part if i % 2 else change(part) for i, part in enumerate(parts))
+
+
+def _single(code: str) -> str:
+    text = _CALL.sub(r"\1f", re.sub(r"\bdouble\b", "float", code))
+    return _NUMBER.sub(lambda m: _literal(float(m[1])), text)
+
+
+def _double(code: str) -> str:
+    """The constants of math.h are floats, of whose promotion Clang warns."""
+    return re.sub(r"\b(INFINITY|NAN)\b", r"(double)\1", code)
 
 
 def _literal(value: float) -> str:
