@@ -56,6 +56,7 @@ GROUPS = {
     "armillary.files.model": "Models and runs in files",
     "armillary.files.robots": "Models and runs in files",
     "armillary.files.fmu": "Models and runs in files",
+    "armillary.files.ssp": "Models and runs in files",
     "armillary.run_files": "Models and runs in files",
     "armillary.runtime.inputs": "Inputs over time",
     "armillary.results": "Results",

@@ -51,7 +51,7 @@ ABOUT = {
     "bodies": "Bodies, reaction wheels and control moment gyros; coordinates are in the order of the file.",
     "gravity": "A uniform field; several as `[[gravity]]`.",
     "attractors": "Attracting bodies such as the Earth.",
-    "fmus": "FMUs stepped along with the system; read only where `trust=True` or `--trust` says so.",
+    "fmus": "FMUs, and packages of them, in the system; read only where `trust=True` or `--trust` says so.",
     "blocks": "Control blocks; the first key says which, and what enters. Texts call the output by name.",
     "loads": "Forces and moments; the first key says which.",
     "constraints": "Equations that stay true, closed loops and joints.",

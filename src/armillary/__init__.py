@@ -132,6 +132,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
     from armillary.ensembles.result import Batch
     from armillary.files.model.schema import model_schema as schema
+    from armillary.files.ssp.writing import write_ssp
     from armillary.model.flexible.parts.beam import Beam
     from armillary.model.flexible.parts.plate import Plate
     from armillary.model.flexible.parts.section import Section
@@ -214,6 +215,7 @@ _LATER = {
     "schema": ("armillary.files.model.schema", "model_schema"),
     "sheet": ("armillary.viewer.sheet", "sheet"),
     "view": ("armillary.viewer.views", "view"),
+    "write_ssp": ("armillary.files.ssp.writing", "write_ssp"),
 }
 
 __version__ = VERSION
@@ -378,6 +380,7 @@ __all__ = [
     "time_derivative",
     "velocity",
     "view",
+    "write_ssp",
 ]
 
 

@@ -23,7 +23,7 @@ _EXTRAS = {
     "pint": "quantities with units in Python",
     "fmpy": "checking FMUs",
     "jax": "running exported JAX code",
-    "ziglang": "compiling FMUs without a system compiler",
+    "ziglang": "compiling FMUs without a system compiler, and for other platforms",
 }
 _COMPILERS = ("cc", "gcc", "clang", "gfortran", "nvcc", "octave")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armillary.files.fmu import element
+from armillary.files.ssp import element as ssp_element
 from armillary.model import description, judgement
 from armillary.model.constraints import equations, given_motion, loops
 from armillary.model.control import feedback, lags, linear, pid
@@ -62,6 +63,7 @@ class System(description.Description):
     clutch = rigid.clutch
     unilateral = rigid.unilateral
     fmu = element.fmu
+    ssp = ssp_element.ssp
 
     # ------------------------------------------------------------ pictures
 
@@ -172,7 +174,7 @@ class System(description.Description):
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> System:
-    """The system in a file: a text model (.toml), a robot (.urdf) or a MuJoCo model (.xml, MJCF).
+    """The system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
     A file is data; nothing in it is executed. ``options`` are those of the importers, such as
     ``floating=True`` for a robot whose base is free; ``trust=True`` lets a text model load the FMUs that it

@@ -131,7 +131,7 @@ def test_what_cannot_be_an_fmu_is_named(tmp_path: Path) -> None:
     with pytest.raises(arm.ArmillaryError, match="there is a folder of that name"):
         strut().derive().export("fmu", tmp_path, binary=False)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(arm.ArmillaryError, match="a file of that name that is no FMU"):
+    with pytest.raises(arm.ArmillaryError, match="a file of that name that is not an FMU"):
         strut().derive().export("fmu", tmp_path / "notes.txt", binary=False)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 

@@ -1,4 +1,4 @@
-"""The zip archive that an FMU is: written beside its place and moved there whole."""
+"""The zip archive that an FMU or a package of FMUs is: written beside its place and moved there whole."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ _WHEN = (1980, 1, 1, 0, 0, 0)  # the same sources make the same archive
 
 
 def write_archive(
-    path: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False
+    path: str | os.PathLike[str],
+    files: Mapping[str, str | bytes],
+    *,
+    force: bool = False,
+    marker: str = "modelDescription.xml",
+    kind: str = "an FMU",
 ) -> Path:
-    """The archive with these files; what is there already and is no FMU is replaced with ``force`` only."""
+    """The archive with these files; what is there already and is none of its kind, which ``marker`` is in, is
+    replaced with ``force`` only.
+    """
     if Path(path).is_dir():
-        raise ArmillaryError(f"cannot save '{path}': there is a folder of that name; an FMU is one file")
-    if Path(path).exists() and not force and not _is_fmu(path):
+        raise ArmillaryError(f"cannot save '{path}': there is a folder of that name; {kind} is one file")
+    if Path(path).exists() and not force and not _holds(path, marker):
         raise ArmillaryError(
-            f"cannot save '{path}': there is a file of that name that is no FMU; name another, or replace it "
-            "with force=True (--force)"
+            f"cannot save '{path}': there is a file of that name that is not {kind}; name another, or "
+            "replace it with force=True (--force)"
         )
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -33,9 +40,9 @@ def write_archive(
     return Path(path)
 
 
-def _is_fmu(path: str | os.PathLike[str]) -> bool:
+def _holds(path: str | os.PathLike[str], name: str) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
-            return "modelDescription.xml" in archive.namelist()
+            return name in archive.namelist()
     except (OSError, ValueError, zipfile.BadZipFile):
         return False

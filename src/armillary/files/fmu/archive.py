@@ -26,10 +26,10 @@ _DAMAGE = (
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
-    """The archive of an FMU; damage found anywhere in the block is one error that names the file."""
+def opened(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfile.ZipFile]:
+    """The archive of an FMU or a package; damage found anywhere in the block is one error that names it."""
     if not Path(path).is_file():
-        raise ModelError(f"there is no FMU '{path}'")
+        raise ModelError(f"there is no {what.partition(' ')[2]} '{path}'")
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
@@ -37,16 +37,16 @@ def opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
         raise
     except _DAMAGE as error:
         raise ModelError(
-            f"'{path}' is not an FMU that can be read: {error or type(error).__name__}"
+            f"'{path}' is not {what} that can be read: {error or type(error).__name__}"
         ) from error
 
 
-def content(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
     """A file of an archive; what is longer than it may be, or than it says, is refused."""
     try:
         entry = archive.getinfo(name)
     except KeyError:
-        raise ModelError(f"'{archive.filename}' is not an FMU: it holds no {name}") from None
+        raise ModelError(f"'{archive.filename}' is not {what}: it holds no {name}") from None
     with archive.open(entry) as file:
         found = file.read(most + 1)
     if len(found) > most:

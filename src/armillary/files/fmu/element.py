@@ -10,27 +10,24 @@ its outputs yₖ are read for the inputs at tₖ. Until the next they are held, 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.arithmetic import plain_float
-from armillary.algebra.expression import ZERO, Expr, as_expr, number, symbol
+from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.units.dimension import TIME
-from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
+from armillary.files.fmu.borders import add_memory, from_fmu, input_place, outward, plain_name
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf, TableOf
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Event, Memory, Output, State
+from armillary.model.records import Event, Memory, Output
 from armillary.model.signals.memory import make_clock
-from armillary.model.signals.states import new_variable
-from armillary.model.unit_system import UnitSystem
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +38,6 @@ class _Channel:
     held: Expr
     slope: Expr | None
     value: Expr
-
-
-_INPUTS = ("time", "parameter", "coordinate", "speed", "state", "memory")
 
 
 @verb(
@@ -86,122 +80,89 @@ def fmu(
     check_new_name(system, name, "FMU")
     where = f"FMU '{name}'"
     found = source if isinstance(source, Fmu) else read_fmu(source)
-    driven_by = _spread(found, inputs, "input", where)
-    driven = list(driven_by)
+    driven = _spread(found, inputs, "input", where)
     shown = [found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)]
     if not shown:
         raise ModelError(f"{where}: '{found.name}' has no numeric outputs, so it can do nothing here")
-    values = _settings(found, parameters, where)
+    values = settings(found, parameters, where)
     if every is None:
         if extrapolate:
             raise ModelError(f"{where}: extrapolate is for co-simulation; give every=… too")
-        return _exchange(system, name, found, values, driven_by, shown)
+        from armillary.files.fmu.continuous import integrated
+
+        return integrated(system, name, found, values, driven, shown)
+    part = prepare(system, name, found, check_period(every, where), values, shown, extrapolate)
+    return join(
+        system, part, {v: outward(system, value, v, input_place(where, v)) for v, value in driven.items()}
+    )
+
+
+def check_period(every: Any, where: str) -> float:
+    """A communication step in seconds."""
     period = finite_number(every, f"the communication step of {where}")
     if period <= 0:
         raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
-    clock, advanced = make_clock(system, name, period, f"next communication with {where}")
-    passed = system.time - clock + number(period, TIME)
-    channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
-    signals = _signals(system, driven_by, where)
-    from armillary.files.fmu.stepping import stepped
-
-    element = stepped(found, name, period, values, driven, shown)
-    started = element.start(system.time, *signals)
-    handle = symbol(f"{name} instance", "memory", owner=system.identity)
-    _add_memory(system, Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
-    changes: dict[Expr, Expr] = dict(advanced)
-    for channel, step in zip(channels, element.steps, strict=True):
-        v, held = channel.variable, channel.held
-        first = _inward(step(started, system.time, *signals), v, system.units)
-        _add_memory(system, replace(system.memories[held.name], start=first))
-        changes[held] = _inward(step(handle, system.time, *signals), v, system.units)
-        if channel.slope is not None:
-            changes[channel.slope] = (changes[held] - held) / period
-    system.events[clock.name] = Event(clock.name, system.time - clock, 1, changes, False, "", hidden=True)
-    return {channel.variable.name: channel.value for channel in channels}
+    return period
 
 
-def _exchange(
+@dataclass(frozen=True, eq=False)
+class Part:
+    """An FMU of co-simulation whose outputs are there, before anything drives its inputs."""
+
+    name: str
+    found: Fmu
+    period: float
+    values: Mapping[FmuVariable, float | str]
+    channels: list[_Channel]
+    clock: Expr
+    advanced: dict[Expr, Expr]
+
+    @property
+    def outputs(self) -> dict[str, Expr]:
+        """What the system uses, by the FMU's names."""
+        return {channel.variable.name: channel.value for channel in self.channels}
+
+
+def prepare(
     system: Description,
     name: str,
     found: Fmu,
+    period: float,
     values: Mapping[FmuVariable, float | str],
-    driven: Mapping[FmuVariable, Any],
     shown: list[FmuVariable],
+    extrapolate: bool,
+) -> Part:
+    """The clock and the outputs of an FMU that is stepped along with a system."""
+    clock, advanced = make_clock(system, name, period, f"next communication with FMU '{name}'")
+    passed = system.time - clock + number(period, TIME)
+    channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
+    return Part(name, found, period, values, channels, clock, advanced)
+
+
+def join(
+    system: Description, part: Part, driven: Mapping[FmuVariable, Expr], coupled: bool = False
 ) -> dict[str, Expr]:
-    """An FMU for model exchange: states with rates, outputs, events."""
-    from armillary.files.fmu.exchange import NEVER, exchanged
+    """The FMU loaded and its inputs driven, if ``coupled`` by other FMUs; its outputs."""
+    from armillary.files.fmu.stepping import stepped
 
-    where = f"FMU '{name}'"
-    signals = _signals(system, driven, where)
-    element = exchanged(found, name, values, list(driven), shown)
-    assert found.exchange is not None
-    states = found.exchange.states
-    handle = symbol(f"{name} instance", "memory", owner=system.identity)
+    name, signals = part.name, list(driven.values())
+    shown = [c.variable for c in part.channels]
+    element = stepped(part.found, name, part.period, part.values, list(driven), shown, coupled)
     started = element.start(system.time, *signals)
-    _add_memory(system, Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
-    nodes: list[Expr] = []
-    for v, first in zip(states, element.initial, strict=True):
-        label, unit = _plain(f"{name}_{v.name}"), v.unit
-        text = system.units.unit_text(unit.dimension) if unit.dimension is not None else None
-        scale = system.units.scale(unit.dimension) if unit.dimension is not None else 1.0
-        start = (first * unit.factor + unit.offset) / scale if unit.dimension is not None else first
-        node, inside, _ = new_variable(system, "state", label, start, text, v.about)
-        system.states[label] = State(node, None, v.about)
-        system.initial[node] = inside
-        nodes.append(node)
-    outward = [_outward(x, v, system.units) for v, x in zip(states, nodes, strict=True)]
-    arguments = (handle, system.time, *outward, *signals)
-    for v, node, rate in zip(states, nodes, element.rates, strict=True):
-        slope = replace(v, unit=replace(v.unit, offset=0.0))
-        system.states[node.name] = State(node, _inward(rate(*arguments), slope, system.units), v.about)
-    result: dict[str, Expr] = {}
-    for v, function in zip(shown, element.outputs, strict=True):
-        label = _plain(f"{name}_{v.name}")
-        own = next((n for n in nodes if n.name == label), None)
-        value = own if own is not None else _inward(function(*arguments), v, system.units)
-        if own is None:
-            check_new_name(system, label, "output")
-            units = system.units.unit_text(v.unit.dimension) if v.unit.dimension is not None else ""
-            value = value * number(1, v.unit.dimension) if value.dimension is None else value
-            system.definitions[label] = value
-            system.outputs[label] = Output(label, value, units, v.about)
-        result[v.name] = value
-    changes = {
-        node: _inward(after(*arguments), v, system.units)
-        for v, node, after in zip(states, nodes, element.after, strict=True)
-    }
-    following = symbol(f"{name} next event", "memory", dimension=TIME, owner=system.identity)
-    if element.indicators or element.scheduled:
-        changes[following] = element.next(*arguments)
-        first = element.first(started, *arguments[1:])
-        _add_memory(
-            system,
-            Memory(following, NEVER, None, f"next event of {where}", start=first, hidden=True),
-        )
-        due = system.time - following
-        system.events[following.name] = Event(following.name, due, 1, dict(changes), False, "", hidden=True)
-    for k, indicator in enumerate(element.indicators, 1):
-        label = f"{name} event {k}"
-        system.events[label] = Event(
-            label, indicator(*arguments), 0, dict(changes), False, f"event of {where}"
-        )
-    if found.exchange.completes:
-        told = symbol(f"{name} steps", "memory", owner=system.identity)
-        update = element.completed(*arguments)
-        _add_memory(system, Memory(told, 0.0, update, f"steps announced to {where}", hidden=True))
-    return result
-
-
-def _signals(system: Description, driven: Mapping[FmuVariable, Any], where: str) -> list[Expr]:
-    """What drives the inputs of an FMU, in its units."""
-    found = []
-    for v, value in driven.items():
-        place = f"{where}, input '{v.name}'"
-        signal = _outward(system.expression(value, place, v.unit.dimension), v, system.units)
-        _check_signal(signal, place)
-        found.append(signal)
-    return found
+    handle = symbol(f"{name} instance", "memory", owner=system.identity)
+    about = f"instance of FMU '{name}'"
+    add_memory(system, Memory(handle, -1.0, None, about, start=started, hidden=True))
+    changes: dict[Expr, Expr] = dict(part.advanced)
+    for channel, step in zip(part.channels, element.steps, strict=True):
+        v, held = channel.variable, channel.held
+        first = from_fmu(step(started, system.time, *signals), v, system.units)
+        add_memory(system, replace(system.memories[held.name], start=first))
+        changes[held] = from_fmu(step(handle, system.time, *signals), v, system.units)
+        if channel.slope is not None:
+            changes[channel.slope] = (changes[held] - held) / part.period
+    clock = part.clock.name
+    system.events[clock] = Event(clock, system.time - part.clock, 1, changes, False, "", hidden=True)
+    return part.outputs
 
 
 def _spread(
@@ -227,7 +188,7 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
     """The memories of an output, under the name that texts call it by: of its value, and of its slope
     where it goes on along a line; ``passed`` is the time since the last communication point.
     """
-    label = _plain(f"{name}_{variable.name}")
+    label = plain_name(f"{name}_{variable.name}")
     check_new_name(system, label, "memory")
     dimension, about = variable.unit.dimension, variable.about
     units = system.units.unit_text(dimension) if dimension is not None else ""
@@ -236,23 +197,19 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
     # Inputs at the start may depend on outputs: these are then what the description says.
     scale = system.units.scale(dimension) if dimension is not None else 1.0
     first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
-    _add_memory(system, Memory(held, first, None, about, hidden=passed is not None))
+    add_memory(system, Memory(held, first, None, about, hidden=passed is not None))
     if passed is None:
         return _Channel(variable, held, None, held)
     slope = symbol(f"{label} slope", "memory", owner=system.identity)
-    _add_memory(system, Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
+    add_memory(system, Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
     line = held + slope * (passed / number(1, TIME)) * number(1, dimension)
     system.definitions[label] = line
     system.outputs[label] = Output(label, line, units, about)
     return _Channel(variable, held, slope, line)
 
 
-def _add_memory(system: Description, memory: Memory) -> None:
-    system.memories[memory.symbol.name] = memory
-    system.rates[memory.symbol] = ZERO
-
-
-def _settings(found: Fmu, parameters: Mapping[str, Any] | None, where: str) -> dict[FmuVariable, float | str]:
+def settings(found: Fmu, parameters: Mapping[str, Any] | None, where: str) -> dict[FmuVariable, float | str]:
+    """Parameters and what they are set to."""
     result: dict[FmuVariable, float | str] = {}
     for v, given in _spread(found, parameters, "parameter", where).items():
         if v.type == "String":
@@ -269,36 +226,3 @@ def _settings(found: Fmu, parameters: Mapping[str, Any] | None, where: str) -> d
             )
         result[v] = value
     return result
-
-
-def _outward(value: Expr, variable: FmuVariable, units: UnitSystem) -> Expr:
-    """A value of the model in the units of the FMU."""
-    unit = variable.unit
-    if unit.dimension is None:
-        return value
-    return (value * (units.scale(unit.dimension) / unit.factor)) - number(
-        unit.offset / unit.factor, value.dimension
-    )
-
-
-def _inward(value: Expr, variable: FmuVariable, units: UnitSystem) -> Expr:
-    """A value of the FMU in the units of the model."""
-    unit = variable.unit
-    if unit.dimension is None:
-        return as_expr(value)
-    scale = units.scale(unit.dimension)
-    return as_expr(value) * (unit.factor / scale) + number(unit.offset / scale)
-
-
-def _check_signal(signal: Expr, where: str) -> None:
-    for s in symbols(signal):
-        if s.data.role not in _INPUTS:
-            raise ModelError(
-                f"{where} depends on '{s}', which is known only once the loads are; use a memory that takes "
-                "its value at each step"
-            )
-
-
-def _plain(text: str) -> str:
-    """Text as a name that expressions can hold."""
-    return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")

@@ -10,12 +10,13 @@ are NaN from then on, which ends the run with what the FMU said.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.files.fmu.description import Fmu, FmuVariable
-from armillary.files.fmu.instances import NOTHING, Entry, Instances, Setting, Start, slot_text
+from armillary.files.fmu.instances import NOTHING, Entry, Instances, Record, Setting, Start, slot_text
 from armillary.files.fmu.library import Library, load
 from armillary.files.fmu.values import call_text
 from armillary.llvm.instructions import real
@@ -31,6 +32,13 @@ class Stepped:
     library: Library
 
 
+class _Coupled(Instances):
+    """Instances whose first step has the inputs of its end alone."""
+
+    def record(self, instance: int, t: float, signals: Sequence[float]) -> Record:
+        return super().record(instance, t, [math.nan] * len(signals))
+
+
 def stepped(
     fmu: Fmu,
     name: str,
@@ -38,10 +46,15 @@ def stepped(
     settings: Mapping[FmuVariable, Setting],
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
+    coupled: bool = False,
 ) -> Stepped:
-    """An FMU's library loaded, and the functions that step it every ``period`` seconds."""
+    """An FMU's library loaded, and the functions that step it every ``period`` seconds. Inputs of ``coupled``
+    ones come from other FMUs, and are not known when a run starts.
+    """
     library = load(fmu)
-    instances = Instances(library, name, settings, inputs)
+    instances = (
+        _Coupled(library, name, settings, inputs) if coupled else Instances(library, name, settings, inputs)
+    )
     code = Compiled(_text(library, instances, period, inputs, outputs))
     kept = (code, instances)
     start = Start(f"{name} start", Entry(code.address("nothing"), kept), 1 + len(inputs), instances)
@@ -84,7 +97,7 @@ def _advance(library: Library, period: float, inputs: Sequence[FmuVariable], sig
     third = library.fmu.version == "3.0"
     tail = ", i8 1, ptr %answers, ptr %terminate, ptr %early, ptr %reached" if third else ", i32 1"
     means = [line for i, v in enumerate(inputs) for line in _mean(i, v.variability == "continuous")]
-    kept = [f"  store double %u{i}, ptr %before{i}" for i in range(len(inputs))]
+    kept = [line for i in range(len(inputs)) for line in _kept(i)]
     lines = [
         f"define internal i64 @advance(ptr %record, double %t{signals}) {{", "entry:",
         f"  %values = alloca [{max(1, len(inputs))} x double]",
@@ -132,13 +145,26 @@ def _places(i: int) -> list[str]:
     ]
 
 
+def _kept(i: int) -> list[str]:
+    """An input's value for the mean of the next step; an unknown one stays so until a step was taken."""
+    return [
+        f"  %prior{i} = load double, ptr %before{i}",
+        f"  %was{i} = fcmp ord double %prior{i}, 0.0",
+        f"  %counts{i} = or i1 %due, %was{i}",
+        f"  %kept{i} = select i1 %counts{i}, double %u{i}, double %prior{i}",
+        f"  store double %kept{i}, ptr %before{i}",
+    ]
+
+
 def _mean(i: int, continuous: bool) -> list[str]:
-    """An input's value in a step; one that jumps has that of the step's end."""
+    """An input's value in a step; one that jumps, or is new, has that of the step's end."""
     if not continuous:
         return [f"  store double %u{i}, ptr %value{i}"]
     return [
         f"  %old{i} = load double, ptr %before{i}",
-        f"  %sum{i} = fadd double %old{i}, %u{i}",
+        f"  %seen{i} = fcmp ord double %old{i}, 0.0",
+        f"  %first{i} = select i1 %seen{i}, double %old{i}, double %u{i}",
+        f"  %sum{i} = fadd double %first{i}, %u{i}",
         f"  %mean{i} = fmul double %sum{i}, 0.5",
         f"  store double %mean{i}, ptr %value{i}",
     ]

@@ -88,7 +88,8 @@ def build(system: Description, parts: list[Part], *, trust: bool = False) -> Non
                 for key, entry in part.data.get(section, {}).items():
                     with part.at(section, key):
                         if section == "fmus":
-                            entry = {**entry, "file": _trusted(part, entry["file"], trust)}
+                            kind = "package" if "package" in entry else "file"
+                            entry = {**entry, kind: _trusted(part, entry[kind], trust)}
                         elif section == "shapes" and "mesh" in entry["shape"]:
                             file = str(beside(part.document, entry["shape"]["mesh"]))
                             entry = {**entry, "shape": {**entry["shape"], "mesh": file}}
@@ -152,8 +153,9 @@ def _top(system: Description, part: Part, verb: str) -> None:
 
 def _trusted(part: Part, file: str, trust: bool) -> str:
     if not trust:
+        kind = "an SSP package" if file.endswith(".ssp") else "an FMU"
         raise ModelError(
-            f"'{file}' is an FMU, machine code that would run in this process; if you trust it, say so: "
+            f"'{file}' is {kind}, machine code that would run in this process; if you trust it, say so: "
             "load(…, trust=True), or --trust on the command line"
         )
     return str(part.document.path.parent / file)

@@ -16,7 +16,7 @@ from armillary.files.model.documents import FileError
 from armillary.files.model.includes import parts_of
 from armillary.model.description import SystemType
 
-FORMATS = (".toml", ".urdf", ".xml")
+FORMATS = (".toml", ".urdf", ".xml", ".ssp")
 
 
 def read(path: str | os.PathLike[str], make: type[SystemType], **options: Any) -> SystemType:
@@ -30,14 +30,25 @@ def read(path: str | os.PathLike[str], make: type[SystemType], **options: Any) -
         from armillary.files.robots import load_mjcf, load_urdf
 
         reader: Callable[..., SystemType] = load_urdf if suffix == ".urdf" else load_mjcf
-        known = [*inspect.signature(reader).parameters][2:]
-        if other := [name for name in options if name not in known]:
-            there = nearest(other[0], known) or f"; there are {', '.join(known)}"
-            raise FileError(f"its importer takes no option {other[0]}={there}", str(path))
-        return reader(path, make, **options)
+        return reader(path, make, **_known(reader, options, path))
+    if suffix == ".ssp":
+        from armillary.files.ssp.loading import load_ssp
+
+        return load_ssp(path, make, **_known(load_ssp, options, path))
     raise FileError(
         f"a model is read from {', '.join(FORMATS)} files, not from '{Path(path).name}'", str(path)
     )
+
+
+def _known(
+    reader: Callable[..., Any], options: dict[str, Any], path: str | os.PathLike[str]
+) -> dict[str, Any]:
+    """Options that a format's reader takes."""
+    known = [*inspect.signature(reader).parameters][2:]
+    if other := [name for name in options if name not in known]:
+        there = nearest(other[0], known) or f"; there are {', '.join(known)}"
+        raise FileError(f"its importer takes no option {other[0]}={there}", str(path))
+    return options
 
 
 def load_text(path: str | os.PathLike[str], make: type[SystemType], *, trust: bool = False) -> SystemType:
