@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from armillary.algebra.expression import Expr
 from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
@@ -80,20 +81,27 @@ class DerivedEquations:
         packs = packed(self.program.derivatives, in_lanes(self.program.alike, 2), {}).packs
         return sum_operations([node for pack in packs for node in pack.lanes])
 
-    @property
+    @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the coordinates, in the order of the state."""
         return tuple(q.data.name for q in self.targets.coordinates)
 
-    @property
+    @cached_property
     def speeds(self) -> tuple[str, ...]:
         """Names of the speeds that are states (prescribed ones are not), in the order of the state."""
         return tuple(u.data.name for u in self.targets.speeds)
 
-    @property
+    @cached_property
     def states(self) -> tuple[str, ...]:
         """Names of the states of the user's own, which follow the speeds in the state."""
         return tuple(s.data.name for s in self.targets.states)
+
+    @cached_property
+    def startable(self) -> dict[str, Expr]:
+        """Coordinates, speeds and states of the user's own that may have initial values, by name."""
+        known = {*self.coordinates, *(u.data.name for u in self.system.speeds), *self.states}
+        known -= {p.speed.data.name for p in self.reduction.given.values()}
+        return {s.data.name: s for s in self.system.initial if s.data.name in known}
 
     @property
     def freedom(self) -> str:
@@ -107,7 +115,7 @@ class DerivedEquations:
         """Parameters with their defaults, in their stated units; None where there is no default."""
         return {name: p.data.default for name, p in self.system.parameters.items()}
 
-    @property
+    @cached_property
     def dependents(self) -> dict[str, str]:
         """Dependent speeds, with the names of the constraints that eliminate them."""
         found = self.reduction.elimination

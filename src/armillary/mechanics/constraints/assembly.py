@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,6 +54,20 @@ class GeometryLayout:
     rates: tuple[tuple[int, int], ...]
     quaternions: tuple[int, ...]
 
+    @cached_property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the elements of J and of N stand in these matrices, row after row."""
+        both = (self.jacobian, self.rates)
+        found = [np.array([i * self.speeds + j for i, j in matrix], dtype=int) for matrix in both]
+        return found[0], found[1]
+
+    def sized(self, sizes: np.ndarray, row_sizes: np.ndarray) -> np.ndarray:
+        """Factors of all numbers that lead to rows and motions in terms of their sizes."""
+        rows = 1.0 / row_sizes
+        row, speed = (np.array([e[k] for e in self.jacobian], dtype=int) for k in (0, 1))
+        moved = np.array([j for _, j in self.rates], dtype=int)
+        return np.concatenate([rows[list(self.gaps)], rows, sizes[speed] * rows[row], sizes[moved]])
+
 
 @dataclass(frozen=True)
 class GeometryValues:
@@ -72,20 +87,16 @@ class Geometry:
     values: Callable[[float, np.ndarray], np.ndarray]
     sizes: np.ndarray | None = None  # of the speeds: amounts of motion with the same effect, None: 1
     row_sizes: np.ndarray | None = None  # of the rows: gaps that such motions make
+    factors: np.ndarray | None = None  # `GeometryLayout.sized` of these, where they are known
 
     def in_sizes(self) -> Geometry:
         """The same with rows and motions in terms of their sizes: steps in δ_j times the size of speed j."""
-        layout = self.layout
         if self.sizes is None or self.row_sizes is None:
             return self
-        rows = 1.0 / self.row_sizes
-        factors = np.concatenate([
-            rows[list(layout.gaps)],
-            rows,
-            [self.sizes[j] * rows[i] for i, j in layout.jacobian],
-            [self.sizes[j] for _, j in layout.rates],
-        ])  # fmt: skip
-        return Geometry(layout, lambda t, q: factors * self.values(t, q))
+        factors = self.factors
+        if factors is None:
+            factors = self.layout.sized(self.sizes, self.row_sizes)
+        return Geometry(self.layout, lambda t, q: factors * self.values(t, q))
 
     def at(self, t: float, q: np.ndarray) -> GeometryValues:
         return self.figures(self.values(t, q))
@@ -96,11 +107,10 @@ class Geometry:
         n_gaps, m = len(layout.gaps), layout.rows
         jacobian = np.zeros((m, layout.speeds))
         rates = np.zeros((layout.coordinates, layout.speeds))
-        start = n_gaps + m
-        for (i, j), v in zip(layout.jacobian, numbers[start:], strict=False):
-            jacobian[i, j] = v
-        for (i, j), v in zip(layout.rates, numbers[start + len(layout.jacobian) :], strict=True):
-            rates[i, j] = v
+        start, (in_jacobian, in_rates) = n_gaps + m, layout.places
+        after = start + len(in_jacobian)
+        jacobian.ravel()[in_jacobian] = numbers[start:after]
+        rates.ravel()[in_rates] = numbers[after:]
         return GeometryValues(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
 
     def off(self, here: GeometryValues) -> float:

@@ -396,9 +396,10 @@ class CompiledModel:
         if values != self._physical:
             check_physical(self.equations.system, self._table, values)
             self._physical = values
-        if parameters and (why := self.refused(self.inside(parameters))):
+        if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
             raise ParameterError(with_these(why))
-        instance, model = Instance(self, parameters), self
+        own = self._table.inside(values)
+        instance, model = Instance(self, parameters, inside=own), self
         initial, memory = values_from_hook(self, on_start, values, initial, memory, t0)
         stored = initial_memory(self.equations, memory, t0)
         driven = self.driven_inputs(inputs, memory, given)
@@ -406,7 +407,7 @@ class CompiledModel:
         if driven is not None:
             model = self.driven
             driven = driven.complete(start.memory)
-            instance = Instance(model, parameters, driven)
+            instance = Instance(model, parameters, driven, inside=own)
             start = replace(start, memory=driven.addressed(start.memory))
         if settings.sample is None and adaptive and settings.t_end > t0:
             settings = replace(settings, sample=(settings.t_end - t0) / _SAMPLES)
@@ -415,7 +416,7 @@ class CompiledModel:
         with progress_line(progress, t0, settings.t_end) as report:
             if self.changes_mode:
                 configurations = Configurations(
-                    model.configuration_models, self.equations.configuration, parameters, driven
+                    model.configuration_models, self.equations.configuration, parameters, driven, own
                 )
                 legs = LegRunner(configurations, start, inside, report).run()
             else:

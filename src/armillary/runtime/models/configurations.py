@@ -41,8 +41,10 @@ class Configurations:
         first: Configuration,
         parameters: Mapping[str, Any] | None,
         inputs: DrivenInputs | None = None,
+        inside: np.ndarray | None = None,
     ) -> None:
         self.first, self.parameters, self.inputs = first, parameters, inputs
+        self._inside = inside
         self._models = models
         self._instances: dict[Configuration, Instance] = {}
 
@@ -52,7 +54,7 @@ class Configurations:
             if configuration not in self._models:
                 self._models[configuration] = self._models[self.first].in_configuration(configuration)
             self._instances[configuration] = Instance(
-                self._models[configuration], self.parameters, self.inputs
+                self._models[configuration], self.parameters, self.inputs, inside=self._inside
             )
         return self._instances[configuration]
 

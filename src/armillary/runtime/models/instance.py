@@ -42,6 +42,7 @@ class Instance:
     parameters: Mapping[str, Any] | None = None
     inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
     known: np.ndarray | None = None  # the constants of these parameters, where they have been computed
+    inside: np.ndarray | None = None  # all parameters in the model's own units, where they are known
 
     @property
     def equations(self) -> DerivedEquations:
@@ -49,7 +50,11 @@ class Instance:
 
     @cached_property
     def constants(self) -> np.ndarray:
-        return self.model.constants(self.parameters) if self.known is None else self.known
+        if self.known is not None:
+            return self.known
+        if self.inside is not None:
+            return self.model.constants_inside(self.inside)
+        return self.model.constants(self.parameters)
 
     def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The results of a generated function, by name."""
@@ -83,7 +88,11 @@ class Instance:
     @cached_property
     def changes(self) -> Changes:
         """What leads from this configuration to another, and back."""
-        return Changes(self.model.change_code, lambda: self.model.parameters_inside(self.parameters))
+        inside = self.inside
+        return Changes(
+            self.model.change_code,
+            lambda: self.model.parameters_inside(self.parameters) if inside is None else inside,
+        )
 
     def check(self, place: Place) -> None:
         """An error where a place does not satisfy the constraints, or this program cannot tell its speeds."""
@@ -170,7 +179,14 @@ class Instance:
             layout,
             lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory),
             *self._sizes,
+            self._factors,
         )
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        layout = self.equations.reduction.layout
+        assert layout is not None
+        return layout.sized(*self._sizes)
 
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -357,6 +357,8 @@ class LegRunner:
         self.ahead = None
 
     def _note_exchange(self, t: float, before: Configuration, after: Configuration) -> None:
+        if before == after:
+            return
         gone, now = self.configurations.dependents(before), self.configurations.dependents(after)
         if gone != now:
             self.legs.notes.append(

@@ -56,15 +56,18 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
     absolute = instance.equations.absolute
     stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
     ends = _jumps(sizes) or ([whole] if failed else [])
-    look = _MassCheck(instance, _path_from_row(instance, result, 0)) if ends else None
+    look: _MassCheck | None = None
     for end in ends:
         ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
         if failed and end == whole and not absolute:
             last = instance.place(result.t_stop, result.final_state, result.final_memory)
             ways.append(_Path(instance, last.t, _with_given(instance, instance.values(last))))
         ways = [way for way in ways if way.known]
-        said = look.message(ways) if ways and look is not None else ""
-        if said and (failed or stepwise or _energy_bursts(instance, result, end)):
+        if not (failed or stepwise or _energy_bursts(instance, result, end)):
+            continue
+        look = look or _MassCheck(instance, _path_from_row(instance, result, 0))
+        said = look.message(ways) if ways else ""
+        if said:
             return end, said
     return whole, ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -66,23 +67,26 @@ def given_values(
         named = set(found)
         values |= {name: _number(equations, name, value) for name, value in found.items()}
     for name, value in values.items():
-        if not np.isfinite(value):
+        if not isfinite(value):
             raise ParameterError(f"the initial value of '{name}' is not a finite number")
     return values, named
 
 
 def _number(equations: DerivedEquations, name: str, value: Any) -> float:
+    symbol = equations.startable.get(name)
+    if symbol is None:
+        raise _no_initial_value(equations, name)
+    return state_number(symbol, value, f"the initial value of '{name}'")
+
+
+def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
     system = equations.system
     known = [*equations.coordinates, *(u.data.name for u in system.speeds), *equations.states]
     given = {p.speed.data.name for p in equations.reduction.given.values()}
     if name in given or (name not in known and any(name == q.data.name for q in system.coordinates)):
         how = "locked" if name in equations.configuration.locked else "prescribed"
-        raise ParameterError(f"'{name}' is {how}, so it has no initial value")
-    if name not in known:
-        raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
-    where = f"the initial value of '{name}'"
-    symbol = next(s for s in system.initial if s.data.name == name)
-    return state_number(symbol, value, where)
+        return ParameterError(f"'{name}' is {how}, so it has no initial value")
+    return ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
 
 
 def state_number(symbol: Expr, value: Any, where: str) -> float:
