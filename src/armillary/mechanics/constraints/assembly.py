@@ -123,6 +123,10 @@ class Geometry:
         sizes = np.maximum(sizes, _LEAST_SIZE * np.max(sizes, initial=0.0))
         return float(np.max(np.abs(here.gap) / np.where(sizes > 0.0, sizes, 1.0), initial=0.0))
 
+    def is_exact(self, t: float, q: np.ndarray) -> bool:
+        """Whether all gaps are closed but for rounding."""
+        return self.off(self.at(t, q)) <= _CLOSED
+
     def close(
         self, t: float, q: np.ndarray, moving: np.ndarray, tries: int = _TRIES, kept: Sequence[int] = ()
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -224,11 +228,12 @@ class Geometry:
         allowed = np.asarray(moving, dtype=bool)
         sizes = np.ones(len(u)) if self.sizes is None else self.sizes
         rows = np.ones(self.layout.rows) if self.row_sizes is None else self.row_sizes
-        here, inside = self.at(t, q), self.in_sizes().at(t, q)
-        residual = here.jacobian @ u + here.known
+        here = self.in_sizes().at(t, q)
+        residual = here.jacobian @ (u / sizes) + here.known
         scale = 1.0 + np.max(np.abs(u) / sizes, initial=0.0)
         if allowed.any() and residual.size:
-            change = np.linalg.lstsq(inside.jacobian[:, allowed], -residual / rows, rcond=1e-10)[0]
+            change = np.linalg.lstsq(here.jacobian[:, allowed], -residual, rcond=1e-10)[0]
             u[allowed] += sizes[allowed] * change
-            residual = here.jacobian @ u + here.known
-        return u, residual, bool(np.max(np.abs(residual) / rows, initial=0.0) <= _CONSISTENT * scale)
+            residual = here.jacobian @ (u / sizes) + here.known
+        satisfied = bool(np.max(np.abs(residual), initial=0.0) <= _CONSISTENT * scale)
+        return u, residual * rows, satisfied

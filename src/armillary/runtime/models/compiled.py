@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from armillary.mechanics.masses.massless import Masses
     from armillary.results import Run
     from armillary.results.run import MotionPicture
-    from armillary.runtime.models.run_changes import ChangeFigures
+    from armillary.runtime.models.run_changes import ChangeFigures, KnownChanges
     from armillary.runtime.models.sensitive import CompiledSensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -105,6 +105,7 @@ class CompiledModel:
         self._addresses: dict[str, int] = {}
         self._functions: dict[str, Callable[..., None]] = {}
         self.change_figures: dict[int, ChangeFigures | None] = {}  # by the number of configurations known
+        self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
 
     # ------------------------------------------------------------ what it is made of
 

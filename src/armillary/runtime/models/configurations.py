@@ -59,6 +59,11 @@ class Configurations:
         return self._instances[configuration]
 
     @property
+    def parameters_key(self) -> bytes | None:
+        """The same for equal parameters."""
+        return None if self._inside is None else self._inside.tobytes()
+
+    @property
     def known(self) -> list[Configuration]:
         """The configurations that have been compiled, the first one first."""
         return list(self._models)

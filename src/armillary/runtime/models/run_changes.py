@@ -45,12 +45,19 @@ def known_changes(configurations: Configurations) -> KnownChanges | None:
     made = model.change_figures[len(known)]
     if made is None:
         return None
+    key = configurations.parameters_key
+    kept = model.change_sections
+    if kept is not None and key is not None and kept[0] == (len(known), key):
+        return kept[1]
     instances = [configurations[c] for c in known]
     sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
     for c, instance in enumerate(instances):
         sections[c] = _addresses(instance, alone=len(instances) == 1)
     sizes = (made.shape, made.states, made.events, len(known))
-    return KnownChanges(tuple(known), RunChanges(*sizes, sections, made.numbers, owners=instances))
+    found = KnownChanges(tuple(known), RunChanges(*sizes, sections, made.numbers, owners=instances))
+    if key is not None:
+        model.change_sections = ((len(known), key), found)
+    return found
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ def close_loops(
 ) -> np.ndarray:
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
     sized = geometry.in_sizes()
+    if sized.is_exact(t, q):
+        return q
     kept = sorted(named)
     free = np.zeros(geometry.layout.speeds, dtype=bool)
     attempts = movable_speeds(geometry, reduction, free, positions=True)
