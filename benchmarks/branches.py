@@ -22,8 +22,8 @@ import numpy as np
 
 import armillary as arm
 from armillary.columns import aligned
-from armillary.llvm.jit import Compiled
-from armillary.llvm.sections import llvm_text
+from armillary.llvm.jit import Compiled, registers
+from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiling import compile_equations
 from benchmarks.formalisms import candidate, difference
@@ -120,7 +120,7 @@ def measure(source: str, effort: Effort) -> dict[str, Any]:
     models, seconds = [], []
     for way in (replace(program, alike=()), program):
         start = time.process_time()
-        code = Compiled(llvm_text(way))
+        code = Compiled(llvm_text(for_this_machine(way), registers()))
         seconds.append(time.process_time() - start)
         models.append(CompiledModel(replace(equations, program=way), code, seconds[-1], compile_equations))
     rng = np.random.default_rng(7)

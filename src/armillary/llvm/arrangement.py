@@ -36,6 +36,7 @@ _FUNCTION = 40
 _OTHER = 3
 _UNITS = 2  # operations that start in a cycle
 
+PAIR = "<2 x double>"
 _NAME = re.compile(r"%v\d+")
 _NEVER = 1 << 60
 
@@ -49,13 +50,14 @@ def arranged(
     opposites: Mapping[str, str],
     stores: Sequence[Store],
     registers: int,
+    wide: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Operations on doubles, ``%v… = …`` line by line, in an order and with loads and stores for a machine of
-    so many registers.
+    """Operations on doubles and pairs of them, ``%v… = …`` line by line, in an order and with loads and
+    stores for a machine of so many registers.
 
     ``loads``: names of values that are loaded where they are used; ``opposites``: names of values to those
     whose opposites they are, which cost nothing as operands. Values that are stored are loaded from there
-    again, so the arrays of ``stores`` are no others'.
+    again, so the arrays of ``stores`` are no others'. ``wide``: types of loaded values that are vectors.
     """
     computed = {line[2 : line.index(" ", 2)] for line in lines}
     given = [store for store in stores if store[0] not in computed]
@@ -64,27 +66,40 @@ def arranged(
         if value in computed:
             own.setdefault(value, []).append((array, index))
     order = _order(_operations(lines, opposites, given))
-    return _Registers(loads, opposites, own, registers - SPARE).text(order)
+    return _Registers(loads, opposites, own, registers - SPARE, wide or {}).text(order)
 
 
 class _Operation:
     """A line: the name of its value ("" of a store), what it does, and the names of its operands."""
 
-    __slots__ = ("latency", "name", "operands", "real", "text")
+    __slots__ = ("kind", "latency", "name", "operands", "real", "text")
 
     def __init__(self, name: str, text: str, operands: list[str], latency: int) -> None:
         self.name, self.text, self.operands, self.latency = name, text, operands, latency
-        self.real = bool(name) and _is_real(text)
+        self.kind = _kind(text) if name else ""
+        self.real = bool(self.kind)
 
 
-def _is_real(text: str) -> bool:
-    """Whether an instruction makes a double."""
-    words = text.split(" ", 3)
-    if words[0] in ("fcmp", "insertelement") or " to " in text:
-        return text.endswith(" to double")
-    if words[0] == "select":
-        return ", double " in text
-    return words[0] == "extractelement" or "double" in words[1:3]
+def _kind(text: str) -> str:
+    """The type of what an instruction makes: a double or a vector that one register holds, else ""."""
+    operation = text[: text.index(" ")]
+    if operation == "fcmp":
+        return ""
+    if operation == "extractelement":
+        return "double"
+    if operation == "shufflevector":
+        return PAIR if "<2 x i32>" in text else ""
+    if operation == "select":
+        return "double" if ", double " in text else PAIR if f", {PAIR} " in text else ""
+    if " to " in text:
+        kind = text[text.rindex(" to ") + 4 :]
+        return kind if kind in ("double", PAIR) else ""
+    if operation == "extractvalue":
+        return PAIR if text.startswith(f"extractvalue {{ {PAIR}") else ""
+    rest = text[len(operation) + 1 :].removeprefix("contract ").removeprefix("reassoc ")
+    if rest.startswith("double") and operation != "insertelement":
+        return "double"
+    return PAIR if rest.startswith(PAIR) else ""
 
 
 def _operations(
@@ -196,8 +211,10 @@ class _Registers:
         opposites: Mapping[str, str],
         results: Mapping[str, Sequence[Load]],
         size: int,
+        wide: Mapping[str, str],
     ) -> None:
         self.loads, self.opposites, self.results, self.size = loads, opposites, results, size
+        self.wide = dict(wide)  # types of values that are vectors
         self.lines: list[str] = []
         self.held: dict[str, str] = {}  # values in registers, to the names under which they are there
         self.stored: dict[str, Load] = {}  # values that were stored, and where
@@ -212,6 +229,7 @@ class _Registers:
             order[i].operands = operands = [a for a in order[i].operands if a not in others]
             for a in operands:
                 self.uses.setdefault(a, []).append(i)
+        self.wide.update({o.name: o.kind for o in order if o.kind == PAIR})
         for i, operation in enumerate(order):
             self.step(i, operation)
             if i % LABELS == LABELS - 1:
@@ -232,11 +250,11 @@ class _Registers:
         name = operation.name
         if not name:
             value, array, index = text.split(" ")
-            self.store(value, (array, int(index)))
+            self.store(value, (array, int(index)), self.kind(operation.text.split(" ")[0]))
         else:
             self.lines.append(f"  {name} = {text}")
             for place in self.results.get(name, ()):
-                self.store(name, place)
+                self.store(name, place, self.kind(name))
                 self.stored[name] = place
             if operation.real and name in uses:
                 self.free(i + 1, ())
@@ -245,7 +263,8 @@ class _Registers:
     def named(self, match: re.Match[str]) -> str:
         name = match[0]
         if name in self.opposites:
-            return self.emit(f"fneg double {self.held[self.opposites[name]]}")
+            value = self.opposites[name]
+            return self.emit(f"fneg {self.kind(value)} {self.held[value]}")
         return self.held.get(name, name)
 
     def emit(self, operation: str) -> str:
@@ -263,10 +282,14 @@ class _Registers:
         """A value into a register, from where it is loaded or was stored."""
         self.free(now, operands)
         place = self.loads.get(value) or self.stored[value]
-        self.held[value] = self.emit(f"load volatile double, ptr {self.element(*place)}, align 8")
+        kind = self.kind(value)
+        self.held[value] = self.emit(f"load volatile {kind}, ptr {self.element(*place)}, align 8")
 
-    def store(self, name: str, place: Load) -> None:
-        self.lines.append(f"  store volatile double {name}, ptr {self.element(*place)}, align 8")
+    def kind(self, value: str) -> str:
+        return self.wide.get(self.opposites.get(value, value), "double")
+
+    def store(self, name: str, place: Load, kind: str) -> None:
+        self.lines.append(f"  store volatile {kind} {name}, ptr {self.element(*place)}, align 8")
 
     def free(self, now: int, operands: Sequence[str]) -> None:
         """Room for one more value; operands stay."""
@@ -284,8 +307,8 @@ class _Registers:
             elif wanted > next_costly:
                 costly, next_costly = value, wanted
         if next_kept < next_costly and next_kept < now + NEAR:
-            kept, place = costly, ("slots", self.slots)
-            self.slots += 1
-            self.store(held[costly], place)
+            kept, place, kind = costly, ("slots", self.slots), self.kind(costly)
+            self.slots += 1 if kind == "double" else 2
+            self.store(held[costly], place, kind)
             self.stored[costly] = place
         del held[kept]

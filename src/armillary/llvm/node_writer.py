@@ -267,6 +267,10 @@ class Writer(Instructions):
             if c != 1 and c != -1:
                 value = self.times(value, abs(float(c)))
             opposite ^= c < 0
+        return self.with_terms(node, value, opposite, terms)
+
+    def with_terms(self, node: Expr, value: str, opposite: bool, terms: list[tuple[float, Expr]]) -> str:
+        """A sum of a value and further terms; ``opposite`` where the value has the other sign."""
         for c, term in terms:
             product = meant(term)
             b: str | None = None

@@ -6,18 +6,21 @@ takes no change of sign, and a sum only where its terms disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.llvm.instructions import Operand, ValueTypes, real
-from armillary.llvm.node_writer import LOADED, Module, Writer
+from armillary.llvm.arrangement import arranged
+from armillary.llvm.fusion import fused_products
+from armillary.llvm.instructions import ValueTypes, real
+from armillary.llvm.node_writer import LOADED, ArrangedWriter, Module, Writer
 from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant
 from armillary.program.lanes.worth import neighbours
+from armillary.program.program import Section
 
 Signs = tuple[int, ...]
 Vector = tuple[str, Signs]  # the name of a vector, and ±1 per lane: what a lane has to be multiplied with
@@ -36,10 +39,12 @@ class PackWriter(Writer):
         fused: Set[Expr],
         opposite: set[Expr],
         home: dict[Expr, Pack],
+        fused_packs: Set[Pack],
         signs: dict[Pack, Signs],
     ) -> None:
         super().__init__(module, places, crossing, arrival, numbers, fused, opposite)
-        self.home, self.signs = home, signs
+        self.home, self.fused_packs, self.signs = home, fused_packs, signs
+        self._products: dict[str, tuple[str, str]] = {}  # names of fused products, to their factors
         self._packs: dict[Pack, Vector] = {}
         self._columns: dict[Column, Vector] = {}
         self._sines: dict[str, str] = {}
@@ -48,9 +53,11 @@ class PackWriter(Writer):
 
     # ---------------------------------------------------------------- single operations
 
-    def times(self, a: Operand, b: Operand) -> str:
-        """A product that LLVM may fuse."""
-        return self.arithmetic("fmul", a, b)
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        if not self.types.single:
+            v, name = self.real, f"llvm.fmuladd.{self.types.suffix}"
+            self.module.need(name, lambda: f"declare {v} @{name}({v}, {v}, {v}) nounwind")
+        return super().multiply_add(a, b, c)
 
     def signed(self, node: Expr) -> tuple[str, bool]:
         node = meant(node)
@@ -63,20 +70,20 @@ class PackWriter(Writer):
             found = self.emit(f"extractelement {_type(pack)} {vector}, i64 {lane}")
         else:
             found, signs = self.load("work", self.crossing[node]), self.signs[pack]
-        self.values[node] = found if signs[lane] > 0 else self.neg(found)
-        return self.values[node], False
+        self.values[node] = found
+        if signs[lane] < 0:
+            self.opposite.add(node)
+        return found, signs[lane] < 0
 
     def node(self, node: Expr) -> None:
         pack = self.home.get(node)
         if pack is None:
             if node.kind != "let":
                 super().node(node)
-        elif pack not in self._packs:
+        elif pack not in self._packs and pack not in self.fused_packs:
             vector, self.signs[pack] = self._packs[pack] = self._computed(pack)
-            place = self.crossing.get(node)
-            if place is not None:
-                pointer = self.element("work", self.crossing[pack.lanes[0]])
-                self.lines.append(f"  store {_type(pack)} {vector}, ptr {pointer}, align 8")
+            if node in self.crossing:
+                self.store_vector(vector, "work", self.crossing[pack.lanes[0]], len(pack.lanes))
 
     def sum(self, node: Expr) -> str:
         """Terms that are all lanes of a pack are added up as vectors, whose lanes are added at last."""
@@ -90,13 +97,8 @@ class PackWriter(Writer):
         left = [(c, t) for t, c in coefficients.items() if t not in taken]
         left.sort(key=lambda t: (self.arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0))
         if node.data[0]:
-            value = self.arithmetic("fadd", value, float(node.data[0]))
-        for c, term in left:
-            operand = self.value(term)
-            if c != 1 and c != -1:
-                operand = self.times(operand, abs(float(c)))
-            value = self.arithmetic("fadd" if c > 0 else "fsub", value, operand)
-        return value
+            value = self.add(value, float(node.data[0]))
+        return self.with_terms(node, value, False, left)
 
     def _lanes_added(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
         """Σ of all lanes of packs, each with its coefficient: halves of vectors are added to each other."""
@@ -110,7 +112,7 @@ class PackWriter(Writer):
             width //= 2
             if width == 1:
                 low, high = (self.emit(f"extractelement {kind} {total}, i64 {i}") for i in range(2))
-                return self.arithmetic("fadd", low, high)
+                return self.add(low, high)
             halves = []
             for first in (0, width):
                 mask = ", ".join([f"i32 {first + i}" for i in range(width)])
@@ -169,14 +171,20 @@ class PackWriter(Writer):
         with self._vectors(count):
             for vector, factors in signed:
                 f = tuple([c * s for c, s in zip(factors, signs, strict=True)])
-                how = "fadd"
-                if max(f) < 0:
-                    f, how = tuple([-c for c in f]), "fsub"
-                operand = vector if set(f) == {1} else self.times(vector, self._numbers(f))
+                minus = max(f) < 0
+                if minus:
+                    f = tuple([-c for c in f])
+                scale = None if set(f) == {1} else self._numbers(f)
                 if value is None:
-                    value = operand if how == "fadd" else self.neg(operand)
+                    value = self.chain([*self._products.get(vector, (vector,)), *([scale] if scale else [])])
+                    value = self.neg(value) if minus else value
+                elif scale is None and vector not in self._products:
+                    value = self.sub(value, vector) if minus else self.add(value, vector)
                 else:
-                    value = self.arithmetic(how, value, operand)
+                    a, b = self._products.get(vector, (vector, scale or ""))
+                    if vector in self._products and scale is not None:
+                        a = self.times(a, scale)
+                    value = self.multiply_add(self.neg(a) if minus else a, b, value)
         assert value is not None
         return value, tuple(signs)
 
@@ -196,9 +204,14 @@ class PackWriter(Writer):
             for vector, n in factors:
                 power = vector if abs(n) == 1 else self.power(vector, abs(n))
                 (above if n > 0 else below).append(power)
+            if pack in self.fused_packs:
+                *others, last = above if len(above) > 1 else [factors[0][0]] * 2
+                name = f"%product{len(self._products)}"
+                self._products[name] = self.chain(others), last
+                return name, signs
             value = self.chain(above)
             if below:
-                value = self.arithmetic("fdiv", value, self.chain(below))
+                value = self.div(value, self.chain(below))
         return value, signs
 
     def _called(self, pack: Pack) -> Vector:
@@ -239,22 +252,24 @@ class PackWriter(Writer):
         return found
 
     def _pack(self, pack: Pack) -> Vector:
-        if pack not in self._packs:
-            pointer = self.element("work", self.crossing[pack.lanes[0]])
-            loaded = self.emit(f"load {_type(pack)}, ptr {pointer}, align 8")
+        if pack in self.fused_packs:
+            if pack not in self._packs:
+                self._packs[pack] = self._multiplied(pack)
+        elif pack not in self._packs:
+            loaded = self.load_vector("work", self.crossing[pack.lanes[0]], len(pack.lanes))
             self._packs[pack] = loaded, self.signs[pack]
         return self._packs[pack]
 
     def _gathered(self, column: Column) -> Vector:
         plain, count = (1,) * len(column), len(column)
-        first, kind = column[0], f"<{len(column)} x double>"
+        first = column[0]
         if all([n is first for n in column]):
             return self._splat(self.value(first), count), plain
         if first.kind == "number":
             return self._numbers(tuple([float(n.data) for n in column])), plain
         if neighbours(column, self.places):
-            pointer = self.element(*self.places[first])
-            return self.emit(f"load {kind}, ptr {pointer}, align 8"), plain
+            array, start = self.places[first]
+            return self.load_vector(array, start, count), plain
         pack = self.home.get(first)
         if pack is not None and all([self.home.get(n) is pack for n in column]):
             vector, signs = self._pack(pack)
@@ -281,21 +296,25 @@ class PackWriter(Writer):
         if self._array is None:
             return literal
         if values not in self._loaded:
-            if len(self._loaded) >= LOADED:
+            if len(self._loaded) >= LOADED and not self.module.registers:
                 return literal
             place = self._array.get((values, 0), len(self._array))
             for i in range(len(values)):
                 self._array.setdefault((values, i), place + i)
-            pointer = self.element("numbers", place)
-            self._loaded[values] = self.emit(f"load <{len(values)} x double>, ptr {pointer}, align 8")
+            self._loaded[values] = self.load_vector("numbers", place, len(values))
         return self._loaded[values]
 
+    def load_vector(self, array: str, index: int, count: int) -> str:
+        return self.emit(f"load <{count} x double>, ptr {self.element(array, index)}, align 8")
+
+    def store_vector(self, value: str, array: str, index: int, count: int) -> None:
+        pointer = self.element(array, index)
+        self.lines.append(f"  store <{count} x double> {value}, ptr {pointer}, align 8")
+
     def element(self, array: str, index: int) -> str:
-        return (
-            f"%{array}"
-            if not index
-            else self.emit(f"getelementptr inbounds double, ptr %{array}, i64 {index}")
-        )
+        if not index:
+            return f"%{array}"
+        return self.emit(f"getelementptr inbounds double, ptr %{array}, i64 {index}")
 
     @contextmanager
     def _vectors(self, count: int) -> Iterator[None]:
@@ -313,6 +332,44 @@ class PackWriter(Writer):
             taken = ", ".join([v] * len(arguments))
             self.module.need(name, lambda: f"declare {v} @{name}({taken}) nounwind")
         return super().call(intrinsic, *arguments)
+
+
+class ArrangedPackWriter(PackWriter, ArrangedWriter):
+    """Lines that are put in order, and loads and stores that are placed, when all are there."""
+
+    def __init__(self, *given: Any) -> None:
+        self.wide: dict[str, str] = {}  # types of loaded vectors
+        super().__init__(*given)
+
+    def load_vector(self, array: str, index: int, count: int) -> str:
+        self.count += 1
+        name = f"%v{self.count}"
+        self.loads[name] = array, index
+        self.wide[name] = f"<{count} x double>"
+        return name
+
+    def store_vector(self, value: str, array: str, index: int, count: int) -> None:
+        self.stores.append((value, array, index))
+
+    def body(self) -> str:
+        registers = self.module.registers
+        return "\n".join(arranged(self.lines, self.loads, self.opposites, self.stores, registers, self.wide))
+
+
+def fused_packs(section: Section, arrival: Mapping[Expr, int]) -> set[Pack]:
+    """Packs of products that packs of sums take factor by factor."""
+    home = {node: pack for pack in section.packs for node in pack.lanes}
+    apart = {meant(result) for result in section.results}  # what is wanted by itself
+    for node in section.nodes:
+        if node.kind != "let" and node not in home:
+            apart.update(map(meant, node.args))
+    for pack in section.packs:
+        for column in pack.operands:
+            if column[0] not in home or home[column[0]].lanes != column:
+                apart.update(column)
+    firsts = [node for node in section.nodes if node in home and home[node].lanes[0] is node]
+    wanted = [home[n].lanes[0] for n in apart if n in home]
+    return {home[node] for node in fused_products(firsts, wanted, arrival)}
 
 
 @cache

@@ -9,7 +9,7 @@ values on through a work array, because LLVM's time grows faster than the length
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
 from armillary.llvm.jit import vector_doubles
 from armillary.llvm.node_writer import INSTANT, ArrangedWriter, Driven, Module, Place, Writer
-from armillary.llvm.pack_writer import PackWriter, Signs
+from armillary.llvm.pack_writer import ArrangedPackWriter, PackWriter, Signs, fused_packs
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
 from armillary.program.program import Program, Section
@@ -264,18 +264,20 @@ def _function(
     packs = {node: pack for pack in section.packs for node in pack.lanes}
     arrival = arrivals(section.nodes)
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
-    crossing = _crossing(pieces, packs, fused)
+    together = fused_packs(section, arrival)
+    crossing = _crossing(pieces, packs, fused | {node for pack in together for node in pack.lanes})
     read = {place[0] for place in places.values() if isinstance(place, tuple)}
-    arranging = module.registers > 0 and not packs and read.isdisjoint([array for array, _ in outs])
+    fits = all([len(pack.lanes) == 2 for pack in section.packs])  # a register
+    arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
     array = f"{name}_numbers"
     opposite: set[Expr] = set()
     signs: dict[Pack, Signs] = {}
 
     def writer_of(numbers: dict[Any, int] | None) -> Writer:
         given = module, places, crossing, arrival, numbers, fused, opposite
-        return (
-            PackWriter(*given, packs, signs) if packs else (ArrangedWriter if arranging else Writer)(*given)
-        )
+        if packs:
+            return (ArrangedPackWriter if arranging else PackWriter)(*given, packs, together, signs)
+        return (ArrangedWriter if arranging else Writer)(*given)
 
     if len(pieces) == 1:
         given: dict[Any, int] | None = {} if arranging else None
@@ -288,7 +290,7 @@ def _function(
         if given:
             # Of an address that LLVM does not see through it loads the numbers, and does not write them out.
             body = f'  %numbers = call ptr asm "", "=r,0"(ptr @{array})\n{body}'
-            module.functions.append(constant_array(array, given))
+            module.functions.append(constant_array(array, _values(given)))
         module.define(f"void @{name}({arguments})", body)
         return
     passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
@@ -313,10 +315,14 @@ def _function(
         module.define(piece_head, writer.body())
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:
-        values = [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
-        module.functions.append(constant_array(array, values))
+        module.functions.append(constant_array(array, _values(numbers)))
     body = f"  %work = alloca [{len(crossing)} x {module.real}], align 64\n" + "\n".join(calls)
     module.define(f"void @{name}({arguments})", body)
+
+
+def _values(numbers: Iterable[Any]) -> list[float]:
+    """Numbers of an array; those of lanes are entered with all of their vector and their place in it."""
+    return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 
 def _angles(section: Section) -> list[Expr]:

@@ -15,8 +15,8 @@ from armillary.algebra.expression import Expr
 from armillary.program.cost import node_operations
 from armillary.program.lanes.pack import Column, Pack, meant
 
-# At 0.14 a Stewart platform takes 0.84 of the time on arm64 and 0.73 on x86-64; at 0.12 a hub with four
-# antennas takes as long on arm64, where single operations are arranged, and 0.76 of the time on x86-64.
+# At 0.14 a Stewart platform takes 0.77 of the time on arm64 and 0.73 on x86-64; at 0.12 a hub with four
+# antennas takes 0.87 and 0.76.
 SHARE = 0.1
 _ROUNDS = 8
 _FUNCTION = 20  # instructions of a sine that is not among the first ones
