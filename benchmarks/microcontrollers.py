@@ -29,7 +29,7 @@ BUDGET = 168_000  # cycles of a millisecond at 168 MHz
 
 def main() -> int:
     """The table, in Markdown."""
-    print("| model | precision | machine | flash | RAM | stack | instructions | longest | cycles, at most |")
+    print("| model | precision | machine | flash | RAM | stack | instructions | longest | cycles |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, system in SYSTEMS.items():
         found = source(system().derive())

@@ -138,7 +138,7 @@ def _horner(table: Any) -> list[str]:
     degrees = shape[table.arity :]
     cell = int(np.prod(degrees))
     place = "i0" if table.arity == 1 else f"(i0 * {shape[1]} + i1)"
-    lines = [f"    const double *c = coefficients + {place} * {cell};"]
+    lines = [f"    const double *c = &coefficients[{place} * {cell}];"]
     inner, step = int(degrees[-1]), f"s{table.arity - 1}"
     rows: list[str] = []
     for row in range(degrees[0] if table.arity == 2 else 1):

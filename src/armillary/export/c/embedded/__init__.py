@@ -7,6 +7,7 @@ instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 
 from __future__ import annotations
 
+from armillary.export.c.embedded.braces import braced
 from armillary.export.c.embedded.cost import step_table
 from armillary.export.c.embedded.measure import measured
 from armillary.export.c.embedded.model import ATTEMPTS, EmbeddedModel
@@ -39,7 +40,7 @@ def embedded_files(src: Source, precision: str, method: str, measure: bool | Non
         f"src/{model.stem}_solver.c": code,
     }
     values = model.values | {"method": chosen.name, "step": _step(src)}
-    files = {name: model.in_precision(text) for name, text in sources.items()}
+    files = {name: braced(model.in_precision(text)) for name, text in sources.items()}
     files["test/test.c"] = test_code(model, chosen)
     plain = _PLAIN | {f"examples/{model.stem}/{model.stem}.ino": "sketch.ino.txt"}
     files |= {name: fill(template(__package__, file), values, model.has) for name, file in plain.items()}
