@@ -223,7 +223,7 @@ def pushed() -> CompiledModel:
     return s.derive().compile()
 
 
-@pytest.mark.parametrize("angle", [3.10, math.pi, 3.16])
+@pytest.mark.parametrize("angle", [3.1001, math.pi, 3.1601])  # none on a row, where last bits would decide
 def test_events_inside_the_step_across_happen_in_their_direction_only(angle: float) -> None:
     assert turned({"other": angle}, {"sample": 1e-2}).events == ()
     run = turned({"mark": angle}, {"sample": 1e-3})
