@@ -369,15 +369,23 @@ def test_fingers_turn_zoom_move_scrub_and_ask_for_values(run, tmp_path: Path, op
 
 
 RECORD = """async () => {
-  const { player } = window.armillary, videos = [], wait = (ms) => new Promise((go) => setTimeout(go, ms));
+  const { player, scene } = window.armillary, videos = [];
+  const wait = (ms) => new Promise((go) => setTimeout(go, ms));
   player.pause(); player.seek(0.5);
   HTMLAnchorElement.prototype.click = function () { videos.push(this); };
   const button = [...document.querySelectorAll("#tools button")].find((b) => b.textContent === "video");
-  button.click(); await wait(1000); button.click();
-  for (let i = 0; i < 200 && !videos.length; i++) await wait(20);
+  let pictures = 0;
+  const { draw } = scene;
+  scene.draw = (...more) => { pictures++; return draw.apply(scene, more); };
+  button.click();
+  while (pictures < 20) await wait(50);
+  await wait(1000); button.click();
+  while (!videos.length) await wait(20);
   const video = document.createElement("video"), canvas = document.createElement("canvas");
   video.muted = true; video.src = videos[0].href;
-  await new Promise((go, fail) => { video.onloadeddata = go; video.onerror = () => fail(video.error); });
+  await new Promise((go, fail) => {
+    video.onloadeddata = go; video.onerror = () => fail(Error(video.error.message));
+  });
   video.currentTime = 0.4;
   await new Promise((go) => { video.onseeked = go; });
   canvas.width = video.videoWidth; canvas.height = video.videoHeight;

@@ -49,6 +49,7 @@ def test_links_are_to_scale_and_joints_have_their_symbols(model, tmp_path: Path)
 
 
 def test_views_are_chosen_or_refused(model, tmp_path: Path) -> None:
+    assert model.draw("svg") == model.draw()  # the format alone names no file
     assert model.draw(view="z") == model.draw()
     assert model.draw(view="oblique") != model.draw()
     with pytest.raises(arm.ArmillaryError, match="did you mean 'oblique'"):

@@ -29,10 +29,12 @@ VIEWS = ("auto", "oblique", "x", "y", "z")
 def draw(
     model: CompiledModel, path: Any, *, view: str = "auto", initial: Any = None, parameters: Any = None
 ) -> str:
-    """The sketch of a model in the position where runs start, also written to a file where one is named."""
+    """The sketch of a model in the position where runs start, also written to a file where one is named;
+    "svg" alone names the format.
+    """
     if not isinstance(view, str) or view not in VIEWS:
         raise ArmillaryError(f"there is no view {view!r}{nearest(view, VIEWS)}; there are {', '.join(VIEWS)}")
-    place = None if path is None else file_path(path, "the sketch")
+    place = None if path is None or path == "svg" else file_path(path, "the sketch")
     if place is not None and place.suffix.lower() != ".svg":
         raise ArmillaryError(f"a sketch is written as .svg, not as '{place.name}'")
     state = model.state(initial, parameters)

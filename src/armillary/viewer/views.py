@@ -51,7 +51,7 @@ def view(
     one for each run, is needed for runs from files.
     """
     options = PictureOptions(view, follow, paths, theme, size, rate, speed, time)
-    one_of(layout, LAYOUTS, "layout")
+    one_of(layout, LAYOUTS, "layout=")
     if not runs:
         raise ArmillaryError("there is no run to show; give one or more: arm.view(run, other)")
     if len(runs) > _MOST:

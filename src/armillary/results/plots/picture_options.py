@@ -41,9 +41,9 @@ class PictureOptions:
     reactions: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        one_of(self.view, VIEWS, "view")
+        one_of(self.view, VIEWS, "view=")
         if self.theme is not None:
-            one_of(self.theme, THEMES, "theme")
+            one_of(self.theme, THEMES, "theme=")
         if self.follow is not None:
             text(self.follow, "follow")
         for field in ("paths", "arrows", "reactions"):
@@ -51,7 +51,7 @@ class PictureOptions:
             named = [given] if isinstance(given, str) else several(given, field)
             object.__setattr__(self, field, tuple(text(name, f"a name in {field}") for name in named))
         for kind in self.arrows:
-            one_of(kind, ARROWS, "arrows")
+            one_of(kind, ARROWS, "arrows=")
         object.__setattr__(self, "size", _pixels(self.size))
         for name in ("rate", "speed", "time"):
             value = getattr(self, name)

@@ -47,7 +47,8 @@ class Scene {
   }
   addFloor() {
     const up = this.up, size = 10 ** Math.ceil(Math.log10(this.radius * 4)), { min, max } = this.box;
-    const at = Array.from({ length: 41 }, (_, i) => size * (i / 40 - 0.5)), ends = at.flatMap((x) => [x, 0, at[0], x, 0, at[40], at[0], 0, x, at[40], 0, x]);
+    // In pieces: where WebGL is done in software, whole lines vanish that go behind the camera.
+    const at = Array.from({ length: 41 }, (_, i) => size * (i / 40 - 0.5)), ends = at.flatMap((x) => at.slice(1).flatMap((z, j) => [x, 0, at[j], x, 0, z, at[j], 0, x, z, 0, x]));
     const lines = new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(ends), 3));
     this.grid = new THREE.LineSegments(lines, new Paint({ colour: "#9aa7b2", kind: PLAIN, opacity: 0.26 }));
     const plane = new THREE.Mesh(new THREE.PlaneGeometry(size, size), new Paint({ colour: "#000000", opacity: 0.17, depthWrite: false, kind: SHADE }));
@@ -109,11 +110,11 @@ class Scene {
     }
     return most;
   }
-  // Pixels at the right that panels cover, and below where a screen is narrow.
+  // Pixels at the right that panels cover, and below: the foot of the page, and panels where a screen is narrow.
   covered() { const box = byId("plots"); return box.hidden || !box.children.length || innerWidth < NARROW ? 0 : box.offsetWidth; }
   coveredBelow() {
-    const box = byId("right") || byId("plots");
-    return innerWidth < NARROW && box.offsetHeight ? Math.min(0.6 * innerHeight, innerHeight - box.getBoundingClientRect().top) : 0;
+    const box = innerWidth < NARROW && (byId("right") || byId("plots")).offsetHeight ? byId("right") || byId("plots") : document.querySelector("footer");
+    return box.offsetHeight ? Math.min(0.6 * innerHeight, innerHeight - box.getBoundingClientRect().top) : 0;
   }
   // The motion as seen from a body: the stage moves against it, the camera stays (-1: from the ground).
   ride(b) {

@@ -78,5 +78,5 @@ function helix(radius, turns = 9) {
     const r = s < 0.06 || s > 0.94 ? 0 : radius;
     points.push(new THREE.Vector3(r * Math.cos(a), s - 0.5, r * Math.sin(a)));
   }
-  return new THREE.TubeGeometry(new THREE.CatmullRomCurve3(points), 2 * count, 0.14 * radius, 6);
+  return new THREE.TubeGeometry(new THREE.CatmullRomCurve3(points), 2 * count, 0.18 * radius, 8);
 }
