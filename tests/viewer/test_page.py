@@ -184,6 +184,13 @@ def test_the_command_shows_a_saved_run_or_makes_one(run, tmp_path: Path) -> None
     assert _data(page.read_text())["figures"][0]["time"]["rows"] == len(run)
     assert app.main(["view", model, "--duration", "0.5 s", "-o", str(page)], standalone_mode=False) == 0
     assert _data(page.read_text())["about"].endswith("0 to 0.5 s")
+    arrows = ["--arrow", "velocities", "--reaction", "lower", "--speed", "0.5"]
+    assert (
+        app.main(["view", model, str(tmp_path / "run.csv"), *arrows, "-o", str(page)], standalone_mode=False)
+        == 0
+    )
+    look = _data(page.read_text())["look"]
+    assert (look["arrows"], look["speed"]) == (["velocities", "reactions"], 0.5)
     picture = tmp_path / "picture.png"
     how = [
         "--view",
@@ -194,11 +201,16 @@ def test_the_command_shows_a_saved_run_or_makes_one(run, tmp_path: Path) -> None
         "lower.end",
         "--theme",
         "dark",
+        "--size",
+        "64",
+        "48",
+        "--time",
+        "0.5",
         "-o",
         str(picture),
     ]
     assert app.main(["view", model, str(tmp_path / "run.csv"), *how], standalone_mode=False) == 0
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.read_bytes()[19:24:4] == b"\x40\x30"
 
 
 ACT = """

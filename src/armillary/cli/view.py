@@ -26,13 +26,20 @@ _SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration,
 @click.option("--follow", metavar="BODY", help="A body that stays in the picture.")
 @click.option("--path", "paths", metavar="POINT", multiple=True, help="A body or point whose path is drawn.")
 @click.option("--theme", help="light or dark; a page without it takes that of the browser.")
+@click.option(
+    "--arrow", "arrows", metavar="KIND", multiple=True, help="Arrows: forces, moments, velocities or weights."
+)
+@click.option("--reaction", "reactions", metavar="BODY", multiple=True, help="Arrows at the joint of a body.")
+@click.option("--size", type=int, nargs=2, metavar="WIDTH HEIGHT", help="Pixels of a film or picture.")
+@click.option("--speed", type=float, help="Seconds of the motion in a second of a film or page.")
+@click.option("--time", type=float, metavar="SECONDS", help="The time of a single picture.")
 @options.settings_option
 @options.formalism_option
 @click.option(
     "-o",
     "--output",
     type=click.Path(),
-    help="File: .html, or .gif, .webp, .mp4, .png; else a browser is opened.",
+    help="File: .html, .glb, or .gif, .webp, .mp4, .png; else a browser is opened.",
 )
 def view(
     source: str,
@@ -44,6 +51,11 @@ def view(
     follow: str | None,
     paths: tuple[str, ...],
     theme: str | None,
+    arrows: tuple[str, ...],
+    reactions: tuple[str, ...],
+    size: tuple[int, int] | None,
+    speed: float | None,
+    time: float | None,
     assignments: tuple[str, ...],
     formalism: str | None,
     output: str | None,
@@ -71,10 +83,13 @@ def view(
         short = RunSettings(_SECONDS, sample=1 / _RATE)
         run = simulation.model.run_with(short, **simulation.given(), progress=True, on_start=None)
     seen: dict[str, Any] = {"view": side, "follow": follow, "paths": paths, "theme": theme, "title": title}
+    seen |= {"arrows": arrows, "reactions": reactions, "speed": speed}
+    film = {"size": size, "time": time}
     if output is None:
         place = run.view(model=simulation.model, **seen).path
     else:
-        place = run.animate(output, model=simulation.model, **seen)
+        given = {name: value for name, value in film.items() if value is not None}
+        place = run.animate(output, model=simulation.model, **seen, **given)
     data = {"command": "view", "system": run.system, "rows": len(run), "file": str(place)}
     show.emit(json_wanted, data, f"wrote {place}")
     return 0

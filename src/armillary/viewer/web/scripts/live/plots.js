@@ -60,4 +60,8 @@ class LivePlots {
   }
 }
 
-const readable = (x) => (Math.abs(x) < 1e-12 ? "0" : String(+x.toPrecision(4)));
+// Four digits, with a power of ten where there would be many zeros.
+const readable = (x) => {
+  const short = +x.toPrecision(4), size = Math.abs(short);
+  return size < 1e-12 ? "0" : size < 1e-4 || size >= 1e7 ? short.toExponential().replace("+", "") : String(short);
+};
