@@ -1,4 +1,4 @@
-"""One headless Chromium for all tests of pages, driven by Playwright."""
+"""One headless Chromium for all tests of pages in a file, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS = [
 _READY = "document.documentElement.dataset.ready"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: while Playwright runs, the thread can have no other event loop
 def _chromium() -> Iterator[Any]:
     if BROWSER is None:
         pytest.skip("no Chromium or Chrome to open the page with")

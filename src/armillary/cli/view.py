@@ -84,11 +84,11 @@ def view(
         run = simulation.model.run_with(short, **simulation.given(), progress=True, on_start=None)
     seen: dict[str, Any] = {"view": side, "follow": follow, "paths": paths, "theme": theme, "title": title}
     seen |= {"arrows": arrows, "reactions": reactions, "speed": speed}
-    film = {"size": size, "time": time}
+    film: dict[str, Any] = {"size": size, "time": time}
     if output is None:
         place = run.view(model=simulation.model, **seen).path
     else:
-        given = {name: value for name, value in film.items() if value is not None}
+        given: dict[str, Any] = {name: value for name, value in film.items() if value is not None}
         place = run.animate(output, model=simulation.model, **seen, **given)
     data = {"command": "view", "system": run.system, "rows": len(run), "file": str(place)}
     show.emit(json_wanted, data, f"wrote {place}")
