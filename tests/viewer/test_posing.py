@@ -48,7 +48,6 @@ def test_loops_close_as_in_the_process(tmp_path: Path) -> None:
     head = program.partition("async function main()")[0].replace(
         'JSON.parse(document.getElementById("data").textContent)', json.dumps(data)
     )
-    head = re.sub(r"^class .*?^}\n", "", head, flags=re.S | re.M)  # what draws
     (tmp_path / "pose.js").write_text(
         f"{head}\nlet q = data.start; const seen = [];\n"
         "for (let a = 0; a <= 10; a++) { const next = q.slice(); next[0] = data.start[0] + 0.1 * a;\n"
