@@ -22,7 +22,7 @@ INPUTS = 12
 def random_code(seed: int, size: int) -> tuple[list[str], dict[str, Any], dict[str, str], list[Store]]:
     """Lines on inputs that are loaded, some operands negated, and the last values and some others stored."""
     rng = random.Random(seed)
-    loads = {f"%v{i}": ("state", i) for i in range(INPUTS)}
+    loads = {f"%v{i}": ("state", i, "double") for i in range(INPUTS)}
     names, opposites, lines = list(loads), {}, []
     for i in range(size):
         a, b = rng.choice(names[-60:]), rng.choice(names)
@@ -33,7 +33,7 @@ def random_code(seed: int, size: int) -> tuple[list[str], dict[str, Any], dict[s
         lines.append(f"  %v{INPUTS + i} = {rng.choice(['fmul', 'fadd', 'fsub'])} double {a}, {b}")
         names.append(f"%v{INPUTS + i}")
     kept = [*names[-5:], *rng.sample(names[INPUTS:], 5), names[0], next(iter(opposites))]
-    return lines, loads, opposites, [(name, "out", i) for i, name in enumerate(kept)]
+    return lines, loads, opposites, [(name, ("out", i, "double")) for i, name in enumerate(kept)]
 
 
 def evaluated(lines: list[str], arrays: dict[str, dict[int, float]]) -> int:
@@ -69,22 +69,46 @@ def evaluated(lines: list[str], arrays: dict[str, dict[int, float]]) -> int:
 def test_random_code_keeps_its_values(seed: int, registers: int) -> None:
     lines, loads, opposites, stores = random_code(seed, 150)
     state = dict(enumerate(np.random.default_rng(seed).uniform(-1.1, 1.1, INPUTS).tolist()))
-    plain: dict[str, float] = {name: state[i] for name, (_, i) in loads.items()}
+    plain: dict[str, float] = {name: state[i] for name, (_, i, _) in loads.items()}
     for line in lines:
         name, operation, a, b = re.findall(r"%\w+|f\w+", line)
         x, y = (-plain[opposites[n]] if n in opposites else plain[n] for n in (a, b))
         plain[name] = x * y if operation == "fmul" else x + y if operation == "fadd" else x - y
     out: dict[int, float] = {}
-    found = arranged(lines, loads, opposites, stores, registers)
+    _, found = arranged(lines, loads, opposites, stores, registers)
     most = evaluated([line.strip() for line in found], {"state": state, "out": out})
-    expected = [-plain[opposites[v]] if v in opposites else plain[v] for v, _, _ in stores]
+    expected = [-plain[opposites[v]] if v in opposites else plain[v] for v, _ in stores]
     assert [out[i] for i in range(len(stores))] == expected
     assert most <= registers - SPARE + 1  # a negated operand exists for one line
 
 
+def test_what_no_result_needs_is_left_out() -> None:
+    lines = ["  %v1 = fmul double %v0, %v0", "  %v2 = fadd double %v1, %v0", "  %v3 = fmul double %v1, %v1"]
+    _, found = arranged(lines, {"%v0": ("state", 0, "double")}, {}, [("%v3", ("out", 0, "double"))], 32)
+    assert [line.split()[0] for line in found] == ["%r1", "%v1", "%v3", "store"]
+
+
+def test_pairs_and_whole_numbers_are_stored_with_their_kind() -> None:
+    """Eight pairs and eight pairs of bits, with room for five values."""
+    loads = {"%v0": ("state", 0, "<2 x double>")}
+    lines = []
+    for i in range(1, 17, 2):
+        lines.append(f"  %v{i} = fadd <2 x double> %v0, splat (double 0x{i:016X})")
+        lines.append(f"  %v{i + 1} = bitcast <2 x double> %v{i} to <2 x i64>")
+    for i in range(17, 33, 2):
+        lines.append(f"  %v{i} = xor <2 x i64> %v{i - 15}, %v{i - 1 if i > 17 else 2}")
+        lines.append(f"  %v{i + 1} = add <2 x i64> %v{i}, %v2")
+    lines.append("  %v33 = bitcast <2 x i64> %v32 to <2 x double>")
+    room, found = arranged(lines, loads, {}, [("%v33", ("out", 0, "<2 x double>"))], 8)
+    kinds = {line[: line.index(">") + 1] for line in found if "store" in line}
+    assert kinds == {"  store volatile <2 x double>", "  store volatile <2 x i64>"}
+    stored = [line for line in found if "store volatile <2 x i64>" in line]
+    assert room == [f"  %slots = alloca [{2 * len(stored)} x double], align 16"]
+
+
 def test_each_value_is_stored_at_most_once() -> None:
     lines, loads, opposites, stores = random_code(3, 400)
-    found = arranged(lines, loads, opposites, stores, 8)
+    _, found = arranged(lines, loads, opposites, stores, 8)
     stored = [line.split()[3] for line in found if "store" in line]
     assert len(stored) > 100 and len(stored) == len(set(stored)) + len(stores) - len({s[0] for s in stores})
 

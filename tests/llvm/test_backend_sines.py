@@ -194,3 +194,24 @@ def test_a_strange_angle_spoils_only_itself(count: int, strange: float) -> None:
                 assert math.isnan(found[f"sin{i}"])
             else:
                 assert found[f"sin{i}"] == pytest.approx(math.sin(x), rel=3e-16, abs=1e-300)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_huge_angles_of_a_model_are_right(count: int) -> None:
+    """Up to the largest doubles, of either sign; the library's functions are within 1 ulp, as these are."""
+    rng = np.random.default_rng(count)
+    for _ in range(60):
+        angles = scattered(rng, 5.8, 308, count)
+        found = fan(count).outputs(0.0, np.concatenate([angles, np.zeros(count)]))
+        for i, x in enumerate(angles):
+            assert abs(found[f"sin{i}"] - math.sin(x)) <= 1.5 * np.spacing(abs(math.sin(x)))
+            if i != 2:
+                assert abs(found[f"cos{i}"] - math.cos(x)) <= 1.5 * np.spacing(abs(math.cos(x)))
+
+
+def test_a_huge_angle_beside_a_quarter_turn() -> None:
+    """The double that comes nearest to one (Muller 2016, table 11.1), to 1e-31."""
+    x = math.ldexp(6381956970095103, 797)
+    found = fan(1).outputs(0.0, [x, 0.0])
+    assert found["sin0"] == 1.0
+    assert abs(found["cos0"] - -4.68716592425462761112e-19) < 1e-31

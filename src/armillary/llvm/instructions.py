@@ -107,7 +107,7 @@ class Instructions:
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> str:
         """a·b + c, fused where the machine can."""
-        return self.arithmetic("fadd", self.arithmetic("fmul", a, b), c)
+        return self.call("fmuladd", a, b, c)
 
     def polynomial(self, z: str, coefficients: Sequence[float]) -> str:
         """Σ cᵢ zⁱ: neighbours are paired until three are left (Estrin), then Horner's rule.
@@ -118,7 +118,7 @@ class Instructions:
         while len(terms) > 3:
             pairs: list[Operand] = [self.fma(b, z, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
             terms = pairs + terms[2 * len(pairs) :]
-            z = self.arithmetic("fmul", z, z)
+            z = self.mul(z, z)
         value = terms[-1]
         for term in reversed(terms[:-1]):
             value = self.fma(value, z, term)

@@ -15,7 +15,7 @@ from weakref import proxy
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm import vector_math
-from armillary.llvm.arrangement import LABEL_TEXT, arranged
+from armillary.llvm.arrangement import LABEL_TEXT
 from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
 from armillary.llvm.lookup import lookup_function
@@ -201,17 +201,18 @@ class Writer(Instructions):
         name, place = "signal" if lanes == 1 else "signals", self.load("memory", index)
         return self.emit(f"call {self.real} @{name}({self.real} %t, {self.real} {place})")
 
-    def load(self, array: str, index: int) -> str:
-        return self.emit(f"load {self.real}, ptr {self.element(array, index)}, align 8")
+    def load(self, array: str, index: int, kind: str = "") -> str:
+        """An element of an array, or those from there on that a vector of another ``kind`` holds."""
+        return self.emit(f"load {kind or self.module.real}, ptr {self.element(array, index)}, align 8")
 
     def element(self, array: str, index: int) -> str:
         if not index:
             return f"%{array}"
-        return self.emit(f"getelementptr inbounds {self.real}, ptr %{array}, i64 {index}")
+        return self.emit(f"getelementptr inbounds {self.module.real}, ptr %{array}, i64 {index}")
 
-    def store(self, value: str, array: str, index: int) -> None:
+    def store(self, value: str, array: str, index: int, kind: str = "") -> None:
         pointer = self.element(array, index)
-        self.lines.append(f"  store {self.real} {value}, ptr {pointer}, align 8")
+        self.lines.append(f"  store {kind or self.module.real} {value}, ptr {pointer}, align 8")
 
     def results(self, section: Section, outs: Sequence[Place], only: Sequence[int] | None = None) -> None:
         chosen = range(len(section.results)) if only is None else only
@@ -534,41 +535,6 @@ class Writer(Instructions):
             for i, angle in enumerate(angles):
                 one = self.emit(f"extractelement {vector} {found}, i64 {i}") if alone else found
                 self.values[function(angle)] = one
-
-
-class ArrangedWriter(Writer):
-    """Lines that are put in order, and loads and stores that are placed, when all are there."""
-
-    def __init__(self, *given: Any) -> None:
-        self.loads: dict[str, Place] = {}
-        self.places_of_loads: dict[Place, str] = {}
-        self.opposites: dict[str, str] = {}
-        self.stores: list[tuple[str, str, int]] = []
-        super().__init__(*given)
-
-    def load(self, array: str, index: int) -> str:
-        place = (array, index)
-        name = self.places_of_loads.get(place)
-        if name is None:
-            self.count += 1
-            name = self.places_of_loads[place] = f"%v{self.count}"
-            self.loads[name] = place
-        return name
-
-    def store(self, value: str, array: str, index: int) -> None:
-        self.stores.append((value, array, index))
-
-    def neg(self, a: str) -> str:
-        if a in self.opposites:
-            return self.opposites[a]
-        self.count += 1
-        name = f"%v{self.count}"
-        self.opposites[name] = a
-        return name
-
-    def body(self) -> str:
-        found = arranged(self.lines, self.loads, self.opposites, self.stores, self.module.registers)
-        return "\n".join(found)
 
 
 def _lanes(n: int) -> int:

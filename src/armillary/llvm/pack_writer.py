@@ -12,10 +12,9 @@ from functools import cache, partial
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.llvm.arrangement import arranged
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import ValueTypes, real
-from armillary.llvm.node_writer import LOADED, ArrangedWriter, Module, Writer
+from armillary.llvm.node_writer import LOADED, Module, Writer
 from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant
@@ -305,16 +304,10 @@ class PackWriter(Writer):
         return self._loaded[values]
 
     def load_vector(self, array: str, index: int, count: int) -> str:
-        return self.emit(f"load <{count} x double>, ptr {self.element(array, index)}, align 8")
+        return self.load(array, index, f"<{count} x double>")
 
     def store_vector(self, value: str, array: str, index: int, count: int) -> None:
-        pointer = self.element(array, index)
-        self.lines.append(f"  store <{count} x double> {value}, ptr {pointer}, align 8")
-
-    def element(self, array: str, index: int) -> str:
-        if not index:
-            return f"%{array}"
-        return self.emit(f"getelementptr inbounds double, ptr %{array}, i64 {index}")
+        self.store(value, array, index, f"<{count} x double>")
 
     @contextmanager
     def _vectors(self, count: int) -> Iterator[None]:
@@ -332,28 +325,6 @@ class PackWriter(Writer):
             taken = ", ".join([v] * len(arguments))
             self.module.need(name, lambda: f"declare {v} @{name}({taken}) nounwind")
         return super().call(intrinsic, *arguments)
-
-
-class ArrangedPackWriter(PackWriter, ArrangedWriter):
-    """Lines that are put in order, and loads and stores that are placed, when all are there."""
-
-    def __init__(self, *given: Any) -> None:
-        self.wide: dict[str, str] = {}  # types of loaded vectors
-        super().__init__(*given)
-
-    def load_vector(self, array: str, index: int, count: int) -> str:
-        self.count += 1
-        name = f"%v{self.count}"
-        self.loads[name] = array, index
-        self.wide[name] = f"<{count} x double>"
-        return name
-
-    def store_vector(self, value: str, array: str, index: int, count: int) -> None:
-        self.stores.append((value, array, index))
-
-    def body(self) -> str:
-        registers = self.module.registers
-        return "\n".join(arranged(self.lines, self.loads, self.opposites, self.stores, registers, self.wide))
 
 
 def fused_packs(section: Section, arrival: Mapping[Expr, int]) -> set[Pack]:

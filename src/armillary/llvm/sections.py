@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
+from armillary.llvm.arranged_writer import ArrangedPackWriter, ArrangedWriter
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
-from armillary.llvm.jit import vector_doubles
-from armillary.llvm.node_writer import INSTANT, ArrangedWriter, Driven, Module, Place, Writer
-from armillary.llvm.pack_writer import ArrangedPackWriter, PackWriter, Signs, fused_packs
+from armillary.llvm.jit import registers, vector_doubles
+from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Writer
+from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
 from armillary.program.program import Program, Section
@@ -29,8 +30,9 @@ PIECE = 800  # operations in one piece; compile time per operation is flat up to
 # as long or longer, and LLVM takes 1.1 to 1.8 times the time.
 PACKED = 0.56
 # Numbers per operation from which on pieces are half as long: LLVM's scheduler looks at all loads of a piece
-# again and again. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile in 0.82 of the time,
-# and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters would run 4 % longer.
+# again and again where it arranges them. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile
+# in 0.82 of the time, and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters
+# would run 4 % longer.
 RICH = 0.1
 
 _ATTRIBUTES = "noalias nocapture"
@@ -62,6 +64,12 @@ def llvm_text(program: Program, registers: int = 0) -> str:
         _normalise(module, program, inputs, places)
     _changes(module, program)
     return module.text()
+
+
+def process_text(program: Program) -> str:
+    """The whole program for the processor of this process."""
+    program = for_this_machine(program)
+    return llvm_text(program, registers(packs=bool(program.alike)))
 
 
 def for_this_machine(program: Program) -> Program:
@@ -260,15 +268,15 @@ def _function(
     """
     angles = _angles(section)
     loading = module.lanes == 1
-    pieces = _pieces(section, loading=loading)
+    read = {place[0] for place in places.values() if isinstance(place, tuple)}
+    fits = all([len(pack.lanes) == 2 for pack in section.packs])  # a register
+    arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
+    pieces = _pieces(section, loading=loading and (not arranging or bool(section.packs)))
     packs = {node: pack for pack in section.packs for node in pack.lanes}
     arrival = arrivals(section.nodes)
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
     together = fused_packs(section, arrival)
     crossing = _crossing(pieces, packs, fused | {node for pack in together for node in pack.lanes})
-    read = {place[0] for place in places.values() if isinstance(place, tuple)}
-    fits = all([len(pack.lanes) == 2 for pack in section.packs])  # a register
-    arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
     array = f"{name}_numbers"
     opposite: set[Expr] = set()
     signs: dict[Pack, Signs] = {}

@@ -1,23 +1,26 @@
 """Sines and cosines of several angles at once, as LLVM code without calls.
 
-Every angle is reduced by the nearest multiple n of π/2 to r + e (``vector_math/quarter_turns.py``). The
-minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c) give sin and cos of r + e, to first
-order in e, and n mod 4 decides which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e
-it is up to 1.7). Of a larger angle, infinity or NaN the library's functions are called; the
-others in the group are not affected.
+Every angle is reduced by the nearest multiple n of π/2 to r − e (``vector_math/quarter_turns.py``). With
+w = −(r − e)²/2 the minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c) give
 
-A library call takes one angle at a time and saves registers around it; here a vector holds all of a group's
-angles.
+    sin(r − e) = r − (e + r·w·S(w)),     cos(r − e) = 1 + w·(1 + w·C(w)),
+
+and n mod 4 decides which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e it is up to
+1.7). A library call takes one angle at a time and saves registers around it; here a vector holds some angles.
+
+Beyond that limit there are two ways. A function of its own calls the library's functions; the other angles of
+the group are not affected. Sines among other operations have no branches: before them, larger angles are
+replaced by equal ones within two turns (``far_angles.py``).
 """
 
 from __future__ import annotations
 
-from armillary.llvm.instructions import Instructions
-from armillary.llvm.vector_math.quarter_turns import LIMIT, PI_OVER_2, odd, reduced, within_limit
+from armillary.llvm.instructions import Instructions, Operand
+from armillary.llvm.vector_math.quarter_turns import LIMIT, PI_OVER_2, reduced, within_limit
 
-__all__ = ["LIMIT", "PI_OVER_2", "sine_cosine_function"]
+__all__ = ["LIMIT", "PI_OVER_2", "sine_cosine", "sine_cosine_function"]
 
-SINE = (
+_SINE = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
     -1.98412698298579493134e-04,
@@ -25,7 +28,7 @@ SINE = (
     -2.50507602534068634195e-08,
     1.58969099521155010221e-10,
 )
-COSINE = (
+_COSINE = (
     4.16666666666666019037e-02,
     -1.38888888888741095749e-03,
     2.48015872894767294178e-05,
@@ -33,6 +36,9 @@ COSINE = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
+# In powers of w = −z/2; with e and the bend of the sine taken away, not added, sin(−0) is −0.
+SINE = tuple(-((-2.0) ** (i + 1)) * c for i, c in enumerate(_SINE))
+COSINE = tuple((-2.0) ** (i + 2) * c for i, c in enumerate(_COSINE))
 
 
 def sine_cosine_function(name: str, lanes: int) -> str:
@@ -41,7 +47,7 @@ def sine_cosine_function(name: str, lanes: int) -> str:
     pair = f"{{ {v.real}, {v.real} }}"
     s, c = v.mended(
         within_limit(v, "%x"),
-        _sine_cosine(v, "%x"),
+        sine_cosine(v, "%x"),
         lambda: [v.library(f, f"{name}_library_{f}", "%x") for f in ("sin", "cos")],
     )
     half = v.emit(f"insertvalue {pair} undef, {v.real} {s}, 0")
@@ -49,30 +55,28 @@ def sine_cosine_function(name: str, lanes: int) -> str:
     return v.function(name, ("%x",), pair, both, "alwaysinline")
 
 
-def _sine_cosine(v: Instructions, x: str) -> list[str]:
-    """sin and cos of x from those of r: exchanged where n is odd, signs from bit 1 of n and of n + 1."""
-    shifted, r, e = reduced(v, x)
+def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str]:
+    """sin and cos of x from those of r: exchanged where n is odd, signs from its last two bits. ``third``: of
+    the parts of π/2.
+    """
+    shifted, r, e = reduced(v, x, third)
     sine, cosine = _kernels(v, r, e)
     n = v.as_bits(shifted)
-    exchanged = odd(v, n)
-    s, c = v.choose(exchanged, cosine, sine), v.choose(exchanged, sine, cosine)
-    sine = v.choose(v.compare("oeq", x, 0.0), x, _signed(v, s, n))  # the sign of zero is lost in r + e
-    return [sine, _signed(v, c, v.integer("add", n, 1))]
+    last = v.integer("shl", n, 63)
+    sign = v.integer("shl", v.integer("lshr", n, 1), 63)
+    odd = v.emit(f"icmp slt {v.bits} {last}, {v.whole(0)}")
+    s, c = v.choose(odd, cosine, sine), v.choose(odd, sine, cosine)
+    return _turned(v, s, sign), _turned(v, _turned(v, c, sign), last)
 
 
 def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
-    z = v.arithmetic("fmul", r, r)
-    z2 = v.arithmetic("fmul", z, z)
-    bend = v.fma(v.arithmetic("fmul", z, r), v.polynomial(z, SINE), e)
-    sine = v.add(r, bend)
-    half = v.mul(z, 0.5)
-    w = v.sub(1.0, half)
-    lost = v.arithmetic("fsub", v.sub(v.sub(1.0, w), half), v.arithmetic("fmul", r, e))
-    rest = v.fma(z2, v.polynomial(z, COSINE), lost)
-    return sine, v.add(w, rest)
+    """The sine and cosine of r − e."""
+    w = v.fused(v.mul(r, -0.5), r, v.mul(r, e))
+    bend = v.fma(v.mul(w, r), v.polynomial(w, SINE), e)
+    rest = v.fma(w, v.polynomial(w, COSINE), 1.0)
+    return v.sub(r, bend), v.fused(w, rest, 1.0)
 
 
-def _signed(v: Instructions, value: str, n: str) -> str:
-    """The value with its sign changed where bit 1 of n is set."""
-    sign = v.integer("shl", v.integer("and", n, 2), 62)
+def _turned(v: Instructions, value: str, sign: str) -> str:
+    """The value with its sign changed where the first bit of another is set."""
     return v.as_reals(v.integer("xor", v.as_bits(value), sign))

@@ -10,8 +10,8 @@ import numpy as np
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
 from armillary.ensembles.plan import AT_ONCE, Plan
 from armillary.ensembles.starts import Starts
-from armillary.llvm.jit import Compiled, Passes, engine, registers
-from armillary.llvm.sections import for_this_machine, llvm_text
+from armillary.llvm.jit import Compiled, Passes, engine
+from armillary.llvm.sections import process_text
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.driving import CompiledRun
 from armillary.runtime.loop.layout import Control
@@ -40,7 +40,7 @@ class Scalar(Engine):
         model, program = plan.code, plan.program
         functions = model.run_functions
         if program is not model.equations.program:
-            self._code = Compiled(llvm_text(for_this_machine(program), registers()))
+            self._code = Compiled(process_text(program))
             functions = replace(
                 functions,
                 outputs=self._code.address("outputs"),

@@ -1,6 +1,6 @@
 """Angles less their nearest multiple of π/2, on vectors: what sine, cosine and tangent begin with.
 
-An angle x is reduced by n times π/2, r + e = x − n·π/2, with π/2 in parts of 53, 33 and 53 bits (after Cody
+An angle x is reduced by n times π/2, r − e = x − n·π/2, with π/2 in parts of 53, 33 and 53 bits (after Cody
 and Waite 1980). A fused multiplication takes n times the first from x without rounding: the difference is a
 multiple of 2⁻⁵³ below 1. Then n times the second is exact for |n| < 2²⁰, and e is what r loses by rounding
 and the third.
@@ -8,7 +8,7 @@ and the third.
 
 from __future__ import annotations
 
-from armillary.llvm.instructions import Instructions
+from armillary.llvm.instructions import Instructions, Operand
 
 TWO_OVER_PI = 6.36619772367581382433e-01
 PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
@@ -21,14 +21,14 @@ def within_limit(v: Instructions, x: str) -> str:
     return v.compare("olt", v.size(x), LIMIT)
 
 
-def reduced(v: Instructions, x: str) -> tuple[str, str, str]:
+def reduced(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
     """ROUND + n, whose last bits are those of n, and r, and e."""
-    shifted = v.add(v.mul(x, TWO_OVER_PI), ROUND)
+    shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
-    first, second, third = (-part for part in PI_OVER_2)
-    exact = v.fused(n, first, x)
-    r = v.fma(n, second, exact)
-    lost = v.fma(n, second, v.sub(exact, r))
+    first, second, _ = PI_OVER_2
+    exact = v.fused(n, -first, x)
+    r = v.fma(n, -second, exact)
+    lost = v.fma(n, second, v.sub(r, exact))
     return shifted, r, v.fma(n, third, lost)
 
 

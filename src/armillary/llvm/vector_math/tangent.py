@@ -40,7 +40,7 @@ def _tan(v: Instructions, x: str) -> str:
     z = v.arithmetic("fmul", r, r)
     bend = v.mul(v.arithmetic("fmul", r, z), v.polynomial(z, SERIES))
     rough = v.add(r, bend)
-    t, lost = v.sum_of(r, v.add(bend, v.fma(v.arithmetic("fmul", rough, rough), e, e)))
+    t, lost = v.sum_of(r, v.sub(bend, v.fma(v.mul(rough, rough), e, e)))
     inverse = v.div(-1.0, t)
     missing = v.fused(inverse, lost, v.fused(inverse, t, 1.0))
     value = v.choose(odd(v, v.as_bits(shifted)), v.fma(inverse, missing, inverse), t)

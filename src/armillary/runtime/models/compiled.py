@@ -15,8 +15,8 @@ import numpy as np
 
 from armillary.algebra.arguments import several, table
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
-from armillary.llvm.jit import Compiled, registers
-from armillary.llvm.sections import for_this_machine, llvm_text
+from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import process_text
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
 from armillary.program.configurations.table import configurations_of
@@ -69,7 +69,7 @@ def machine_code(equations: DerivedEquations, backend: str) -> tuple[Compiled, f
             f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
         )
     start = time.perf_counter()
-    text = llvm_text(for_this_machine(equations.program), registers())
+    text = process_text(equations.program)
     return Compiled(text), time.perf_counter() - start
 
 

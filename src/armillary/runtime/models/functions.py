@@ -17,9 +17,9 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.llvm.jit import Compiled, holds_addresses, registers
+from armillary.llvm.jit import Compiled, holds_addresses
 from armillary.llvm.rows import function_rows, precompute_rows
-from armillary.llvm.sections import for_this_machine, llvm_text
+from armillary.llvm.sections import process_text
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.functions import with_functions
@@ -83,7 +83,7 @@ class ModelFunctions:
         parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]
         text = "\n".join(
             [
-                llvm_text(for_this_machine(program), registers()),
+                process_text(program),
                 *parts,
                 precompute_rows(),
                 *map(function_rows, functions),

@@ -1,0 +1,183 @@
+"""The nodes of a section as lines that are put in order, and whose loads and stores are placed, at last.
+
+Sines of states are operations like all others, two angles at a time; before all lines, angles beyond their
+limit are replaced (``far_angles.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.functions import cos, sin
+from armillary.llvm.arrangement import PAIR, Load, Store, arranged
+from armillary.llvm.far_angles import far_angle_function
+from armillary.llvm.instructions import Instructions, Operand, real
+from armillary.llvm.node_writer import Writer
+from armillary.llvm.pack_writer import PackWriter
+from armillary.llvm.trigonometry import LIMIT, PI_OVER_2, sine_cosine
+
+_NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
+
+
+class ArrangedWriter(Writer):
+    """Lines of one function, for a machine with ``module.registers``."""
+
+    def __init__(self, *given: Any) -> None:
+        self.loads: dict[str, Load] = {}
+        self.opposites: dict[str, str] = {}
+        self._at: dict[Load, str] = {}
+        self._stores: list[Store] = []
+        self._angles: list[int] = []  # places in the state of those that have a sine or cosine
+        super().__init__(*given)
+        self.pairs: dict[Any, int] = given[4]  # places of numbers
+
+    def load(self, array: str, index: int, kind: str = "") -> str:
+        place = (array, index, kind or "double")
+        name = self._at.get(place)
+        if name is None:
+            self.count += 1
+            name = self._at[place] = f"%v{self.count}"
+            self.loads[name] = place
+        return name
+
+    def store(self, value: str, array: str, index: int, kind: str = "") -> None:
+        self._stores.append((value, (array, index, kind or "double")))
+
+    def neg(self, a: str) -> str:
+        if a in self.opposites:
+            return self.opposites[a]
+        self.count += 1
+        name = f"%v{self.count}"
+        self.opposites[name] = a
+        return name
+
+    def body(self) -> str:
+        room, lines = arranged(self.lines, self.loads, self.opposites, self._stores, self.module.registers)
+        return "\n".join([*room, *self._replaced_angles(), *lines])
+
+    # ---------------------------------------------------------------- sines and cosines
+
+    def trigonometry(self, angles: list[Expr]) -> None:
+        """Sines and cosines of states by two, neighbours together; those of other angles by a call."""
+        states = sorted([a for a in angles if self._in_state(a)], key=lambda a: self.places[a][1])
+        super().trigonometry([a for a in angles if not self._in_state(a)])
+        for pair in self.pairs_of(states):
+            self._sine_pair(pair)
+
+    def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
+        """States, in order, by two."""
+        return _by_two(states, [self.places[a][1] for a in states])
+
+    def _in_state(self, angle: Expr) -> bool:
+        place = self.places.get(angle)
+        return isinstance(place, tuple) and place[0] == "state"
+
+    def _sine_pair(self, pair: list[Expr]) -> None:
+        v = _Pairs(self)
+        places = [self.places[a][1] for a in pair]
+        if len(pair) == 2 and places[1] == places[0] + 1:
+            x = self.load("angles", places[0], PAIR)
+        else:
+            x = "poison"
+            for i, place in enumerate(places):
+                x = self.emit(f"insertelement {PAIR} {x}, double {self.load('angles', place)}, i64 {i}")
+        third = self.load("thirds", len(self._angles), PAIR)
+        self._angles += [*places, places[0]][:2]
+        for function, found in zip((sin, cos), sine_cosine(v, x, third), strict=True):
+            for i, angle in enumerate(pair):
+                self.values[function(angle)] = self.emit(f"extractelement {PAIR} {found}, i64 {i}")
+
+    def pair(self, value: float) -> str:
+        """A number for both lanes, from the array of numbers."""
+        both = (value, value)
+        place = self.pairs.get((both, 0), len(self.pairs))
+        for i in range(2):
+            self.pairs.setdefault((both, i), place + i)
+        return self.load("numbers", place, PAIR)
+
+    def _replaced_angles(self) -> list[str]:
+        """%angles, an array like the state with angles below the limit, and %thirds for them."""
+        if not self._angles:
+            return []
+        count = len(self._angles)
+        self.module.need("far_angle", far_angle_function)
+        text = ", ".join([f"double {real(PI_OVER_2[2])}"] * count)
+        usual = f"thirds_{count}"
+        self.module.need(usual, lambda: f"@{usual} = internal constant [{count} x double] [{text}], align 16")
+        lines = ["  %near_ = icmp eq i64 0, 0\n  br label %check\ncheck:"]
+        rare = []
+        before = "%near_"
+        for i, place in enumerate(self._angles):
+            lines += [
+                f"  %p{i} = getelementptr inbounds double, ptr %state, i64 {place}",
+                f"  %b{i} = load i64, ptr %p{i}, align 8",
+                f"  %s{i} = shl i64 %b{i}, 1",
+                f"  %n{i} = icmp ult i64 %s{i}, {_NEAR}",
+                f"  %near{i} = and i1 %n{i}, {before}",
+            ]
+            before = f"%near{i}"
+            rare += [
+                f"  %x{i} = load double, ptr %p{i}, align 8",
+                f"  %a{i} = getelementptr inbounds double, ptr %replaced, i64 {place}",
+                f"  %t{i} = getelementptr inbounds double, ptr %corrected, i64 {i}",
+                f"  call void @far_angle(double %x{i}, ptr %a{i}, ptr %t{i})",
+            ]
+        return [
+            f"  %replaced = alloca [{max(self._angles) + 1} x double], align 16",
+            f"  %corrected = alloca [{count} x double], align 16",
+            *lines,
+            f"  br i1 {before}, label %usual, label %rare, !prof !0\nrare:",
+            *rare,
+            "  br label %usual\nusual:",
+            "  %angles = phi ptr [ %state, %check ], [ %replaced, %rare ]",
+            f"  %thirds = phi ptr [ @{usual}, %check ], [ %corrected, %rare ]",
+        ]
+
+
+class ArrangedPackWriter(ArrangedWriter, PackWriter):
+    """Lines of a function with packs."""
+
+    def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
+        """Angles whose sines are packs together."""
+        paired: list[list[Expr]] = []
+        left = dict.fromkeys(states)
+        for pack in self.home.values():
+            pair = [operands for operands in pack.operands[0]] if pack.kind == "call" else []
+            if len(pair) == 2 and pair[0] is not pair[1] and all([a in left for a in pair]):
+                paired.append(pair)
+                for angle in pair:
+                    del left[angle]
+        return [*paired, *super().pairs_of(list(left))]
+
+
+class _Pairs(Instructions):
+    """Operations on two numbers at a time, among the lines of a writer."""
+
+    def __init__(self, writer: ArrangedWriter) -> None:
+        super().__init__(2)
+        self.writer = writer
+        self.number = writer.pair
+
+    def emit(self, operation: str) -> str:
+        return self.writer.emit(operation)
+
+    def call(self, intrinsic: str, *arguments: Operand) -> str:
+        name, taken = f"llvm.{intrinsic}.v2f64", ", ".join([PAIR] * len(arguments))
+        self.writer.module.need(name, lambda: f"declare {PAIR} @{name}({taken}) nounwind")
+        return super().call(intrinsic, *arguments)
+
+
+def _by_two(angles: list[Expr], places: list[int]) -> list[list[Expr]]:
+    """Neighbours in the state together, then the others in order; the last one may be alone."""
+    pairs: list[list[Expr]] = []
+    alone: list[Expr] = []
+    i = 0
+    while i < len(angles):
+        if i + 1 < len(angles) and places[i + 1] == places[i] + 1:
+            pairs.append(angles[i : i + 2])
+            i += 2
+        else:
+            alone.append(angles[i])
+            i += 1
+    return pairs + [alone[i : i + 2] for i in range(0, len(alone), 2)]
