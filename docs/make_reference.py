@@ -121,7 +121,7 @@ INTERNAL = {
     "mass_centre_starts",
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
     "start_tail", "refused", "may_refuse", "driven", "driven_inputs", "film", "choice", "cloud",
-    "change_code", "parameters_inside",
+    "change_code", "changes_mode", "parameters_inside", "startable",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

@@ -168,6 +168,9 @@ def test_derive_reports_and_prints_equations(command: Command) -> None:
     assert "bob.u1' = " in command("derive", "swing.toml", "--equations", "text").stdout
     told = json.loads(command("derive", "swing.toml", "--json").stdout)
     assert told["coordinates"] == ["bob.q1"] and told["operations"]["functions"] == 1
+    assert "1 configuration of" in command("derive", "swing.toml", "--configurations").stdout
+    told = json.loads(command("derive", "swing.toml", "--configurations", "--json").stdout)
+    assert [entry["why"] for entry in told["configurations"]] == ["as derived"]
     latex = command("derive", "swing.toml", "--equations", "latex").stdout
     assert latex.count("{") == latex.count("}") and r"\sin" in latex and r"\end{document}" in latex
     pieces = command("derive", "swing.toml", "--pieces").stdout

@@ -10,6 +10,7 @@ from armillary.cli import options, show
 from armillary.program.print.forms import FORMS, SPEEDS
 
 if TYPE_CHECKING:
+    from armillary.program.configurations.table import ConfigurationTable
     from armillary.program.cost import Operations
     from armillary.program.equations import DerivedEquations
 
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     armillary derive car.toml --equations html -o car.html
     armillary derive car.toml --pieces --equations latex -o handout.tex
     armillary derive stanford_arm --formalism kane --equations text --section outputs
+    armillary derive array_deployment --configurations
     """
 )
 @options.model_argument
 @options.formalism_option
 @click.option("--compare", is_flag=True, help="Operations by every formalism, side by side.")
+@click.option(
+    "--configurations", is_flag=True, help="Sets of locked joints and choices of dependent speeds of runs."
+)
 @click.option(
     "--equations", "form", type=click.Choice(["text", "latex", "html"]), help="Print the equations."
 )
@@ -38,6 +43,7 @@ def derive(
     loading: dict[str, Any],
     formalism: str | None,
     compare: bool,
+    configurations: bool,
     form: str | None,
     section: tuple[str, ...],
     pieces: bool,
@@ -51,6 +57,7 @@ def derive(
     The report lists bodies, coordinates, operations, what each pass gained and what each stage took.
     """
     from armillary.atomic import replacing
+    from armillary.program.configurations.table import configurations_of
 
     simulation = options.simulation(source, loading, {"run.formalism": formalism})
     if compare:
@@ -60,6 +67,10 @@ def derive(
         show.emit(json_wanted, {"command": "derive", "system": system.name, "costs": data}, str(costs))
         return 0
     equations = simulation.equations
+    if configurations:
+        table = configurations_of(equations)
+        show.emit(json_wanted, _data(equations) | {"configurations": _listed(table)}, str(table))
+        return 0
     if pieces:
         form = form or "text"
         if section:
@@ -119,6 +130,20 @@ def _data(equations: DerivedEquations) -> dict[str, Any]:
         "seconds": {stage.name: stage.seconds for stage in equations.stages},
         "considered": [str(tried) for tried in equations.considered],
     }
+
+
+def _listed(table: ConfigurationTable) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": entry.number,
+            "locked": list(entry.locked),
+            "dependent": list(entry.dependents),
+            "operations": _operations(table.equations(entry.number).operations),
+            "why": entry.why,
+            "then": table.following(entry.number),
+        }
+        for entry in table
+    ]
 
 
 def _operations(counted: Operations) -> dict[str, int]:
