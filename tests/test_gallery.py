@@ -23,7 +23,7 @@ def test_a_classic_has_25_lines_a_check_of_what_is_constant_and_a_motion(page: P
 
 
 def test_all_classics_are_there() -> None:
-    assert len(CLASSICS) == 10
+    assert len(CLASSICS) == 11
 
 
 def test_tutorials_show_the_motions_that_were_made_for_the_gallery() -> None:

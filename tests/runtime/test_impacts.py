@@ -199,6 +199,28 @@ def test_events_of_the_user_are_followed_by_a_decision() -> None:
     assert abs(run.final["b.q1"] - (20 - G) / 2) < 1e-9
 
 
+def test_sensitivities_go_through_impacts_with_friction() -> None:
+    """Against differences of runs; the ball bounces once, and slides."""
+    s = arm.System("thrown")
+    body = s.body("b", joint=arm.Joint(translate=["x", "y"]), mass=0.2, inertia=0)
+    s.gravity(G, -s.ground.y)
+    s.parameter("e", 0.8)
+    s.contact("floor", body, plane=(s.ground, s.ground.y), restitution="e", friction=0.3)
+    model, start = s.derive().compile(), {"b.q2": 1.0, "b.u1": 3.0}
+    found = model.sensitivities(1.0, to=["b.q2", "e"], of=["b.q1", "b.q2"], initial=start)
+
+    def ends(height: float, e: float) -> np.ndarray:
+        run = model.simulate(
+            1.0, initial=start | {"b.q2": height}, parameters={"e": e}, rtol=1e-12, atol=1e-14
+        )
+        return np.array([run.final["b.q1"], run.final["b.q2"]])
+
+    for name, (dh, de) in {"b.q2": (1e-5, 0.0), "e": (0.0, 1e-5)}.items():
+        slope = (ends(1 + dh, 0.8 + de) - ends(1 - dh, 0.8 - de)) / 2e-5
+        for value, of in zip(slope, ("b.q1", "b.q2"), strict=True):
+            assert found[of, name][-1] == pytest.approx(value, rel=1e-6), (of, name)
+
+
 # ---------------------------------------------------------------- bad input
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armillary.algebra.expression import Expr
 from armillary.columns import aligned
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
@@ -235,12 +236,15 @@ class Model:
         """One function per event that changes something, and the one that chooses among them."""
         arguments, targets = f"{INPUTS}, {RENEWED}", self._renewed()
         texts, cases = [], []
+        shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
         for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
-            name = f"{self.stem}_fire_{self.sections.identifiers.events[k]}"
-            about = f"Memory and state after event '{event.name}'."
-            texts.append(
-                function(Signature(name, arguments, targets, "static "), about, self.sections.body(section))
-            )
+            name = shared.get(section.results, "") if section.nodes else ""
+            if not name:
+                name = f"{self.stem}_fire_{self.sections.identifiers.events[k]}"
+                shared[section.results] = name
+                about = f"Memory and state after event '{event.name}'."
+                signature = Signature(name, arguments, targets, "static ")
+                texts.append(function(signature, about, self.sections.body(section)))
             cases += [
                 f"    case {k}:",
                 f"        {name}(t, state, constants, memory, new_memory, new_state);",
