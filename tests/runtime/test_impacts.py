@@ -153,6 +153,27 @@ def test_two_admissible_outcomes_are_reported(rods: dict[float, arm.Model]) -> N
     assert "more than one admissible outcome" in str(run.info["contacts"])
 
 
+def test_a_spinning_triangle_never_falls_through_the_floor() -> None:
+    """Any corner may strike; by Poisson's law the energy never grows, and nothing adheres."""
+    s = arm.System("triangle")
+    body = s.body("b", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=1.0, inertia=(0.08,) * 3)
+    s.gravity(G, -s.ground.y)
+    for k in range(3):
+        angle = 2 * math.pi * k / 3 + 0.3
+        corner = body.point(f"p{k}", (0.5 * math.cos(angle), 0.5 * math.sin(angle), 0))
+        options = {"restitution": 0.6, "friction": 0.2, "law": "poisson"}
+        s.contact(f"c{k}", corner, plane=(s.ground, s.ground.y), **options)
+        s.output(f"g{k}", arm.dot(arm.position(corner), s.ground.y))
+    s.output("energy", s.total_energy(), units="J")
+    model, random = s.derive().compile(), np.random.default_rng(1)
+    for _ in range(12):
+        start = {"b.q2": 1 + random.random(), "b.q3": random.uniform(-3, 3), "b.u3": random.uniform(-6, 6)}
+        run = model.simulate(3.0, initial=start | {"b.u1": random.uniform(-3, 3)}, sample=0.01)
+        assert np.max(np.diff(run["energy"])) < 1e-7
+        for k in range(3):
+            assert np.min(run[f"g{k}"]) > -1e-8 and np.min(run[f"c{k}"]) > -1e-9
+
+
 # ---------------------------------------------------------------- mechanisms and other events
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -51,7 +52,14 @@ class IntegrationSettings(RunSettings):
         return found
 
 
-def completed(settings: RunSettings, *, redundant: bool = False) -> IntegrationSettings:
+# Of a run, the longest step of an adaptive method where there are contacts, unless the run says otherwise. A
+# body in free flight allows any step, in which a corner would touch the floor and leave it again unseen.
+_LONGEST_WITH_CONTACTS = 1e-3
+
+
+def completed(
+    settings: RunSettings, *, redundant: bool = False, contacts: bool = False
+) -> IntegrationSettings:
     """Settings with a method, which must be one for these coordinates, and with plain numbers."""
     usual = usual_method(settings.step is not None, redundant)
     given = {f.name: getattr(settings, f.name) for f in fields(settings)}
@@ -60,4 +68,6 @@ def completed(settings: RunSettings, *, redundant: bool = False) -> IntegrationS
     given["max_steps"] = count(settings.max_steps, "max_steps")
     made = IntegrationSettings(**given)
     check_kind(made.integrator, redundant)
+    if contacts and made.integrator.adaptive and made.max_step == inf and made.t_end > made.t0:
+        made = replace(made, max_step=_LONGEST_WITH_CONTACTS * (made.t_end - made.t0))
     return made

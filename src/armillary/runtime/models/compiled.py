@@ -391,7 +391,7 @@ class CompiledModel:
         on_start: OnStart | None = None,
     ) -> Run:
         """The motion with the settings of a record; see ``simulate``."""
-        settings = completed(given)
+        settings = completed(given, contacts=bool(self.equations.system.contacts))
         t0, adaptive = settings.t0, settings.integrator.adaptive
         values = self._table.values(parameters)
         if values != self._physical:

@@ -132,7 +132,7 @@ _ANGLE, _FALL, _TURN = -0.2788, -0.3411, -7.4583  # rad, m/s, rad/s: a published
 
 
 def measure_woodpecker() -> Iterator[float]:
-    run = woodpecker().derive().compile().simulate(8.0, sample=np.arange(7.6, 8.0, 1e-4))
+    run = woodpecker().derive().compile().simulate(8.0, sample=np.arange(7.6, 8.0, 1e-4).tolist())
     pecks = np.array([event.time for event in run.events if event.name == "beak_touch"])
     yield float(np.ptp(np.diff(pecks)[-10:]))
     angle = run["bird.q1"] / 0.015
