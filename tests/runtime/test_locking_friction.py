@@ -108,3 +108,27 @@ def test_pieces_hold_the_forces_of_contacts(rolling: arm.Model) -> None:
     assert np.abs(found - forcing).max() < 1e-12
     with pytest.raises(arm.ArmillaryError, match="does not determine the forces of its contact 'road'"):
         rolling.inverse(q, u, [0.0, 0.0, 0.0])
+
+
+def test_redundant_friction_comes_to_rest_together() -> None:
+    """With its tip on the floor an arm of two joints has one freedom; its three frictions end at once."""
+    s = arm.System("arm")
+    upper = s.body("A", joint=arm.Revolute("z"), at=(0, 1, 0), com=(0.3, 0, 0), mass=1, inertia=(0.05,) * 3)
+    lower = s.body(
+        "B", upper, arm.Revolute("z"), at=(0.6, 0, 0), com=(0.3, 0, 0), mass=1, inertia=(0.05,) * 3
+    )
+    s.gravity(9.81, -s.ground.y)
+    s.brake("a", upper.q1, capacity=2.0)
+    s.brake("b", lower.q1, capacity=1.0)
+    tip = lower.point("tip", (0.6, 0, 0))
+    options = {"restitution": 0.5, "friction": 0.3, "law": "poisson"}
+    s.contact("floor", tip, plane=(s.ground, s.ground.y), **options)
+    s.output("energy", s.total_energy(), units="J")
+    model, random = s.derive().compile(), np.random.default_rng(3)
+    for _ in range(12):
+        angles = {"A.q1": random.uniform(0, 1.5), "B.q1": random.uniform(-1, 1)}
+        speeds = {"A.u1": random.uniform(-4, 4), "B.u1": random.uniform(-6, 6)}
+        run = model.simulate(4.0, initial=angles | speeds, sample=0.01)
+        assert np.max(np.diff(run["energy"])) < 1e-7
+        assert np.all(np.abs(run["A.u1"][run["a_mode"] == 1]) < 1e-9)
+        assert np.all(np.abs(run["B.u1"][run["b_mode"] == 1]) < 1e-9)

@@ -23,7 +23,7 @@ from armillary.algebra.vectors.scalars import plus, times, total
 from armillary.algebra.walk import transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.contact.change import change
+from armillary.mechanics.contact.change import change, held_modes, speeds_of_rows
 from armillary.mechanics.contact.complementarity import combinations, solve_held
 from armillary.mechanics.contact.state import RETURN, ContactState
 from armillary.model.description import Description
@@ -105,9 +105,12 @@ def contact_targets(
     laws = {c.law for c in contacts if c.push is not None}
     made = change(A, states, found, plain(system.time), next(iter(laws), "newton"), moved)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
+    hit = {u: as_expr(_kicked(u, k, columns, made.impulses)) for u, k in independent}
+    rest = solve_held(A, transform(speeds_of_rows(states), hit.get), unknowns, held_modes(states, made.modes))
     changes: dict[Expr, Expr] = {}
     for u, k in independent:
-        changes[u] = as_expr(plus(_kicked(u, k, columns, made.impulses), spoiled))
+        settled_speed = plus(hit[u], total([times(columns[row][k], P) for row, P in enumerate(rest)]))
+        changes[u] = as_expr(plus(settled_speed, spoiled))
     for state, mode, last in zip(states, made.modes, made.last, strict=True):
         changes[state.mode] = as_expr(fn.select(made.failed, state.mode, mode))
         if not state.is_brake:

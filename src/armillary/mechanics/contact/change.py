@@ -19,6 +19,9 @@ from armillary.mechanics.contact.impact import Impact, impact, struck
 from armillary.mechanics.contact.state import NONE, ContactState
 
 _TIE = 1e-9  # of the accelerations without contact forces: outcomes that hold by this are beyond doubt
+_ADMISSIBLE = 1e-4  # of the same: how bad an outcome may be; redundant contacts agree to about 1e-6
+# A mode that has just ended is a last resort: among redundant contacts it may have to go on.
+_LAST_RESORT = 1e-5
 FORCES, IMPULSES = 1, 2  # values of ``failed``: no admissible forces, no admissible impulses
 
 
@@ -71,11 +74,11 @@ def change(
         else:
             after.append(_contact_after(kept, blow, slip, *next(modes)))
     unknowns = [c.unknown() for c in contacts]
-    judges = [_judge(c, a, A) for c, a in zip(contacts, after, strict=True)]
     scale = fn.named(total([fn.absolute(x) for x in b]), "contact_scale")
+    judges = [_judge(c, a, A, scale) for c, a in zip(contacts, after, strict=True)]
     found = choose(A, b, unknowns, judges, scale, margin=_TIE)
     codes = [_code(c, *mode) for c, mode in zip(contacts, chosen_modes(found.number, unknowns), strict=True)]
-    wrong = found.badness > plus(times(1e-6, scale), NONE)
+    wrong = found.badness > plus(times(_ADMISSIBLE, scale), NONE)
     failed = fn.select(blow.failed, IMPULSES, fn.select(wrong, FORCES, 0))
     ambiguous = fn.or_(found.outcomes > 1, blow.outcomes > 1)
     last = [c.last if c.is_brake else fn.select(struck(c), time, c.last) for c in contacts]
@@ -134,8 +137,9 @@ def _brake_after(kept: After, c: ContactState, happens: Any, jump: Any, slip: An
     )
 
 
-def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]]) -> Judge:
+def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]], scale: Any) -> Judge:
     """How bad forces and accelerations of a contact are, after what has happened to it."""
+    ended = fn.named(times(_LAST_RESORT, scale), "contact_ended")
 
     def judged(mode: Mode, push: Any, slip: Any) -> list[Any]:
         found = []
@@ -152,13 +156,13 @@ def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]]) -> Judge:
             return found
         size = A[c.slip][c.slip]
         if mode.slip == 0:
-            may = fn.and_(a.rests, fn.not_(a.slips))
-            if c.is_brake:
-                may = fn.and_(may, c.held > NONE)
-            excess = fn.absolute(slip) - c.limit(push, held=True)
-            return [*found, fn.select(may, times(excess, size), BAD)]
+            may = fn.and_(a.rests, c.held > NONE) if c.is_brake else a.rests
+            excess = times(fn.absolute(slip) - c.limit(push, held=True), size)
+            excess = fn.select(a.slips, fn.maximum(excess, ended), excess)
+            return [*found, fn.select(may, excess, BAD)]
         onwards = fn.equal(a.direction, mode.slip)
-        begins = fn.select(fn.and_(a.turns, onwards), BAD, times(-mode.slip, slip))
+        begins = times(-mode.slip, slip)
+        begins = fn.select(fn.and_(a.turns, onwards), fn.maximum(begins, ended), begins)
         if c.hysteresis:  # where sticking is possible too it goes first, which is no doubt
             begins = fn.maximum(begins, 0)
         return [*found, fn.select(a.rests, begins, fn.select(onwards, -BAD, BAD))]
@@ -174,3 +178,25 @@ def _code(c: ContactState, closed: Any, sticks: Any, direction: Any) -> Any:
     if c.slip is None:
         return closed
     return fn.select(closed, fn.select(sticks, 1, times(2, direction)), 0)
+
+
+def speeds_of_rows(contacts: Sequence[ContactState]) -> list[Any]:
+    """Velocities by row: of gaps and slips."""
+    found: dict[int, Any] = {}
+    for c in contacts:
+        found |= {c.normal: c.closing} if c.normal is not None else {}
+        found |= {c.slip: c.sliding} if c.slip is not None else {}
+    return [found[row] for row in range(len(found))]
+
+
+def held_modes(contacts: Sequence[ContactState], codes: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
+    """(closed, sticks, 0) of modes in numbers: where velocities are held at zero.
+
+    Several contacts that come to rest at once do so within the tolerance of the method; what is left of their
+    velocities is taken away.
+    """
+    found = []
+    for c, code in zip(contacts, codes, strict=True):
+        closed = 0 if c.is_brake else fn.select(fn.equal(code, 0), 0, 1)
+        found.append((closed, 0 if c.slip is None else fn.select(fn.equal(code, 1), 1, 0), 0))
+    return found

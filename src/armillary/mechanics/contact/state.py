@@ -27,6 +27,9 @@ from armillary.model.records import UNDECIDED
 # A mode has ended where its guard is below this share of what it is made of, or a slide would end within as
 # many seconds: located events are on the far side of their zeros, but other code rounds otherwise.
 ENDED = 1e-11
+SOON = (
+    1e-8  # seconds: slides that end at once, as those of a linkage, do so within the tolerance of the method
+)
 LOST = 1e-6  # a closed contact has left its surface where its gap jumps to more: a slot or an edge ends
 NONE = 1e-12  # a force as small as this is none: what holds without load is not let go by rounding
 # Rate (1/s) at which a closed contact forgets the drift of its gap and its velocities. A higher one makes
@@ -127,7 +130,7 @@ class ContactState:
     def turns(self, acceleration: Any) -> Any:
         """Whether a slide has just come to its end."""
         onwards = times(0.5, times(self.mode, self.sliding))
-        return fn.and_(self.slides, onwards <= times(ENDED, fn.absolute(acceleration)))
+        return fn.and_(self.slides, onwards <= times(SOON, fn.absolute(acceleration)))
 
     def slip_guard(self, push: Any, friction: Any) -> Any:
         """Positive as long as it sticks or slides as it does."""
