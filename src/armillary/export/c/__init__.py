@@ -13,6 +13,7 @@ from pathlib import Path
 
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.assembly import assembly_code
+from armillary.export.c.configurations import configuration_files
 from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
@@ -38,8 +39,12 @@ def export(
     precision: str | None = None,
     method: str | None = None,
     measure: bool | None = None,
+    configurations: bool | None = None,
 ) -> Path:
     """A folder with the system's program in C.
+
+    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
+    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
     fixed step, and what QEMU ``measure``s in the README (None: where its tools are present).
@@ -59,7 +64,9 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    return write_folder(path, program_files(source(equations)), force=force)
+    if configurations is None:
+        configurations = any(e.lock or e.unlock for e in equations.system.events.values())
+    return write_folder(path, program_files(source(equations, configurations)), force=force)
 
 
 def program_files(src: Source) -> dict[str, str]:
@@ -80,6 +87,7 @@ def model_files(model: Model) -> dict[str, str]:
     stem = model.stem
     header, code = solver_texts(model)
     loops = {f"{stem}_assembly.c": assembly_code(model.source)} if "loops" in model.has else {}
+    loops |= configuration_files(model)
     return {
         f"{stem}.h": model.header(),
         f"{stem}.c": model.code(),

@@ -71,6 +71,10 @@ class Model:
                 f"{kind}_value": f"{self.stem}_{kind}_table[i].start * {self.stem}_{kind}_table[i].factor"
                 for kind in ("state", "memory")
             },
+            "configuration_objects": " ".join(
+                f"{self.stem}{part}.o"
+                for part in ("_changes", *(other.prefix for other in self.source.others))
+            ),
             "attempts": "10",
             "closed": "1e-9",
             "part": "sizeof(double) == 4 ? 1e-3 : 1e-6",  # of a size, within which loops are closed

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from armillary.columns import aligned
+from armillary.export.c.configurations import configuration_values
 from armillary.export.c.model import Model
 from armillary.export.c.text import quoted
 from armillary.export.text.layout import wrapped
@@ -17,16 +18,32 @@ from armillary.runtime.solver.methods import exported_methods
 from armillary.runtime.solver.translator import Field, Function, Solver, solver_for
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
-_ELEMENTS = {"Wholes": "int", "Truths": "int"}  # of vectors; others are of reals
+_ELEMENTS = dict.fromkeys(
+    ("Wholes", "Truths", "Locks", "RowNumbers", "SpeedNumbers"), "int"
+)  # of vectors; others are of reals
+# Sizes and tables of configurations; those of the present one are in `present`.
+_OF_CONFIGURATIONS = {
+    **{
+        name: f"present(run)->{name.lower()}" for name in ("DIRECTION", "ROLE", "LANDS", "ROW_OF", "SPEED_OF")
+    },
+    **{name: name.lower() for name in ("LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT")},
+    **{name: name.lower() for name in ("RANK_EVENT", "ELEMENTS", "FIRST_ELEMENT", "SPEED_OF_STEP")},
+    "STOPS": "present(run)->ends",
+    "SPEED_OF_ROW": "present(run)->speed_of_row",
+    "SPEED_KIND": "speed_kind",
+    "MEMBER": "member",
+}
 # Functions that the fixed text of solver.c.txt calls.
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
+_WANTED_OF_CHANGES = ("choose_start",)
 
 
 def solver_texts(
     model: Model, adaptive: bool = True, kind: Callable[[Solver, str], CSolverPrinter] | None = None
 ) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them."""
-    solver = solver_for(model.has, adaptive, _WANTED, always_dense=False)
+    wanted = (*_WANTED, *(_WANTED_OF_CHANGES if "configurations" in model.has else ()))
+    solver = solver_for(model.has, adaptive, wanted, always_dense=False)
     return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
 
 
@@ -46,6 +63,7 @@ def printed_solver(model: Model, printer: CSolverPrinter, methods: Sequence[Meth
         "terminal": ", ".join(str(int(e.stop)) for e in events),
         **_jumps(model),
         **_masses(model),
+        **configuration_values(model, [f.name for f in printer.fields() if f.type == "States"], text),
     }
     code = fill(template(__package__, "solver.c.txt"), values, model.has)
     printer.code = code
@@ -81,6 +99,13 @@ def _jumps(model: Model) -> dict[str, str]:
     values = {"jump_times": times, "jump_hard": hard}
     found = {name: "\n".join(wrapped(text, 100, "    ", "    ")) for name, text in values.items()}
     return {**found, "jump_count": str(len(stops) + 1)}
+
+
+_EXTENTS = {
+    "Motion": "@_MOTION", "Ratings": "@_CONFIGURATIONS",
+    "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE", "Geometry": "@_GEOMETRY",
+    "Jacobian": "(@_ROWS * @_SPEEDS)", "RowNumbers": "@_ROWS", "SpeedNumbers": "@_SPEEDS",
+}  # fmt: skip
 
 
 class CSolverPrinter(SolverPrinter):
@@ -122,6 +147,19 @@ class CSolverPrinter(SolverPrinter):
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"
         names |= {name: name.lower() for name in solver.constants}
+        self.changing = any(f.name == "configuration" for f in solver.fields)
+        if self.changing:
+            names |= _OF_CONFIGURATIONS
+            roles = ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE")
+            names |= {role: str(number) for number, role in enumerate(roles)}
+            names |= {"N_EVENTS": f"{upper}_EVENTS_ROOM", "N_STATES": "N", "N_OWN_EVENTS": "OWN_EVENTS"}
+            names |= {
+                f"N_{word}": f"{upper}_{word}"
+                for word in ("CONFIGURATIONS", "SPEEDS", "LOCKABLE", "ROWS", "ELEMENTS")
+            }
+            names["N_COORDINATES"] = f"{upper}_PLACES"
+            names["N_JACOBIAN"] = f"({upper}_ROWS * {upper}_SPEEDS)"
+            names["LOCKED"] = f"(locked_in + run->configuration * {upper}_LOCKABLE)"
         super().__init__(solver, names)
         self.stem, self.upper = stem, upper
 
@@ -134,7 +172,11 @@ class CSolverPrinter(SolverPrinter):
     def extent(self, kind: str, room: bool = False) -> str:
         """The length of a vector; with ``room``, at least one."""
         if kind == "States":
-            return f"{self.upper}_STATES" if room else "N"
+            return (f"{self.upper}_STATES" + ("_ROOM" if self.changing else "")) if room else "N"
+        if kind in _EXTENTS:
+            return _EXTENTS[kind].replace("@", self.upper)
+        if self.changing and kind not in ("Memory", "Outputs", "Pivots", "Kinds"):
+            return f"{self.upper}_EVENTS_ROOM"
         if kind in ("Memory", "Outputs"):
             return f"{self.upper}_{kind.upper()}" + ("_ROOM" if room else "")
         if kind in ("Pivots", "Kinds"):
@@ -193,7 +235,11 @@ class CSolverPrinter(SolverPrinter):
             return self.lines(f"{self.stem}_{name}({given});")
         if name == "derivatives":
             return self.lines(f"rates(run, {', '.join(arguments)}, {targets[0]});")
-        function = f"{self.stem}_{name}"
+        if name in ("enter", "impulse"):
+            c, *others = arguments
+            own = f"{', '.join(others)}, run->all_constants[{c}], run->memory, {targets[0]}"
+            return self.lines(f"configurations[{c}].{name}({own});")
+        function = f"present(run)->{name}" if self.changing else f"{self.stem}_{name}"
         if name == "normalise":
             return [f"{function}({', '.join(arguments)}, run->constants, run->memory);"]
         if name == "fire":
@@ -206,6 +252,9 @@ class CSolverPrinter(SolverPrinter):
         t, state, *memory = arguments
         given = f"{t}, {state}, run->constants, {memory[0] if memory else 'run->memory'}"
         return self.lines(f"{function}({given}, {targets[0]});")
+
+    def report_change(self) -> list[str]:
+        return []
 
     def report(self, k: str) -> list[str]:
         return [f"run->fired[{k}] = 1;"]

@@ -24,5 +24,8 @@ def features(source: Source) -> frozenset[str]:
         "clocks": any(m.period is not None for m in d.memory),
         "guard": any(e.guard for e in d.events),
         "parameters": bool(d.parameters),
+        "configurations": bool(source.others),
+        "landing_events": bool(source.others),
+        "rated": any(s.name == "ratings" for one in (source, *source.others) for s in one.program.changes),
     }
     return frozenset(name for name, present in found.items() if present)

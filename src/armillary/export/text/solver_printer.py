@@ -76,6 +76,10 @@ class SolverPrinter:
         """Results of a section of the program."""
         raise NotImplementedError
 
+    def report_change(self) -> list[str]:
+        """Another configuration, for the user."""
+        raise NotImplementedError
+
     def report(self, k: str) -> list[str]:
         """An event that happens, for the user."""
         raise NotImplementedError
@@ -124,6 +128,10 @@ class SolverPrinter:
                 return self.assignment(target, value)
             case ast.Expr(value=ast.Call() as call) if called(call) == "report":
                 return self.report(self.expression(call.args[1]))
+            case ast.Expr(value=ast.Call() as call) if called(call) == "report_change":
+                return self.report_change()
+            case ast.Expr(value=ast.Call() as call) if called(call) == "install":
+                return [f"install({', '.join([self.run(), *self.arguments(call)])}){self.ended}"]
             case ast.Expr(value=ast.Call() as call):
                 return [self.call(self.solver.functions[called(call)], self.arguments(call))]
             case ast.If():

@@ -19,6 +19,7 @@ from armillary.export.text.physical import Physical, physical
 from armillary.export.text.printer import Printer
 from armillary.export.text.reference import Reference, example_parameters, reference, start_values
 from armillary.export.text.start import Start, started
+from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
@@ -53,6 +54,8 @@ class Source:
     equations: DerivedEquations
     description: ExportDescription
     values: tuple[float, ...]  # of the parameters for the reference numbers: defaults, or 1 without one
+    others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
+    prefix: str = ""  # at the end of the names of its functions
 
     @property
     def program(self) -> Program:
@@ -62,7 +65,7 @@ class Source:
     def stem(self) -> str:
         """The system's name as an identifier: of files, and before the names of functions."""
         stem = plain(self.description.name, "system").lower()[:40]
-        return f"{stem}_system" if stem in _TAKEN else stem
+        return (f"{stem}_system" if stem in _TAKEN else stem) + self.prefix
 
     @property
     def functions(self) -> list[SectionFunction]:
@@ -135,14 +138,36 @@ class Source:
         return reference(self.equations)
 
 
-def source(equations: DerivedEquations) -> Source:
-    """The equations checked and described; an error names what cannot be exported."""
-    _check(equations)
+def source(equations: DerivedEquations, configurations: bool = False) -> Source:
+    """The equations checked and described; an error names what cannot be exported. With all
+    ``configurations`` where the language has them.
+    """
+    _check(equations, configurations)
     written = exported_equations(equations)
+    if configurations and len(configurations_of(written)) > 1:
+        return _with_configurations(written)
     model = compile_equations(written)
     given = example_parameters(written)
     described = description(written, start_values(model, given), (*_remarks(equations), *_placed(written)))
     return Source(written, one_lined(described), tuple(given.values()))
+
+
+def _with_configurations(equations: DerivedEquations) -> Source:
+    """The configuration that was derived, and the others that a run can meet."""
+    table = configurations_of(equations)
+    table.require_all("an export")
+    first = table.equations(0)
+    model = compile_equations(first)
+    given = example_parameters(first)
+    start = start_values(model, given)
+    described = one_lined(description(first, start, (*_remarks(equations), *_placed(first))))
+    values = tuple(given.values())
+    others = []
+    for k in range(1, len(table)):
+        other = table.equations(k)
+        own = start_values(compile_equations(other), given)
+        others.append(Source(other, one_lined(description(other, own, ())), values, prefix=f"_{k}"))
+    return Source(first, described, values, tuple(others))
 
 
 def exported_equations(equations: DerivedEquations) -> DerivedEquations:
@@ -185,7 +210,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(equations: DerivedEquations) -> None:
+def _check(equations: DerivedEquations, configurations: bool = False) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(
@@ -195,11 +220,14 @@ def _check(equations: DerivedEquations) -> None:
     positions = [c.position for c in system.constraints.values() if c.position is not None]
     closing = {s.data.name for s in symbols(*positions)}
     for event in system.events.values():
-        if (
-            event.lock
-            or event.unlock
-            or any(s.data.name in equations.configuration.locked for s in event.changes)
-        ):
+        locks = bool(event.lock or event.unlock)
+        if configurations and locks:
+            if moved := [s.data.name for s in event.changes if s.data.role in ("coordinate", "speed")]:
+                raise ArmillaryError(
+                    f"event '{event.name}' locks or unlocks joints and sets {', '.join(moved)}; exported "
+                    "code cannot do both at once: set it in an event of its own, or run in the process"
+                )
+        elif locks or any(s.data.name in equations.configuration.locked for s in event.changes):
             raise ArmillaryError(
                 f"event '{event.name}' locks or unlocks joints, which needs other equations while a run "
                 "goes on; exported code holds one set: leave that event out, or run in the process"

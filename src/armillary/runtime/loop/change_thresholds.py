@@ -5,7 +5,7 @@ from __future__ import annotations
 from armillary.program.targets import LOST_RANK, POOR_PIVOT
 
 POOR_CHOICE = POOR_PIVOT  # a conditioning at which a choice of dependent speeds is poor
-GOOD_CHOICE = 1e-3 * POOR_PIVOT  # by which a choice is better than poor; a step may end just before it is
+CHOICE_MARGIN = 1e-3 * POOR_PIVOT  # by which a choice is better than poor; a step may end just before it is
 WEAK_RANK = LOST_RANK  # the strength of a constraint, squared, from which on a loss of rank is looked for
 # Of the step across a place where rank is lost: where in it the place lies, and its length in radians or
 # lengths of motion, so that its stages are far enough from the place and its order near enough.

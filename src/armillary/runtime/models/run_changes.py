@@ -74,7 +74,7 @@ def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
     """The tables of some configurations; None where they do not fit into those of the first."""
     first = models[0].equations
     system = first.system
-    shape, lockable = _shape(first)
+    shape, lockable = change_shape(first)
     states = len(first.program.state) + len(first.configuration.locked)
     events = shape.own_events + 2 + len(first.reduction.rows)
     places, length = shape.figures(events)
@@ -90,18 +90,17 @@ def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
         elements = layout.jacobian if layout is not None else ()
         if len(equations.program.state) > states or len(watched) > events or len(elements) > shape.elements:
             return None
-        put("role", c * events, [_role(event, equations) for event in watched])
+        put("role", c * events, [event_role(event, equations) for event in watched])
         put("direction", c * events, [event.direction for event in watched])
         put("ends", c * events, [e.stop and e.name not in INTERNAL_EVENTS for e in watched])
         put("lands", c * events, [e.name in INTERNAL_EVENTS for e in watched])
         put("locked", c * len(lockable), [u in equations.configuration.locked for u in lockable])
         put("row_of", c * shape.elements, [i for i, _ in elements])
         put("speed_of", c * shape.elements, [j for _, j in elements])
-        steps = _steps(equations)
+        steps = change_steps(equations)
         of_row = dict(steps)
         put("speed_of_row", c * shape.rows, [of_row.get(i, NONE) for i in range(shape.rows)])
         filled = [*steps, *[(NONE, NONE)] * (shape.rows - len(steps))]
-        put("row_of_step", c * shape.rows, [i for i, _ in filled])
         put("speed_of_step", c * shape.rows, [j for _, j in filled])
         index = {event.name: k for k, event in reversed([*enumerate(watched)])}
         of_one = {
@@ -124,7 +123,7 @@ def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
     return ChangeFigures(shape, states, events, numbers)
 
 
-def _steps(equations: DerivedEquations) -> list[tuple[int, int]]:
+def change_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
     """Rows and their dependent speeds, in the order of elimination."""
     reduction = equations.reduction
     rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
@@ -132,7 +131,7 @@ def _steps(equations: DerivedEquations) -> list[tuple[int, int]]:
     return [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
 
 
-def _shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str]]:
+def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str]]:
     system, rows = equations.system, len(equations.reduction.rows)
     named = {u.data.name for e in system.events.values() for u in (*e.lock, *e.unlock)}
     named |= equations.configuration.locked
@@ -153,7 +152,7 @@ def _shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str]]:
     ), lockable
 
 
-def _role(event: Event, equations: DerivedEquations) -> int:
+def event_role(event: Event, equations: DerivedEquations) -> int:
     """What an event does to the configuration, by the names of runtime/solver/language.py."""
     if event.name == DEPENDENT_SPEEDS and modal_speeds(equations.system):
         return ELSEWHERE  # joints are preferred to modes

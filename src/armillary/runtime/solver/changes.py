@@ -23,8 +23,9 @@ from __future__ import annotations
 from armillary.runtime.loop.change_thresholds import (
     AROUND,
     BELIEVED,
-    GOOD_CHOICE,
+    CHOICE_MARGIN,
     MIDDLE,
+    POOR_CHOICE,
     SOON,
     STRIDE,
     WEAK_RANK,
@@ -86,6 +87,25 @@ def with_choice(run: Run) -> whole:
     return NONE
 
 
+def rated_choice(run: Run, other: whole) -> whole:
+    """The best of the configurations with the locks of the present one, but for one, by their ratings; NONE
+    where all others are poor.
+    """
+    best: whole = NONE
+    most: real = POOR_CHOICE
+    if MEMBER[run.configuration * N_CONFIGURATIONS] == NONE:
+        return NONE
+    run.rating = ratings(run.t, run.motion)
+    for i in range(N_CONFIGURATIONS):
+        c: whole = MEMBER[run.configuration * N_CONFIGURATIONS + i]
+        if c == NONE:
+            break
+        if c != other and run.rating[i] > most:
+            most = run.rating[i]
+            best = c
+    return best
+
+
 def strike(run: Run) -> truth:
     """The impulse of locks that close; false where its configuration is not at hand."""
     struck: truth = False
@@ -113,7 +133,7 @@ def good_choice(run: Run, c: whole) -> truth:
     if CHOICE_EVENT[c] == NONE:
         return True
     run.g = events(run.t, run.stage)
-    return run.g[CHOICE_EVENT[c]] > GOOD_CHOICE
+    return run.g[CHOICE_EVENT[c]] > CHOICE_MARGIN
 
 
 def next_configuration(run: Run) -> whole:
@@ -131,6 +151,8 @@ def next_configuration(run: Run) -> whole:
     if not good:
         good = choose_speeds(run, run.stage)
         c = with_choice(run) if good else NONE
+        if RATED and c == NONE:  # there are no others than those of the table
+            c = rated_choice(run, run.configuration)
         if c != NONE:
             install(run, c)
             run.stage = enter(c, run.t, run.motion)
@@ -155,6 +177,9 @@ def change(run: Run) -> None:
     if c == NONE:
         install(run, before)
         run.status = EVENT
+        for k in range(N_EVENTS):
+            if run.crossed[k] > 0 and ROLE[k] != ORDINARY:
+                run.failed = k
         return
     run.state = run.stage
     run.look = -INFINITY
@@ -164,6 +189,21 @@ def change(run: Run) -> None:
             run.side[k] = 0
     if c != before:
         report_change(run)
+
+
+def choose_start(run: Run) -> None:
+    """The configuration in which a run starts: the first, or one with a better choice of dependent speeds."""
+    c: whole = NONE
+    for j in range(N_LOCKABLE):
+        run.after[j] = LOCKED[j]
+    run.motion = leave(run.t, run.state)
+    c = next_configuration(run)
+    if c == NONE:
+        install(run, FIRST)
+        run.status = EVENT
+        run.failed = CHOICE_EVENT[FIRST]
+        return
+    run.state = run.stage
 
 
 def horizon(run: Run, distance: real) -> real:
@@ -241,3 +281,4 @@ def watch_rank(run: Run) -> None:
     run.look = run.t + 0.5 * begin_after
     if begin_after <= SOON * ahead:
         run.status = EVENT
+        run.failed = RANK_EVENT[run.configuration]

@@ -39,6 +39,7 @@ Pivots = np.ndarray  # one real per pivot of the mass matrix
 Kinds = np.ndarray  # one real per kind of speeds
 Motion = np.ndarray  # all coordinates, all speeds and the user's own states
 Speeds = np.ndarray  # all speeds
+Ratings = np.ndarray  # one real per configuration with the same locks
 Locks = np.ndarray  # one truth value per speed that may be locked
 Geometry = np.ndarray  # what constraints are made of; see mechanics/constraints/assembly.py
 Jacobian = np.ndarray  # one real per row of constraints and speed, row after row
@@ -55,7 +56,7 @@ STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether an adaptive step is taken again to end at an event
 
 # Features: which parts of the solver a program needs.
-EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = True
+EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
@@ -70,16 +71,17 @@ STRIKES: Truths = np.zeros(0, dtype=bool)
 CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
 RANK_EVENT: Wholes = np.zeros(0, dtype=int)
 # Of each configuration: how many elements its J has, and the place of the first in its geometry; of the
-# present one, their rows and speeds, and the dependent speed of each row, or NONE. Rows and dependent speeds
-# of all, in the order of elimination. Of each speed, the first one that has the same unit.
+# present one, their rows and speeds, and the dependent speed of each row, or NONE. Dependent speeds of all.
+# Of each speed, the first one that has the same unit.
 ELEMENTS: Wholes = np.zeros(0, dtype=int)
 FIRST_ELEMENT: Wholes = np.zeros(0, dtype=int)
 ROW_OF: Wholes = np.zeros(0, dtype=int)
 SPEED_OF: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
-ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
+# Of each configuration, the numbers of those with the same locks, in the order of its ratings; NONE beyond.
+MEMBER: Wholes = np.zeros(0, dtype=int)
 
 # Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
 # the number of the first.
@@ -172,6 +174,10 @@ def enter(c: whole, t: real, motion: Motion) -> States:
 
 
 def impulse(c: whole, t: real, motion: Motion) -> Speeds:
+    raise NotImplementedError
+
+
+def ratings(t: real, motion: Motion) -> Ratings:
     raise NotImplementedError
 
 

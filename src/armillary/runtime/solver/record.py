@@ -80,6 +80,7 @@ class Run:
         new_memory: Memory
     if CONFIGURATIONS:
         configuration: whole
+        used: whole  # states of the present configuration
         changing: truth  # an event that happens now asks for another configuration
         motion: Motion
         speeds: Speeds
@@ -87,6 +88,7 @@ class Run:
         held: Locks  # and while their impulse acts
         closing: Locks
         opening: Locks
+        rating: Ratings
         geometry: Geometry
         jacobian: Jacobian
         left: Jacobian  # of it, in an elimination

@@ -44,6 +44,11 @@ def start_run(run: Run) -> None:
         run.error_old = 1e-4
         run.choose_step = not (run.step > 0.0)
         run.after_rejection = False
+    if CONFIGURATIONS:
+        run.changing = False
+        run.pairs = 0
+        run.look = -INFINITY
+        install(run, FIRST)
     if EVENTS:
         run.firings = 0
         run.pending = False

@@ -121,12 +121,15 @@ def error_norm(run: Run, h: real) -> real:
         if pair:
             run.ratio_low[i] = run.ratio_low[i] / scale
             low = low + run.ratio_low[i] * run.ratio_low[i]
-    mean: real = total / float(N_STATES)
+    states: real = float(N_STATES)
+    if CONFIGURATIONS:
+        states = float(run.used)
+    mean: real = total / states
     if pair:
         both: real = total + 0.01 * low
         if not differs(both, 0.0):
             both = 1.0
-        mean = total * total / (both * float(N_STATES))
+        mean = total * total / (both * states)
     norm: real = sqrt(mean)
     if not is_finite(run.trial):
         norm = NAN
@@ -206,7 +209,10 @@ def scaled_size(run: Run, values: States) -> real:
     for i in range(N_STATES):
         ratio: real = values[i] / (run.atol + run.rtol * abs(run.state[i]))
         total = total + ratio * ratio
-    return sqrt(total / float(N_STATES))
+    states: real = float(N_STATES)
+    if CONFIGURATIONS:
+        states = float(run.used)
+    return sqrt(total / states)
 
 
 def first_step(run: Run) -> None:

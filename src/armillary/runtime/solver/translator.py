@@ -25,18 +25,30 @@ from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
-    *("leave", "enter", "impulse", "geometry"),
+    *("leave", "enter", "impulse", "geometry", "ratings"),
 )
 # Features of the solver, and the words of text/features.py for those that a system decides.
 FEATURES = (
     *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
-    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS"),
+    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED"),
 )
-_OF_SYSTEMS = {word.lower(): word for word in ("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES")}
+_OF_SYSTEMS = {
+    word.lower(): word
+    for word in (
+        "EVENTS",
+        "UPDATE",
+        "NORMALISE",
+        "JUMPS",
+        "MASSES",
+        "CONFIGURATIONS",
+        "LANDING_EVENTS",
+        "RATED",
+    )
+}
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = (
     *("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds"),
-    *("Motion", "Speeds", "Locks", "Geometry", "Jacobian", "RowNumbers", "SpeedNumbers"),
+    *("Motion", "Speeds", "Locks", "Ratings", "Geometry", "Jacobian", "RowNumbers", "SpeedNumbers"),
 )
 _FILES = ("dense.py", "choices.py", "changes.py", "events.py", "masses.py", "steps.py", "rows.py")
 # Constants, as numbers of the same names in other places.

@@ -1,0 +1,271 @@
+"""Further configurations of a system in C: a file for each with its functions, one with those of the changes
+of the first, a header, and the tables that the solver reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from armillary.export.c.model import INPUTS, RENEWED, RESULT, Model
+from armillary.export.c.printer import helpers, lookup_function
+from armillary.export.c.text import Signature, block, function
+from armillary.export.text.body import body
+from armillary.export.text.layout import wrapped
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.models.run_changes import change_shape, change_steps, event_role
+from armillary.runtime.solver.language import NONE
+
+_OF_CHANGES = ("geometry", "leave", "enter", "impulse", "ratings")
+_ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
+_ABOUT = {
+    "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best.",
+    "geometry": "What the constraints are made of: gaps, known parts, elements of J and N.",
+    "leave": "The motion of a state: all coordinates, all speeds, states of the user's own.",
+    "enter": "The state of a motion.",
+    "impulse": "All speeds after the locks of this configuration have closed in a motion.",
+}
+
+
+def configuration_files(model: Model) -> dict[str, str]:
+    """The files of all configurations; none where there is one."""
+    if not model.source.others:
+        return {}
+    stem = model.stem
+    files = {f"{stem}_changes.h": _header(model), f"{stem}_changes.c": _file(model, whole=False)}
+    for other in configurations(model)[1:]:
+        files[f"{other.stem}.c"] = _file(other, whole=True, header=stem)
+    return files
+
+
+def configurations(model: Model) -> list[Model]:
+    """The models of all configurations, the first one first."""
+    return [model, *(type(model)(source) for source in model.source.others)]
+
+
+def _file(model: Model, *, whole: bool, header: str = "") -> str:
+    """The functions of a configuration, or those of its changes alone."""
+    changes = _changes(model)
+    helping, functions = model.functions() if whole else ("", "")
+    text = "\n".join([functions, changes])
+    if not whole:
+        tables = [lookup_function(name, t, model.printer) + "\n" for t, name in model.printer.tables.items()]
+        helping = "\n".join([model.sines(changes), helpers(changes), *tables])
+    apart = _APART if "APART" in helping + text else ""
+    head = block([f"{model.stem}.c: {model.description.name}: one of its configurations"])
+    include = f'#include "{header or model.stem}_changes.h"\n\n#include <math.h>\n'
+    return f"{head}\n{include}\n{apart}{helping}\n{text}"
+
+
+_APART = """\
+#if defined(__GNUC__)
+#define APART __attribute__((noinline)) /* pieces of long functions stay apart: quicker to compile */
+#else
+#define APART
+#endif
+
+"""
+
+
+def _changes(model: Model) -> str:
+    """The functions by which a run leaves and enters a configuration."""
+    program, sections = model.program, model.sections
+    moving = {**sections.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
+    names = sections.identifiers
+    for s in program.motion:
+        if s not in names.of:
+            names.of[s] = names.namer.fresh(s.data.name)
+    texts = []
+    for section in (*program.changes, *([program.geometry] if program.geometry.results else [])):
+        if section.name not in _ABOUT:
+            continue
+        own = sections.places if section.name in ("leave", "geometry") else moving
+        targets = [f"out[{i}]" for i in range(len(section.results))]
+        signature = Signature(f"{model.stem}_{section.name}", f"{INPUTS}, {RESULT}", targets)
+        found = body(section, model.printer, own, names.of, names.namer)
+        texts.append(function(signature, _ABOUT[section.name], found))
+    return "\n".join(texts)
+
+
+def _header(model: Model) -> str:
+    """Prototypes of the functions of all configurations."""
+    stem = model.stem
+    lines = [block([f"{stem}_changes.h: functions of all configurations of {model.description.name}"])]
+    lines += [
+        f"#ifndef {model.upper}_CHANGES_H",
+        f"#define {model.upper}_CHANGES_H",
+        f'#include "{stem}.h"',
+        "",
+    ]
+    for one in configurations(model):
+        had = _functions(one)
+        if one is not model:
+            lines.append(f"void {one.stem}_precompute(const double *parameters, double *constants);")
+            if "fire" in had:
+                lines.append(f"void {one.stem}_fire(int event, {_plain(INPUTS)}, {_plain(RENEWED)});")
+            if "normalise" in had:
+                inputs = _plain(INPUTS).replace("const double *state", "double *state", 1)
+                lines.append(f"void {one.stem}_normalise({inputs});")
+        own = _ORDINARY if one is not model else _OF_CHANGES
+        lines += [f"void {one.stem}_{name}({_plain(INPUTS)}, double *out);" for name in own if name in had]
+    return "\n".join([*lines, "", "#endif", ""])
+
+
+def _plain(arguments: str) -> str:
+    return arguments.replace("*restrict ", "*")
+
+
+def _functions(model: Model) -> set[str]:
+    """Names of the functions that a configuration has."""
+    program = model.program
+    found = {"precompute", "derivatives", "outputs", *(s.name for s in program.changes)}
+    found |= {"events"} if program.events.results else set()
+    found |= {"update"} if program.update.results else set()
+    found |= {"fire"} if program.fire else set()
+    found |= {"normalise"} if program.quaternions or program.corrected else set()
+    found |= {"geometry"} if program.geometry.results else set()
+    return found
+
+
+def configuration_values(model: Model, vectors: Sequence[str], code: str) -> dict[str, str]:
+    """Sizes and tables of the solver's files; ``vectors`` are those of states in a run, ``code`` the text of
+    the functions that read the tables.
+    """
+    if not model.source.others:
+        return {"own_events": f"{model.upper}_EVENTS"}
+    models = configurations(model)
+    all_equations = [m.source.equations for m in models]
+    first = all_equations[0]
+    shape, lockable = change_shape(first)
+    elements = max(len(_elements(e)) for e in all_equations)
+    return {
+        "own_events": str(shape.own_events),
+        "configuration_count": str(len(models)),
+        "states_room": str(max(len(m.program.state) for m in models)),
+        "events_room": str(max(1, *(len(e.targets.watched) for e in all_equations))),
+        "constants_most": str(max(1, *(len(m.program.constants) for m in models))),
+        "speeds": str(shape.speeds),
+        "motion": str(shape.motion),
+        "lockable": str(max(1, len(lockable))),
+        "constraint_rows": str(max(1, shape.rows)),
+        "elements": str(max(1, elements)),
+        "geometry": str(max(1, *(len(m.program.geometry.results) for m in models))),
+        "configuration_tables": _tables(models, lockable, code),
+        "cleared": " = ".join(f"run->{name}[i]" for name in vectors),
+    }
+
+
+def _elements(equations: DerivedEquations) -> Sequence[tuple[int, int]]:
+    layout = equations.reduction.layout
+    return layout.jacobian if layout is not None else ()
+
+
+def _tables(models: Sequence[Model], lockable: Sequence[str], code: str) -> str:
+    """Functions and numbers of all configurations, as far as they are read."""
+    model = models[0]
+    system = model.source.equations.system
+    rows = max(1, len(model.source.equations.reduction.rows))
+    texts = [_TYPES.replace("@name@", model.stem)]
+    entries = []
+    for c, one in enumerate(models):
+        equations, had = one.source.equations, _functions(one)
+        watched, jacobian, steps = equations.targets.watched, _elements(equations), change_steps(equations)
+        of_row = dict(steps)
+        texts += [
+            _array(f"role_{c}", [event_role(event, equations) for event in watched]),
+            _array(f"direction_{c}", [event.direction for event in watched]),
+            _array(f"ends_{c}", [int(e.stop and not e.hidden) for e in watched]),
+            _array(f"lands_{c}", [int(e.stop and e.hidden) for e in watched]),
+            _array(f"row_of_{c}", [i for i, _ in jacobian]),
+            _array(f"speed_of_{c}", [j for _, j in jacobian]),
+            _array(f"speed_of_row_{c}", [of_row.get(i, NONE) for i in range(rows)]),
+        ]
+        functions = [
+            f"{one.stem}_{name}" if name in had else "0"
+            for name in ("precompute", *_ORDINARY, "fire", "normalise")
+        ]
+        arrays = [
+            f"{name}_{c}"
+            for name in ("role", "direction", "ends", "lands", "row_of", "speed_of", "speed_of_row")
+        ]
+        entries.append("    {" + ", ".join([*functions, *arrays]) + "},")
+    every = [m.source.equations for m in models]
+    shared = {
+        "locked_in": [int(u in e.configuration.locked) for e in every for u in lockable],
+        "speed_of_step": [j for e in every for j in _filled([s for _, s in change_steps(e)], rows)],
+        "member": [j for e in every for j in _members(e, every)],
+        "used_states": [len(m.program.state) for m in models],
+        "watched_events": [len(e.targets.watched) for e in every],
+        "strikes": [int(any(s.name == "impulse" for s in m.program.changes)) for m in models],
+        "choice_event": [_number(e, "dependent speeds") for e in every],
+        "rank_event": [_number(e, "rank of constraints") for e in every],
+        "elements": [len(_elements(e)) for e in every],
+        "first_element": [_first_element(e) for e in every],
+        "locks": _locks(system.events.values(), lockable, "lock"),
+        "unlocks": _locks(system.events.values(), lockable, "unlock"),
+        "speed_kind": _kinds([u.dimension for u in system.speeds]),
+    }
+    read = code + "used_states watched_events"  # these by the fixed text
+    texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\b", read)]
+    texts += [
+        "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",
+        "/* The present configuration of a run. */",
+        f"static const configuration *present(const {model.stem}_run *run)",
+        "{\n    return &configurations[run->configuration];\n}\n",
+        f"static void install({model.stem}_run *run, int c);\n",
+    ]
+    return "\n".join(texts)
+
+
+def _array(name: str, values: Iterable[int]) -> str:
+    text = "\n".join(wrapped(", ".join(map(str, values)) or "0", 100, "    ", "    "))
+    return f"static const int {name}[] = {{\n{text}}};"
+
+
+def _filled(values: Sequence[int], length: int) -> list[int]:
+    return [*values, *[NONE] * (length - len(values))]
+
+
+def _members(equations: DerivedEquations, every: Sequence[DerivedEquations]) -> list[int]:
+    """Numbers of the configurations with the same locks, where there are several."""
+    locked = equations.configuration.locked
+    group = [c for c, other in enumerate(every) if other.configuration.locked == locked]
+    return _filled(group if len(group) > 1 else [], len(every))
+
+
+def _number(equations: DerivedEquations, name: str) -> int:
+    names = [event.name for event in equations.targets.watched]
+    return names.index(name) if name in names else NONE
+
+
+def _first_element(equations: DerivedEquations) -> int:
+    layout = equations.reduction.layout
+    return len(layout.gaps) + layout.rows if layout is not None else 0
+
+
+def _locks(events: Iterable[object], lockable: Sequence[str], which: str) -> list[int]:
+    held = [{u.data.name for u in getattr(event, which)} for event in events]
+    return [int(name in own) for own in held for name in lockable]
+
+
+def _kinds(kinds: Sequence[object]) -> list[int]:
+    """For each speed the first one of the same unit."""
+    return [next(i for i, other in enumerate(kinds) if other is kind) for kind in kinds]
+
+
+_TYPES = """\
+typedef void section(double t, const double *state, const double *constants, const double *memory,
+    double *out);
+
+/* The functions and the numbers of a configuration; no function: 0. */
+typedef struct {
+    void (*precompute)(const double *parameters, double *constants);
+    section *derivatives, *outputs, *events, *update, *geometry, *leave, *enter, *impulse, *ratings;
+    void (*fire)(int event, double t, const double *state, const double *constants, const double *memory,
+        double *new_memory, double *new_state);
+    void (*normalise)(double t, double *state, const double *constants, const double *memory);
+    const int *role, *direction, *ends, *lands; /* of its events */
+    const int *row_of, *speed_of;               /* of the elements of its matrix of constraints */
+    const int *speed_of_row;                    /* the dependent speed of each row */
+} configuration;
+"""
