@@ -176,6 +176,8 @@ def test_no_heap_no_variables_and_a_stack_of_known_size(
         "-std=c99",
         "-O1",
         "-fno-math-errno",
+        "-fno-stack-protector",
+        "-fno-pie",
         "-fstack-usage",
         "-Isrc",
         "-c",
@@ -247,6 +249,16 @@ def test_measurements_are_read_and_broken_ones_are_not() -> None:
     text = " 884 12 0 896 380 model.o\n 900 12 0 912 390 (TOTALS)\nram 456\nstack 88\nstep 10\nlongest 12\n"
     assert parsed(text)["flash"] == 912 and parsed(text)["longest"] == 12
     assert parsed(text.replace("stack", "")) == {}
+
+
+def test_a_measurement_that_is_asked_for_needs_its_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    options = {"profile": "embedded", "measure": True}
+    with pytest.raises(arm.ArmillaryError, match="needs make and arm-none-eabi-gcc with qemu-system-arm"):
+        equations("controller").export("c", tmp_path / "never", **options)
+    assert not (tmp_path / "never").exists()
 
 
 STUB = """\

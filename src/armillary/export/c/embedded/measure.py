@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from armillary.errors import ArmillaryError
+
 TARGETS = {
     "arm": ("Cortex-M4F", "arm-none-eabi-gcc", "qemu-system-arm"),
     "riscv": ("RISC-V, 32 bits", "riscv64-unknown-elf-gcc", "qemu-system-riscv32"),
@@ -26,6 +28,12 @@ def measured(files: Mapping[str, str], wanted: bool | None) -> str:
     rows = {}
     if wanted is not False:
         rows = {name: found for name in TARGETS if (found := counts_on(name, files))}
+    if wanted and not rows:
+        tools = " or ".join(f"{compiler} with {emulator}" for _, compiler, emulator in TARGETS.values())
+        raise ArmillaryError(
+            f"measure=True needs make and {tools}, each compiler with its C library; install them, or leave "
+            "measure out and run `make measure-arm` where they are"
+        )
     if not rows:
         return (
             "Not measured: `make measure-arm` and `make measure-riscv` need a cross compiler\n"
