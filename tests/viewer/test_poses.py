@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import armillary as arm
 from armillary.viewer.appearance import Appearance
-from armillary.viewer.figures import channels
+from armillary.viewer.figures import channels, quaternions
 from armillary.viewer.poses import PoseFunction
 
 
@@ -113,3 +116,16 @@ def test_flexible_bodies_bend_as_their_nodes_do() -> None:
     stated = np.stack([run[f"tip_{letter}"] for letter in "xyz"], axis=1)
     assert np.max(np.abs(stated)) > 1e-3
     assert np.max(np.abs(tip - stated)) < 1e-12
+
+
+def test_quaternions_are_those_of_scipy() -> None:
+    """At random, and at half turns about every axis, where all but one column vanish."""
+    axes = np.vstack([np.eye(3), -np.eye(3), np.random.default_rng(1).normal(size=(50, 3))])
+    units = axes / np.linalg.norm(axes, axis=1, keepdims=True)
+    turns = [
+        Rotation.from_rotvec(angle * unit) for angle in (0, 1, math.pi - 1e-9, math.pi) for unit in units
+    ]
+    R = np.array([turn.as_matrix() for turn in turns]).reshape(2, -1, 3, 3)
+    found, wanted = quaternions(R), np.array([turn.as_quat() for turn in turns]).reshape(2, -1, 4)
+    same = np.abs(np.sum(found * wanted, axis=2))
+    np.testing.assert_allclose(same, 1.0, rtol=0, atol=4e-16)
