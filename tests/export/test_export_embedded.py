@@ -249,6 +249,7 @@ def test_measurements_are_read_and_broken_ones_are_not() -> None:
     text = " 884 12 0 896 380 model.o\n 900 12 0 912 390 (TOTALS)\nram 456\nstack 88\nstep 10\nlongest 12\n"
     assert parsed(text)["flash"] == 912 and parsed(text)["longest"] == 12
     assert parsed(text.replace("stack", "")) == {}
+    assert parsed(f"{text}status 3\n") == {}  # a run that diverged
 
 
 def test_a_measurement_that_is_asked_for_needs_its_tools(
