@@ -88,6 +88,15 @@ def test_what_no_result_needs_is_left_out() -> None:
     assert [line.split()[0] for line in found] == ["%r1", "%v1", "%v3", "store"]
 
 
+def test_the_time_is_an_argument_and_not_loaded() -> None:
+    """Also where it is negated."""
+    loads = {"%v0": ("state", 0, "double")}
+    lines = ["  %v1 = fadd double %v0, %t", "  %v2 = fmul double %v1, %v3"]
+    _, found = arranged(lines, loads, {"%v3": "%t"}, [("%v2", ("out", 0, "double"))], 32)
+    assert [line.split()[2] for line in found if "=" in line] == ["load", "fadd", "fneg", "fmul"]
+    assert sum("%t" in line for line in found) == 2
+
+
 def test_pairs_and_whole_numbers_are_stored_with_their_kind() -> None:
     """Eight pairs and eight pairs of bits, with room for five values."""
     loads = {"%v0": ("state", 0, "<2 x double>")}

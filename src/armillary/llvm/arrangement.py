@@ -250,9 +250,10 @@ class _Registers:
     def text(self, order: Sequence[_Operation]) -> tuple[list[str], list[str]]:
         """Room for stored values, and the lines."""
         self.kinds.update([(operation.name, operation.kind) for operation in order])
-        others = {operation.name for operation in order if not operation.held}
+        # Comparisons take no register for doubles; arguments, such as the time, are there already.
+        known = {*self.loads, *(operation.name for operation in order if operation.held)}
         for i in range(len(order) - 1, -1, -1):
-            order[i].operands = operands = [a for a in order[i].operands if a not in others]
+            order[i].operands = operands = [a for a in order[i].operands if a in known]
             for a in operands:
                 self.uses.setdefault(a, []).append(i)
         for i, operation in enumerate(order):
@@ -289,7 +290,7 @@ class _Registers:
         name = match[0]
         if name in self.opposites:
             source = self.opposites[name]
-            return self.emit(f"fneg {self.kinds[source]} {self.held[source]}")
+            return self.emit(f"fneg {self.kinds.get(source, 'double')} {self.held.get(source, source)}")
         return self.held.get(name, name)
 
     def emit(self, operation: str) -> str:
