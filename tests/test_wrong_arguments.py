@@ -348,6 +348,8 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "close_loop": lambda a, v: described().close_loop(v, v),
     "stop": lambda a, v: described().stop("f", v, stiffness=1, upper=1),
     "stiffness of a stop": lambda a, v: described().stop("f", "b.q1", stiffness=v, upper=1),
+    "clutch": lambda a, v: described().clutch("f", v, "b.q1", capacity=1),
+    "unilateral": lambda a, v: described().unilateral("f", v),
     "limit of a stop": lambda a, v: described().stop("f", "b.q1", stiffness=1, upper=v),
     "brake": lambda a, v: described().brake("f", v, capacity=1, stiffness=1, damping=1),
     "capacity of a brake": lambda a, v: described().brake("f", "b.q1", capacity=v, stiffness=1, damping=1),
@@ -439,7 +441,7 @@ RIGHT = {
         "event; name of a definition; Study"
     ),
     "None, a fraction, minus one": "default",
-    "None, text, a fraction": "body mass",
+    "None, text, a fraction": "stiffness of a stop; body mass",
     "text, a fraction, minus one": (
         "force; prescribe; new value of a memory; define; moment; limit of a stop; thruster; pid; "
         "input of a lag"
@@ -462,7 +464,7 @@ RIGHT = {
     ),
     "None, text, a fraction, minus one": "rate of a state",
     "text, a fraction": (
-        "armature; stiffness of a stop; capacity of a brake; attractor; inertia of a wheel; "
+        "armature; capacity of a brake; attractor; inertia of a wheel; "
         "solar_pressure; SmoothFriction; StickSlip; lag; second_order_lag; rate_limit; delay; "
         "Box; Ellipsoid; Sphere; Cylinder; Capsule; Cone; Wheel; Plane; Grid"
     ),

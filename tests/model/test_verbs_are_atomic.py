@@ -103,7 +103,7 @@ GOOD: dict[str, Callable[[arm.System], Any]] = {
     "attitude_output": lambda s: s.attitude_output("attitude", "F"),
     "solar_pressure": lambda s: s.solar_pressure("sun", at="F.com", area="fresh", sun="ground.x"),
 }
-LEFT_TO_OTHERS = ("fmu",)  # needs a file: tests/export/fmi
+LEFT_TO_OTHERS = ("fmu", "ssp")  # need files: tests/export/fmi
 
 
 def verbs() -> set[str]:

@@ -192,6 +192,7 @@ def _tables(models: Sequence[Model], lockable: Sequence[str], code: str) -> str:
     every = [m.source.equations for m in models]
     shared = {
         "locked_in": [int(u in e.configuration.locked) for e in every for u in lockable],
+        "row_of_step": [i for e in every for i in _filled([r for r, _ in change_steps(e)], rows)],
         "speed_of_step": [j for e in every for j in _filled([s for _, s in change_steps(e)], rows)],
         "member": [j for e in every for j in _members(e, every)],
         "used_states": [len(m.program.state) for m in models],

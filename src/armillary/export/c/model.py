@@ -29,6 +29,10 @@ _RESERVED = (
 )
 
 
+# How far loops are closed after each step, and the part of a size within which they are closed at a start.
+CLOSING = {"attempts": "10", "closed": "1e-9", "part": "sizeof(double) == 4 ? 1e-3 : 1e-6"}
+
+
 class Model:
     """One system's functions in C, its names and its features."""
 
@@ -75,9 +79,7 @@ class Model:
                 f"{self.stem}{part}.o"
                 for part in ("_changes", *(other.prefix for other in self.source.others))
             ),
-            "attempts": "10",
-            "closed": "1e-9",
-            "part": "sizeof(double) == 4 ? 1e-3 : 1e-6",  # of a size, within which loops are closed
+            **CLOSING,
         }
 
     @property

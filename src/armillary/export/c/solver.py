@@ -27,8 +27,10 @@ _OF_CONFIGURATIONS = {
         name: f"present(run)->{name.lower()}" for name in ("DIRECTION", "ROLE", "LANDS", "ROW_OF", "SPEED_OF")
     },
     **{name: name.lower() for name in ("LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT")},
-    **{name: name.lower() for name in ("RANK_EVENT", "ELEMENTS", "FIRST_ELEMENT", "SPEED_OF_STEP")},
+    **{name: name.lower() for name in ("RANK_EVENT", "ELEMENTS", "FIRST_ELEMENT")},
     "STOPS": "present(run)->ends",
+    "ROW_OF_STEP": "row_of_step",
+    "SPEED_OF_STEP": "speed_of_step",
     "SPEED_OF_ROW": "present(run)->speed_of_row",
     "SPEED_KIND": "speed_kind",
     "MEMBER": "member",

@@ -21,7 +21,7 @@ from functools import cached_property
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
-from armillary.export.c.model import INPUTS, RESULT
+from armillary.export.c.model import CLOSING, INPUTS, RESULT
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.text import Signature, comment, counts, function
 from armillary.export.cuda import on_device
@@ -279,6 +279,7 @@ class _Writer:
                 "places": ", ".join(map(str, program.corrected)) or "0",
                 "count": str(len(program.corrected)),
                 "sizes": ", ".join(map(self._size, program.correction_sizes)),
+                **CLOSING,
             }
             has = {
                 name

@@ -66,6 +66,7 @@ TABLES: dict[str, Table] = {
     "ROW_OF": _number(lambda f, e: figure(f, "row_of", f["configuration"] * _shape(f).elements + e)),
     "SPEED_OF": _number(lambda f, e: figure(f, "speed_of", f["configuration"] * _shape(f).elements + e)),
     "SPEED_OF_ROW": _number(lambda f, i: figure(f, "speed_of_row", f["configuration"] * _shape(f).rows + i)),
+    "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
     "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
 }

@@ -119,7 +119,7 @@ class ChangeShape:
         lengths = dict.fromkeys(("role", "direction", "ends", "lands"), many * events)
         lengths["locked"] = many * self.lockable
         lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
-        lengths |= dict.fromkeys(("speed_of_row", "speed_of_step"), many * self.rows)
+        lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
         one = ("used", "watched", "strikes", "choice", "rank", "elements", "first_element")
         lengths |= dict.fromkeys(one, many)
         lengths["speed_kind"] = self.speeds

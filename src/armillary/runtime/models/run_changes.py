@@ -101,6 +101,7 @@ def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
         of_row = dict(steps)
         put("speed_of_row", c * shape.rows, [of_row.get(i, NONE) for i in range(shape.rows)])
         filled = [*steps, *[(NONE, NONE)] * (shape.rows - len(steps))]
+        put("row_of_step", c * shape.rows, [i for i, _ in filled])
         put("speed_of_step", c * shape.rows, [j for _, j in filled])
         index = {event.name: k for k, event in reversed([*enumerate(watched)])}
         of_one = {

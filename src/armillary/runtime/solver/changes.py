@@ -87,25 +87,6 @@ def with_choice(run: Run) -> whole:
     return NONE
 
 
-def rated_choice(run: Run, other: whole) -> whole:
-    """The best of the configurations with the locks of the present one, but for one, by their ratings; NONE
-    where all others are poor.
-    """
-    best: whole = NONE
-    most: real = POOR_CHOICE
-    if MEMBER[run.configuration * N_CONFIGURATIONS] == NONE:
-        return NONE
-    run.rating = ratings(run.t, run.motion)
-    for i in range(N_CONFIGURATIONS):
-        c: whole = MEMBER[run.configuration * N_CONFIGURATIONS + i]
-        if c == NONE:
-            break
-        if c != other and run.rating[i] > most:
-            most = run.rating[i]
-            best = c
-    return best
-
-
 def strike(run: Run) -> truth:
     """The impulse of locks that close; false where its configuration is not at hand."""
     struck: truth = False
@@ -134,6 +115,29 @@ def good_choice(run: Run, c: whole) -> truth:
         return True
     run.g = events(run.t, run.stage)
     return run.g[CHOICE_EVENT[c]] > CHOICE_MARGIN
+
+
+def rated_choice(run: Run, other: whole) -> whole:
+    """The best of the configurations with the locks of the present one, but for one, by their ratings, of
+    those that are good by their own measure; NONE where there is none.
+    """
+    best: whole = NONE
+    most: real = POOR_CHOICE
+    if MEMBER[run.configuration * N_CONFIGURATIONS] == NONE:
+        return NONE
+    run.rating = ratings(run.t, run.motion)
+    group: whole = run.configuration
+    good: truth = False
+    for i in range(N_CONFIGURATIONS):
+        c: whole = MEMBER[group * N_CONFIGURATIONS + i]
+        if c == NONE:
+            break
+        if c != other and run.rating[i] > most:
+            good = good_choice(run, c)
+            if good:
+                most = run.rating[i]
+                best = c
+    return best
 
 
 def next_configuration(run: Run) -> whole:

@@ -183,15 +183,10 @@ def choose_speeds(run: Run, state: States) -> truth:
 
 
 def has_choice(run: Run, c: whole) -> truth:
-    """Whether a configuration has the dependent speeds that were chosen, in whatever order."""
+    """Whether a configuration has the choice that was made."""
     for s in range(N_ROWS):
-        if s >= run.pairs:
-            if SPEED_OF_STEP[c * N_ROWS + s] != NONE:
-                return False
-            continue
-        found: truth = False
-        for other in range(N_ROWS):
-            found = found or SPEED_OF_STEP[c * N_ROWS + other] == run.pair_speed[s]
-        if not found:
+        row: whole = run.pair_row[s] if s < run.pairs else NONE
+        speed: whole = run.pair_speed[s] if s < run.pairs else NONE
+        if ROW_OF_STEP[c * N_ROWS + s] != row or SPEED_OF_STEP[c * N_ROWS + s] != speed:
             return False
     return True

@@ -71,13 +71,14 @@ STRIKES: Truths = np.zeros(0, dtype=bool)
 CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
 RANK_EVENT: Wholes = np.zeros(0, dtype=int)
 # Of each configuration: how many elements its J has, and the place of the first in its geometry; of the
-# present one, their rows and speeds, and the dependent speed of each row, or NONE. Dependent speeds of all.
-# Of each speed, the first one that has the same unit.
+# present one, their rows and speeds, and the dependent speed of each row, or NONE. Rows and dependent speeds
+# of all, in the order of elimination. Of each speed, the first one that has the same unit.
 ELEMENTS: Wholes = np.zeros(0, dtype=int)
 FIRST_ELEMENT: Wholes = np.zeros(0, dtype=int)
 ROW_OF: Wholes = np.zeros(0, dtype=int)
 SPEED_OF: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
+ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
 # Of each configuration, the numbers of those with the same locks, in the order of its ratings; NONE beyond.
