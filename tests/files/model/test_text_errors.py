@@ -123,7 +123,7 @@ def test_missing_files_and_folders_are_told(tmp_path):
     (tmp_path / "bob.toml").write_text(MODEL)
     with pytest.raises(arm.ModelError, match=r"there is no such file; did you mean 'bob.toml'"):
         arm.load(tmp_path / "bobb.toml")
-    with pytest.raises(arm.ModelError, match=r"read from .toml, .urdf, .xml files"):
+    with pytest.raises(arm.ModelError, match=r"read from .toml, .urdf, .xml, .ssp files"):
         arm.load(tmp_path / "bob.yaml")
     with pytest.raises(arm.ArmillaryError, match="there is no folder"):
         arm.load(tmp_path / "bob.toml").save(tmp_path / "no" / "bob.toml")

@@ -36,7 +36,10 @@ def start_run(run: Run) -> None:
         start_masses(run)
     if JUMPS:
         run.jump = FIRST
-        pass_jumps(run, run.t0 + APART * max(abs(run.t0), abs(run.t_end)))
+        reached: real = run.t0 + APART * max(abs(run.t0), abs(run.t_end))
+        if not (reached < INFINITY):  # of a run without end
+            reached = run.t0
+        pass_jumps(run, reached)
     if ADAPTIVE:
         set_control(run)
         run.rejected = 0
