@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from examples.four_bar import system as four_bar
 from tests.export.test_export_c import CC
 from tests.runtime.test_modes import five_bar
 
@@ -77,6 +78,18 @@ def test_a_c_program_changes_as_the_process_does(
         )
     for event in run.events:
         assert f"t = {event.time:.9g}: event '{event.name}'" in happened
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
+def test_exchanges_without_locks_read_no_table_beyond_its_end(tmp_path: Path) -> None:
+    """Under the address sanitizer; with nothing to lock, the tables of locks are empty."""
+    folder = four_bar().derive().export("c", tmp_path / "c", configurations=True)
+    flags = "-std=c99 -O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
+    made = subprocess.run(["make", "ARCH=", f"CFLAGS={flags}"], cwd=folder, capture_output=True, text=True)
+    if "sanitize" in made.stderr and made.returncode:
+        pytest.skip("this compiler has no sanitizers")
+    assert made.returncode == 0, made.stderr
+    subprocess.run(["./four_bar_linkage"], cwd=folder, check=True, capture_output=True)
 
 
 def test_events_that_lock_and_set_at_once_are_refused(tmp_path: Path) -> None:

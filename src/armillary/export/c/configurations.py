@@ -13,11 +13,16 @@ from armillary.export.c.text import Signature, block, function
 from armillary.export.text.body import body
 from armillary.export.text.layout import wrapped
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.models.run_changes import change_shape, change_steps, event_role
+from armillary.runtime.models.run_changes import change_shape, configuration_numbers, system_numbers
 from armillary.runtime.solver.language import NONE
 
 _OF_CHANGES = ("geometry", "leave", "enter", "impulse", "ratings")
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
+_OF_ONE = ("role", "direction", "ends", "lands", "row_of", "speed_of", "speed_of_row")
+_OF_ALL = {
+    "locked": "locked_in", "used": "used_states", "watched": "watched_events", "choice": "choice_event",
+    "rank": "rank_event",
+}  # fmt: skip
 _ABOUT = {
     "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best.",
     "geometry": "What the constraints are made of: gaps, known parts, elements of J and N.",
@@ -146,10 +151,10 @@ def configuration_values(model: Model, vectors: Sequence[str], code: str) -> dic
         "constants_most": str(max(1, *(len(m.program.constants) for m in models))),
         "speeds": str(shape.speeds),
         "motion": str(shape.motion),
-        "lockable": str(max(1, len(lockable))),
-        "constraint_rows": str(max(1, shape.rows)),
-        "elements": str(max(1, elements)),
-        "geometry": str(max(1, *(len(m.program.geometry.results) for m in models))),
+        "lockable": str(len(lockable)),
+        "constraint_rows": str(shape.rows),
+        "elements": str(elements),
+        "geometry": str(max(len(m.program.geometry.results) for m in models)),
         "configuration_tables": _tables(models, lockable, code),
         "cleared": " = ".join(f"run->{name}[i]" for name in vectors),
     }
@@ -163,48 +168,27 @@ def _elements(equations: DerivedEquations) -> Sequence[tuple[int, int]]:
 def _tables(models: Sequence[Model], lockable: Sequence[str], code: str) -> str:
     """Functions and numbers of all configurations, as far as they are read."""
     model = models[0]
-    system = model.source.equations.system
-    rows = max(1, len(model.source.equations.reduction.rows))
     texts = [_TYPES.replace("@name@", model.stem)]
     entries = []
+    numbers = [configuration_numbers(m.source.equations, lockable) for m in models]
     for c, one in enumerate(models):
-        equations, had = one.source.equations, _functions(one)
-        watched, jacobian, steps = equations.targets.watched, _elements(equations), change_steps(equations)
-        of_row = dict(steps)
-        texts += [
-            _array(f"role_{c}", [event_role(event, equations) for event in watched]),
-            _array(f"direction_{c}", [event.direction for event in watched]),
-            _array(f"ends_{c}", [int(e.stop and not e.hidden) for e in watched]),
-            _array(f"lands_{c}", [int(e.stop and e.hidden) for e in watched]),
-            _array(f"row_of_{c}", [i for i, _ in jacobian]),
-            _array(f"speed_of_{c}", [j for _, j in jacobian]),
-            _array(f"speed_of_row_{c}", [of_row.get(i, NONE) for i in range(rows)]),
-        ]
+        had = _functions(one)
+        texts += [_array(f"{name}_{c}", numbers[c][name]) for name in _OF_ONE]
         functions = [
             f"{one.stem}_{name}" if name in had else "0"
             for name in ("precompute", *_ORDINARY, "fire", "normalise")
         ]
-        arrays = [
-            f"{name}_{c}"
-            for name in ("role", "direction", "ends", "lands", "row_of", "speed_of", "speed_of_row")
-        ]
-        entries.append("    {" + ", ".join([*functions, *arrays]) + "},")
+        entries.append("    {" + ", ".join([*functions, *(f"{name}_{c}" for name in _OF_ONE)]) + "},")
     every = [m.source.equations for m in models]
     shared = {
-        "locked_in": [int(u in e.configuration.locked) for e in every for u in lockable],
-        "row_of_step": [i for e in every for i in _filled([r for r, _ in change_steps(e)], rows)],
-        "speed_of_step": [j for e in every for j in _filled([s for _, s in change_steps(e)], rows)],
+        _OF_ALL.get(name, name): [v for own in numbers for v in own[name]]
+        for name in numbers[0]
+        if name not in _OF_ONE
+    }
+    shared |= {
         "member": [j for e in every for j in _members(e, every)],
-        "used_states": [len(m.program.state) for m in models],
-        "watched_events": [len(e.targets.watched) for e in every],
         "strikes": [int(any(s.name == "impulse" for s in m.program.changes)) for m in models],
-        "choice_event": [_number(e, "dependent speeds") for e in every],
-        "rank_event": [_number(e, "rank of constraints") for e in every],
-        "elements": [len(_elements(e)) for e in every],
-        "first_element": [_first_element(e) for e in every],
-        "locks": _locks(system.events.values(), lockable, "lock"),
-        "unlocks": _locks(system.events.values(), lockable, "unlock"),
-        "speed_kind": _kinds([u.dimension for u in system.speeds]),
+        **system_numbers(model.source.equations.system, lockable),
     }
     read = code + "used_states watched_events"  # these by the fixed text
     texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\b", read)]
@@ -232,26 +216,6 @@ def _members(equations: DerivedEquations, every: Sequence[DerivedEquations]) -> 
     locked = equations.configuration.locked
     group = [c for c, other in enumerate(every) if other.configuration.locked == locked]
     return _filled(group if len(group) > 1 else [], len(every))
-
-
-def _number(equations: DerivedEquations, name: str) -> int:
-    names = [event.name for event in equations.targets.watched]
-    return names.index(name) if name in names else NONE
-
-
-def _first_element(equations: DerivedEquations) -> int:
-    layout = equations.reduction.layout
-    return len(layout.gaps) + layout.rows if layout is not None else 0
-
-
-def _locks(events: Iterable[object], lockable: Sequence[str], which: str) -> list[int]:
-    held = [{u.data.name for u in getattr(event, which)} for event in events]
-    return [int(name in own) for own in held for name in lockable]
-
-
-def _kinds(kinds: Sequence[object]) -> list[int]:
-    """For each speed the first one of the same unit."""
-    return [next(i for i, other in enumerate(kinds) if other is kind) for kind in kinds]
 
 
 _TYPES = """\

@@ -9,7 +9,7 @@ import numpy as np
 
 from armillary.export.c.text import comment
 from armillary.export.text.layout import wrapped
-from armillary.export.text.printer import Operand, Printer
+from armillary.export.text.printer import Operand, Printer, nested_polynomial
 from armillary.export.text.template import fill, template
 
 # Words of C and C++, and what their headers define.
@@ -139,17 +139,7 @@ def _horner(table: Any) -> list[str]:
     cell = int(np.prod(degrees))
     place = "i0" if table.arity == 1 else f"(i0 * {shape[1]} + i1)"
     lines = [f"    const double *c = &coefficients[{place} * {cell}];"]
-    inner, step = int(degrees[-1]), f"s{table.arity - 1}"
-    rows: list[str] = []
-    for row in range(degrees[0] if table.arity == 2 else 1):
-        text = f"c[{row * inner + inner - 1}]"
-        for power in reversed(range(inner - 1)):
-            text = f"({text} * {step} + c[{row * inner + power}])"
-        rows.append(text)
-    text = rows[-1]
-    for lower in reversed(rows[:-1]):
-        text = f"({text} * s0 + {lower})"
-    lines.append(f"    double value = {text};")
+    lines.append(f"    double value = {nested_polynomial(table)};")
     for a in range(table.arity):
         if degrees[a] == 1:  # a constant piece would not notice NaN
             lines += [f"    if (x{a} != x{a})", f"        value = x{a};"]

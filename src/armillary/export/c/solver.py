@@ -176,7 +176,7 @@ class CSolverPrinter(SolverPrinter):
         if kind == "States":
             return (f"{self.upper}_STATES" + ("_ROOM" if self.changing else "")) if room else "N"
         if kind in _EXTENTS:
-            return _EXTENTS[kind].replace("@", self.upper)
+            return _EXTENTS[kind].replace("@", self.upper) + (" + 1" if room else "")
         if self.changing and kind not in ("Memory", "Outputs", "Pivots", "Kinds"):
             return f"{self.upper}_EVENTS_ROOM"
         if kind in ("Memory", "Outputs"):

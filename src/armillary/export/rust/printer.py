@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.export.text.layout import one_line, wrapped
-from armillary.export.text.printer import CHOICE, SUM, Operand, Printer
+from armillary.export.text.printer import CHOICE, SUM, Operand, Printer, nested_polynomial
 
 _WORDS = """
 as async await break const continue crate dyn else enum extern false fn for gen if impl in let loop match
@@ -84,19 +84,10 @@ def _horner(table: Any) -> list[str]:
     """Along the last axis for each power of the first, then along the first."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
-    cell, inner, step = int(np.prod(degrees)), int(degrees[-1]), f"s{table.arity - 1}"
+    cell = int(np.prod(degrees))
     place = "i0" if table.arity == 1 else f"(i0 * {shape[1]} + i1)"
-    rows: list[str] = []
-    for row in range(degrees[0] if table.arity == 2 else 1):
-        text = f"c[{row * inner + inner - 1}]"
-        for power in reversed(range(inner - 1)):
-            text = f"({text} * {step} + c[{row * inner + power}])"
-        rows.append(text)
-    text = rows[-1]
-    for lower in reversed(rows[:-1]):
-        text = f"({text} * s0 + {lower})"
     lines = [f"    let c = &COEFFICIENTS[{place} * {cell}..{place} * {cell} + {cell}];"]
-    lines.append(f"    let mut value = {text};")
+    lines.append(f"    let mut value = {nested_polynomial(table)};")
     for a in range(table.arity):
         if degrees[a] == 1:  # a constant piece would not notice NaN
             lines.append(f"    if x{a} != x{a} {{ value = x{a} }}")

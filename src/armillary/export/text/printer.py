@@ -211,3 +211,21 @@ class Printer:
 
 def _factor(text: str) -> str:
     return f"({text})" if "*" in text else text
+
+
+def nested_polynomial(table: Any) -> str:
+    """The polynomial of a table's cell with coefficients c: along the last axis for each power of the first,
+    then along the first.
+    """
+    degrees = table.coefficients.shape[table.arity :]
+    inner, step = int(degrees[-1]), f"s{table.arity - 1}"
+    rows: list[str] = []
+    for row in range(degrees[0] if table.arity == 2 else 1):
+        text = f"c[{row * inner + inner - 1}]"
+        for power in reversed(range(inner - 1)):
+            text = f"({text} * {step} + c[{row * inner + power}])"
+        rows.append(text)
+    text = rows[-1]
+    for lower in reversed(rows[:-1]):
+        text = f"({text} * s0 + {lower})"
+    return text

@@ -226,15 +226,8 @@ def _evaluate(
         "  %known = load i64, ptr %known_at",
         "  %same = icmp eq i64 %known, 1",
     ]  # fmt: skip
-    same = "%same"
-    for i, name in enumerate(names):
-        lines += [
-            f"  %key{i} = getelementptr double, ptr %key, i64 {i}",
-            f"  %old{i} = load double, ptr %key{i}",
-            f"  %equal{i} = fcmp oeq double %old{i}, {name}",
-            f"  %same{i} = and i1 {same}, %equal{i}",
-        ]
-        same = f"%same{i}"
+    compared, same = _same_key(names)
+    lines += compared
     lines += [f"  br i1 {same}, label %fine, label %change", "fine:", "  ret i1 true", "change:"]
     lines += [f"  store double {name}, ptr %key{i}" for i, name in enumerate(names)]
     lines += ["  store i64 0, ptr %known_at", "  store double %t, ptr %time_at"]
@@ -278,6 +271,20 @@ def _evaluate(
     ])  # fmt: skip
 
 
+def _same_key(names: Sequence[str]) -> tuple[list[str], str]:
+    """Lines that compare numbers with those at %key, after %same, and the name of what they find."""
+    lines, same = [], "%same"
+    for i, name in enumerate(names):
+        lines += [
+            f"  %key{i} = getelementptr double, ptr %key, i64 {i}",
+            f"  %old{i} = load double, ptr %key{i}",
+            f"  %equal{i} = fcmp oeq double %old{i}, {name}",
+            f"  %same{i} = and i1 {same}, %equal{i}",
+        ]
+        same = f"%same{i}"
+    return lines, same
+
+
 def _occur(instances: _Exchange, names: Sequence[str]) -> str:
     """An event at a time, state and input, once."""
     callback = ctypes.cast(instances.callback, ctypes.c_void_p).value
@@ -292,15 +299,8 @@ def _occur(instances: _Exchange, names: Sequence[str]) -> str:
         "  %known = load i64, ptr %known_at",
         "  %same = icmp eq i64 %known, 1",
     ]  # fmt: skip
-    same = "%same"
-    for i, name in enumerate(names):
-        lines += [
-            f"  %key{i} = getelementptr double, ptr %key, i64 {i}",
-            f"  %old{i} = load double, ptr %key{i}",
-            f"  %equal{i} = fcmp oeq double %old{i}, {name}",
-            f"  %same{i} = and i1 {same}, %equal{i}",
-        ]
-        same = f"%same{i}"
+    compared, same = _same_key(names)
+    lines += compared
     return "\n".join([
         *lines,
         f"  br i1 {same}, label %fine, label %happen", "fine:", "  ret i1 true", "happen:",

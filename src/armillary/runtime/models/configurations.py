@@ -159,9 +159,7 @@ class Configurations:
         figures = instance.geometry(place.memory).at(place.t, place.q)
         kinds = [u.dimension for u in system.speeds]
         sizes = sizes_by_kind(np.max(np.abs(figures.jacobian), axis=0, initial=0.0), kinds)
-        rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
-        kept = reduction.elimination.kept
-        now = [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
+        now = elimination_steps(instance.equations)
         chosen = partition(figures.jacobian, sizes, (), now, modal_speeds(system))
         if len(chosen) < len(now):
             lost = [reduction.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
@@ -179,6 +177,14 @@ class Configurations:
         """The place after joints have been locked: momentum is exchanged with all others."""
         instance = self[self.suitable(place, Configuration(held))]
         return replace(place, u=instance.changes.impulse(place.t, place.motion, place.memory))
+
+
+def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
+    """Rows and their dependent speeds, in the order of elimination."""
+    reduction = equations.reduction
+    rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
+    kept = reduction.elimination.kept
+    return [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
 
 
 def _check_consistent(t: float, configuration: Configuration, changing: list[Event]) -> None:

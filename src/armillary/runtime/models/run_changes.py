@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
+from armillary.model.description import Description
 from armillary.model.records import Event
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.loop.layout import MOST_CONFIGURATIONS, SECTIONS, ChangeShape
-from armillary.runtime.models.configurations import Configurations, changes_configuration
+from armillary.runtime.loop.layout import INSTALLED, MOST_CONFIGURATIONS, SECTIONS, ChangeShape
+from armillary.runtime.models.configurations import Configurations, changes_configuration, elimination_steps
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.solver.language import CHOOSES, ELSEWHERE, LOCKING, NONE, ORDINARY, WEAKENS
 
@@ -84,52 +85,66 @@ def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
         at = places[name] + first_place
         numbers[at : at + len(values)] = values
 
+    widths = {
+        **dict.fromkeys(("role", "direction", "ends", "lands"), events),
+        "locked": len(lockable),
+        **dict.fromkeys(("row_of", "speed_of"), shape.elements),
+        **dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), shape.rows),
+    }
     for c, model in enumerate(models):
-        equations, watched = model.equations, model.equations.targets.watched
-        layout = equations.reduction.layout
-        elements = layout.jacobian if layout is not None else ()
-        if len(equations.program.state) > states or len(watched) > events or len(elements) > shape.elements:
+        found = configuration_numbers(model.equations, lockable)
+        used, watched, elements = (found[name][0] for name in ("used", "watched", "elements"))
+        if used > states or watched > events or elements > shape.elements:
             return None
-        put("role", c * events, [event_role(event, equations) for event in watched])
-        put("direction", c * events, [event.direction for event in watched])
-        put("ends", c * events, [e.stop and e.name not in INTERNAL_EVENTS for e in watched])
-        put("lands", c * events, [e.name in INTERNAL_EVENTS for e in watched])
-        put("locked", c * len(lockable), [u in equations.configuration.locked for u in lockable])
-        put("row_of", c * shape.elements, [i for i, _ in elements])
-        put("speed_of", c * shape.elements, [j for _, j in elements])
-        steps = change_steps(equations)
-        of_row = dict(steps)
-        put("speed_of_row", c * shape.rows, [of_row.get(i, NONE) for i in range(shape.rows)])
-        filled = [*steps, *[(NONE, NONE)] * (shape.rows - len(steps))]
-        put("row_of_step", c * shape.rows, [i for i, _ in filled])
-        put("speed_of_step", c * shape.rows, [j for _, j in filled])
-        index = {event.name: k for k, event in reversed([*enumerate(watched)])}
-        of_one = {
-            "used": len(equations.program.state),
-            "watched": len(watched),
-            "strikes": len(models) > 1 and "impulse" in model.change_code.lengths,
-            "choice": index.get(DEPENDENT_SPEEDS, NONE),
-            "rank": index.get(CONSTRAINT_RANK, NONE),
-            "elements": len(elements),
-            "first_element": len(layout.gaps) + layout.rows if layout is not None else 0,
-        }
-        for name, value in of_one.items():
-            put(name, c, [value])
-    for k, event in enumerate(system.events.values()):
-        for name, chosen in (("locks", event.lock), ("unlocks", event.unlock)):
-            held = {u.data.name for u in chosen}
-            put(name, k * len(lockable), [u in held for u in lockable])
-    kinds = [u.dimension for u in system.speeds]
-    put("speed_kind", 0, [next(i for i, other in enumerate(kinds) if other is kind) for kind in kinds])
+        for name, values in found.items():
+            put(name, c * widths.get(name, 1), values)
+        put("strikes", c, [len(models) > 1 and "impulse" in model.change_code.lengths])
+    for name, values in system_numbers(system, lockable).items():
+        put(name, 0, values)
     return ChangeFigures(shape, states, events, numbers)
 
 
-def change_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
-    """Rows and their dependent speeds, in the order of elimination."""
-    reduction = equations.reduction
-    rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
-    kept = reduction.elimination.kept
-    return [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
+def configuration_numbers(equations: DerivedEquations, lockable: Sequence[str]) -> dict[str, list[int]]:
+    """The numbers that a loop reads of one configuration, by the names of `ChangeShape.figures`."""
+    watched, layout, steps = (
+        equations.targets.watched,
+        equations.reduction.layout,
+        elimination_steps(equations),
+    )
+    elements = layout.jacobian if layout is not None else ()
+    of_row, rows = dict(steps), len(equations.reduction.rows)
+    filled = [*steps, *[(NONE, NONE)] * (rows - len(steps))]
+    index = {event.name: k for k, event in reversed([*enumerate(watched)])}
+    internal = [event.name in INTERNAL_EVENTS for event in watched]
+    return {
+        "role": [event_role(event, equations) for event in watched],
+        "direction": [event.direction for event in watched],
+        "ends": [int(e.stop and not own) for e, own in zip(watched, internal, strict=True)],
+        "lands": [int(own) for own in internal],
+        "locked": [int(u in equations.configuration.locked) for u in lockable],
+        "row_of": [i for i, _ in elements],
+        "speed_of": [j for _, j in elements],
+        "speed_of_row": [of_row.get(i, NONE) for i in range(rows)],
+        "row_of_step": [i for i, _ in filled],
+        "speed_of_step": [j for _, j in filled],
+        "used": [len(equations.program.state)],
+        "watched": [len(watched)],
+        "choice": [index.get(DEPENDENT_SPEEDS, NONE)],
+        "rank": [index.get(CONSTRAINT_RANK, NONE)],
+        "elements": [len(elements)],
+        "first_element": [len(layout.gaps) + layout.rows if layout is not None else 0],
+    }
+
+
+def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
+    """What events of the user's own lock and unlock, and for each speed the first one of the same unit."""
+    events, kinds = system.events.values(), [u.dimension for u in system.speeds]
+    found = {
+        name: [int(u in {v.data.name for v in chosen}) for chosen in sets for u in lockable]
+        for name, sets in (("locks", [e.lock for e in events]), ("unlocks", [e.unlock for e in events]))
+    }
+    first = [next(i for i, other in enumerate(kinds) if other is kind) for kind in kinds]
+    return {**found, "speed_kind": first}
 
 
 def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str]]:
@@ -169,10 +184,7 @@ def _addresses(instance: Instance, alone: bool) -> list[int]:
     """Those of `SECTIONS`."""
     model = instance.model
     found = {"constants": instance.constants.ctypes.data}
-    found |= {
-        name: model.address(name)
-        for name in ("derivatives", "outputs", "events", "update", "fire", "normalise", "geometry")
-    }
+    found |= {name: model.address(name) for name in (*INSTALLED[1:], "geometry")}
     if not alone:
         found |= {name: model.change_code.address(name) for name in model.change_code.lengths}
         found["change_constants"] = instance.changes.constants.ctypes.data

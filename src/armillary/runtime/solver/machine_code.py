@@ -459,28 +459,15 @@ TABLES: dict[str, Table] = {
 }
 
 
-def _derivatives(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
-    t, state = given
-    assert isinstance(t, Value) and isinstance(state, Vector)
-    f.derivatives(t, state, targets[0])
+def _at_state(call: Callable[[LoopFunction, Value, Vector, Vector], None]) -> Model:
+    """A section at a time and a state, with the vector that it gives."""
 
+    def called_at(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+        t, state = given
+        assert isinstance(t, Value) and isinstance(state, Vector)
+        call(f, t, state, targets[0])
 
-def _events(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
-    t, state = given
-    assert isinstance(t, Value) and isinstance(state, Vector)
-    f.events(t, state)
-
-
-def _update(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
-    t, state = given
-    assert isinstance(t, Value) and isinstance(state, Vector)
-    f.update(t, state)
-
-
-def _normalise(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
-    t, state = given
-    assert isinstance(t, Value) and isinstance(state, Vector)
-    f.normalise(t, state)
+    return called_at
 
 
 def _fire(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
@@ -498,26 +485,25 @@ def _report(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | 
     """An event into the log; it has been counted."""
     (k,) = given
     assert isinstance(k, Value)
+    _log(f, k.to_real())
+
+
+def _log(f: LoopFunction, number: Value) -> None:
     log, place = f.outside("log"), (f["firings"] - 1) * 2
     log[place] = f["t"]
-    log[place + 1] = k.to_real()
+    log[place + 1] = number
 
 
 def _report_change(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
     """The number of a configuration into the log, as −1 − c."""
     f["firings"] = f["firings"] + 1
-    log, place = f.outside("log"), (f["firings"] - 1) * 2
-    log[place] = f["t"]
-    log[place + 1] = -1.0 - f["configuration"].to_real()
+    _log(f, -1.0 - f["configuration"].to_real())
 
 
 def _of_present(name: str) -> Model:
-    def call(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
-        t, state = given
-        assert isinstance(t, Value) and isinstance(state, Vector)
-        f.of_configuration(name, f["configuration"], t, state, targets[0])
-
-    return call
+    return _at_state(
+        lambda f, t, state, target: f.of_configuration(name, f["configuration"], t, state, target)
+    )
 
 
 def _of_configuration(name: str) -> Model:
@@ -533,10 +519,10 @@ SECTIONS: dict[str, Model] = {
     **{name: _of_configuration(name) for name in ("enter", "impulse")},
     **{name: _of_present(name) for name in ("leave", "geometry")},
     "report_change": _report_change,
-    "derivatives": _derivatives,
-    "events": _events,
-    "update": _update,
-    "normalise": _normalise,
+    "derivatives": _at_state(lambda f, t, state, target: f.derivatives(t, state, target)),
+    "events": _at_state(lambda f, t, state, target: f.events(t, state)),  # into g
+    "update": _at_state(lambda f, t, state, target: f.update(t, state)),  # into new_memory
+    "normalise": _at_state(lambda f, t, state, target: f.normalise(t, state)),  # in place
     "fire": _fire,
     "report": _report,
 }
