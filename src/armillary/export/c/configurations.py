@@ -10,11 +10,14 @@ from collections.abc import Iterable, Sequence
 from armillary.export.c.model import INPUTS, RENEWED, RESULT, Model
 from armillary.export.c.printer import helpers, lookup_function
 from armillary.export.c.text import Signature, block, function
-from armillary.export.text.body import body
+from armillary.export.text.configurations import (
+    change_functions,
+    change_sizes,
+    common_numbers,
+    has_function,
+)
 from armillary.export.text.layout import wrapped
-from armillary.program.equations import DerivedEquations
-from armillary.runtime.models.run_changes import change_shape, configuration_numbers, system_numbers
-from armillary.runtime.solver.language import NONE
+from armillary.runtime.models.run_changes import change_shape, configuration_numbers
 
 _OF_CHANGES = ("geometry", "leave", "enter", "impulse", "ratings")
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
@@ -23,13 +26,12 @@ _OF_ALL = {
     "locked": "locked_in", "used": "used_states", "watched": "watched_events", "choice": "choice_event",
     "rank": "rank_event",
 }  # fmt: skip
-_ABOUT = {
-    "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best.",
-    "geometry": "What the constraints are made of: gaps, known parts, elements of J and N.",
-    "leave": "The motion of a state: all coordinates, all speeds, states of the user's own.",
-    "enter": "The state of a motion.",
-    "impulse": "All speeds after the locks of this configuration have closed in a motion.",
-}
+_SIZES = {
+    "N_OWN_EVENTS": "own_events", "N_CONFIGURATIONS": "configuration_count", "N_STATES": "states_room",
+    "N_EVENTS": "events_room", "N_CONSTANTS": "constants_most", "N_SPEEDS": "speeds", "N_MOTION": "motion",
+    "N_LOCKABLE": "lockable", "N_ROWS": "constraint_rows", "N_ELEMENTS": "elements",
+    "N_GEOMETRY": "geometry",
+}  # fmt: skip
 
 
 def configuration_files(model: Model) -> dict[str, str]:
@@ -74,21 +76,11 @@ _APART = """\
 
 def _changes(model: Model) -> str:
     """The functions by which a run leaves and enters a configuration."""
-    program, sections = model.program, model.sections
-    moving = {**sections.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
-    names = sections.identifiers
-    for s in program.motion:
-        if s not in names.of:
-            names.of[s] = names.namer.fresh(s.data.name)
     texts = []
-    for section in (*program.changes, *([program.geometry] if program.geometry.results else [])):
-        if section.name not in _ABOUT:
-            continue
-        own = sections.places if section.name in ("leave", "geometry") else moving
-        targets = [f"out[{i}]" for i in range(len(section.results))]
-        signature = Signature(f"{model.stem}_{section.name}", f"{INPUTS}, {RESULT}", targets)
-        found = body(section, model.printer, own, names.of, names.namer)
-        texts.append(function(signature, _ABOUT[section.name], found))
+    for f in change_functions(model.program):
+        targets = [f"out[{i}]" for i in range(len(f.section.results))]
+        signature = Signature(f"{model.stem}_{f.name}", f"{INPUTS}, {RESULT}", targets)
+        texts.append(function(signature, f"{f.about}.", model.sections.body(f.section)))
     return "\n".join(texts)
 
 
@@ -122,14 +114,8 @@ def _plain(arguments: str) -> str:
 
 def _functions(model: Model) -> set[str]:
     """Names of the functions that a configuration has."""
-    program = model.program
-    found = {"precompute", "derivatives", "outputs", *(s.name for s in program.changes)}
-    found |= {"events"} if program.events.results else set()
-    found |= {"update"} if program.update.results else set()
-    found |= {"fire"} if program.fire else set()
-    found |= {"normalise"} if program.quaternions or program.corrected else set()
-    found |= {"geometry"} if program.geometry.results else set()
-    return found
+    found = {name for name, there in has_function(model.program).items() if there}
+    return {"precompute", "derivatives", "outputs"} | found
 
 
 def configuration_values(model: Model, vectors: Sequence[str], code: str) -> dict[str, str]:
@@ -139,35 +125,18 @@ def configuration_values(model: Model, vectors: Sequence[str], code: str) -> dic
     if not model.source.others:
         return {"own_events": f"{model.upper}_EVENTS"}
     models = configurations(model)
-    all_equations = [m.source.equations for m in models]
-    first = all_equations[0]
-    shape, lockable = change_shape(first)
-    elements = max(len(_elements(e)) for e in all_equations)
-    return {
-        "own_events": str(shape.own_events),
-        "configuration_count": str(len(models)),
-        "states_room": str(max(len(m.program.state) for m in models)),
-        "events_room": str(max(1, *(len(e.targets.watched) for e in all_equations))),
-        "constants_most": str(max(1, *(len(m.program.constants) for m in models))),
-        "speeds": str(shape.speeds),
-        "motion": str(shape.motion),
-        "lockable": str(len(lockable)),
-        "constraint_rows": str(shape.rows),
-        "elements": str(elements),
-        "geometry": str(max(len(m.program.geometry.results) for m in models)),
-        "configuration_tables": _tables(models, lockable, code),
+    every = [m.source.equations for m in models]
+    sizes = {_SIZES[name]: str(value) for name, value in change_sizes(every).items() if name in _SIZES}
+    return sizes | {
+        "configuration_tables": _tables(models, code),
         "cleared": " = ".join(f"run->{name}[i]" for name in vectors),
     }
 
 
-def _elements(equations: DerivedEquations) -> Sequence[tuple[int, int]]:
-    layout = equations.reduction.layout
-    return layout.jacobian if layout is not None else ()
-
-
-def _tables(models: Sequence[Model], lockable: Sequence[str], code: str) -> str:
+def _tables(models: Sequence[Model], code: str) -> str:
     """Functions and numbers of all configurations, as far as they are read."""
     model = models[0]
+    _, lockable = change_shape(model.source.equations)
     texts = [_TYPES.replace("@name@", model.stem)]
     entries = []
     numbers = [configuration_numbers(m.source.equations, lockable) for m in models]
@@ -179,17 +148,12 @@ def _tables(models: Sequence[Model], lockable: Sequence[str], code: str) -> str:
             for name in ("precompute", *_ORDINARY, "fire", "normalise")
         ]
         entries.append("    {" + ", ".join([*functions, *(f"{name}_{c}" for name in _OF_ONE)]) + "},")
-    every = [m.source.equations for m in models]
     shared = {
         _OF_ALL.get(name, name): [v for own in numbers for v in own[name]]
         for name in numbers[0]
         if name not in _OF_ONE
     }
-    shared |= {
-        "member": [j for e in every for j in _members(e, every)],
-        "strikes": [int(any(s.name == "impulse" for s in m.program.changes)) for m in models],
-        **system_numbers(model.source.equations.system, lockable),
-    }
+    shared |= common_numbers(model.source, lockable)
     read = code + "used_states watched_events"  # these by the fixed text
     texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\b", read)]
     texts += [
@@ -205,17 +169,6 @@ def _tables(models: Sequence[Model], lockable: Sequence[str], code: str) -> str:
 def _array(name: str, values: Iterable[int]) -> str:
     text = "\n".join(wrapped(", ".join(map(str, values)) or "0", 100, "    ", "    "))
     return f"static const int {name}[] = {{\n{text}}};"
-
-
-def _filled(values: Sequence[int], length: int) -> list[int]:
-    return [*values, *[NONE] * (length - len(values))]
-
-
-def _members(equations: DerivedEquations, every: Sequence[DerivedEquations]) -> list[int]:
-    """Numbers of the configurations with the same locks, where there are several."""
-    locked = equations.configuration.locked
-    group = [c for c, other in enumerate(every) if other.configuration.locked == locked]
-    return _filled(group if len(group) > 1 else [], len(every))
 
 
 _TYPES = """\

@@ -125,7 +125,6 @@ class CSolverPrinter(SolverPrinter):
         "abs": "fabs", "min": "smaller", "max": "larger", "power": "pow", "is_finite": "finite_all",
         "float": "(double)({})", "isnan": "{0} != {0}", "differs": "{} != {}",
     }  # fmt: skip
-    compared = ("isnan", "differs")
     code = ""  # of the file, once it is written
 
     def __init__(self, solver: Solver, stem: str) -> None:
@@ -149,8 +148,7 @@ class CSolverPrinter(SolverPrinter):
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"
         names |= {name: name.lower() for name in solver.constants}
-        self.changing = any(f.name == "configuration" for f in solver.fields)
-        if self.changing:
+        if any(f.name == "configuration" for f in solver.fields):
             names |= _OF_CONFIGURATIONS
             roles = ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE")
             names |= {role: str(number) for number, role in enumerate(roles)}
@@ -164,6 +162,9 @@ class CSolverPrinter(SolverPrinter):
             names["LOCKED"] = f"(locked_in + run->configuration * {upper}_LOCKABLE)"
         super().__init__(solver, names)
         self.stem, self.upper = stem, upper
+
+    def of_present(self, name: str, index: ast.expr) -> str:
+        return self.item(self.names[name], self.expression(index))
 
     def statement(self, node: ast.stmt, last: bool) -> list[str]:
         lines = super().statement(node, last)

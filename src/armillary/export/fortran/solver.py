@@ -65,7 +65,6 @@ class FortranSolverPrinter(SolverPrinter):
         "is_finite": "all(ieee_is_finite({}))", "floor": "aint", "float": "real({}, dp)",
         "isnan": "ieee_is_nan", "power": "({})**({})", "differs": ".not. ({0} <= {1} .and. {0} >= {1})",
     }  # fmt: skip
-    compared = ("differs",)
 
     def __init__(self, solver: Solver) -> None:
         spelled = {

@@ -61,7 +61,6 @@ class MatlabSolverPrinter(SolverPrinter):
         "is_finite": "all(isfinite({}))", "first_nonfinite": "find(~isfinite({}), 1)", "float": "({})",
         "power": "({})^({})", "differs": "{} ~= {}",
     }  # fmt: skip
-    compared = ("differs",)
 
     def __init__(self, solver: Solver, package: str) -> None:
         spelled = {

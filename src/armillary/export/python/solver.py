@@ -47,7 +47,6 @@ class PythonSolverPrinter(SolverPrinter):
         "is_finite": "finite", "floor": "math.floor", "sqrt": "math.sqrt", "isnan": "{0} != {0}",
         "differs": "{} != {}", "power": "({}) ** ({})",
     }  # fmt: skip
-    compared = ("isnan", "differs")
 
     def __init__(self, solver: Solver) -> None:
         names = {

@@ -31,7 +31,6 @@ class RustSolverPrinter(SolverPrinter):
         "abs": "absolute", "min": "smaller", "max": "larger", "float": "(({}) as Real)",
         "isnan": "{0} != {0}", "differs": "{} != {}",
     }  # fmt: skip
-    compared = ("isnan", "differs")
 
     def __init__(self, solver: Solver) -> None:
         names = {

@@ -18,6 +18,15 @@ _OPERATORS: dict[type, tuple[str, int]] = {
     ast.NotEq: ("!=", 4), ast.And: ("and", 2), ast.Or: ("or", 1), ast.Not: ("not", 3),
 }  # fmt: skip
 _ATOM = 9
+# Functions that languages whose indices begin with zero spell alike, and those that are comparisons.
+_COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
+_COMPARED = ("isnan", "differs", "below", "agree")
+# Tables of the present configuration: where their entries are among those of all, in rows of which length.
+_PRESENT = {
+    **dict.fromkeys(("DIRECTION", "STOPS", "LANDS", "ROLE"), ("", "N_EVENTS")),
+    **dict.fromkeys(("ROW_OF", "SPEED_OF"), ("", "N_ELEMENTS")),
+    "SPEED_OF_ROW": ("", "N_ROWS"), "LOCKED": ("LOCKED_IN", "N_LOCKABLE"),
+}  # fmt: skip
 
 
 class SolverPrinter:
@@ -32,7 +41,6 @@ class SolverPrinter:
     functions: Mapping[str, str] = {}  # likewise, functions of numbers
     heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop" and "for"
     closings: Mapping[str, str] = {}  # their last lines, of "elif" and "else" that of "if"
-    compared: Sequence[str] = ()  # functions that are written as a comparison
     names: Mapping[str, str]  # constants, sizes and enumerated values
 
     def __init__(self, solver: Solver, names: Mapping[str, str]) -> None:
@@ -41,6 +49,7 @@ class SolverPrinter:
         self.types = {f.name: f.type for f in solver.fields}
         self.current: Function | None = None
         self.element = ""  # the index of vectors, where a language writes an assignment by elements
+        self.changing = "configuration" in self.types  # whether there are several configurations
 
     def text(self) -> str:
         """All functions."""
@@ -231,6 +240,8 @@ class SolverPrinter:
                 return self.item(whole, self.element) if inside else whole, _ATOM
             case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
                 return self.item(self.field(name), self.expression(index)), _ATOM
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if self.changing and name in _PRESENT:
+                return self.of_present(name, index), _ATOM
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 return self.item(self.names.get(name, name), self.expression(index)), _ATOM
             case ast.UnaryOp(op=ast.USub(), operand=inner):
@@ -248,15 +259,26 @@ class SolverPrinter:
                 sign, level = self.operator(op)
                 return f"{self.expression(left, 5)} {sign} {self.expression(right, 5)}", level
             case ast.Call(func=ast.Name(id=name)):
-                return self.value_of(name, node), 4 if name in self.compared else _ATOM
+                return self.value_of(name, node), 4 if self.is_comparison(name) else _ATOM
         raise TypeError(f"the solver's language has no expression '{ast.unparse(node)}'")
+
+    def is_comparison(self, name: str) -> bool:
+        """Whether a function is written as a comparison of two values."""
+        return name in _COMPARED and "{" in (self.functions.get(name) or _COUNTED.get(name, ""))
+
+    def of_present(self, name: str, index: ast.expr) -> str:
+        """An entry of a table of the present configuration."""
+        table, width = _PRESENT[name]
+        present = ast.Attribute(ast.Name("run"), "configuration")
+        place = ast.Call(ast.Name("at"), [present, ast.Name(width), index], [])
+        return self.expression(ast.Subscript(ast.Name(table or name), place))
 
     def value_of(self, name: str, call: ast.Call) -> str:
         """A call inside an expression: of a function of numbers, or of one that leaves the run as it is."""
         arguments = self.arguments(call)
         if name in self.solver.functions and self.solver.functions[name].takes_run:
             arguments = [self.run(), *arguments]
-        function = self.functions.get(name, name)
+        function = self.functions.get(name) or _COUNTED.get(name, name)
         if "{" in function:
             return function.format(*arguments)
         return f"{function}({', '.join(arguments)})"

@@ -281,12 +281,22 @@ class Sections:
         self.places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
         self.places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
 
+    @cached_property
+    def _moving(self) -> dict[Expr, Place]:
+        """Places of what sections of changes read, which take a motion for a state; its symbols are named."""
+        program, names = self.source.program, self.identifiers
+        for s in program.motion:
+            if s not in names.of:
+                names.of[s] = names.namer.fresh(s.data.name)
+        return {**self.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
+
     def body(self, section: Section) -> Body:
         """A section of this program as text."""
         places: Mapping[Expr, Place] = self.places
-        start = self.source.start
-        physical = self.source.physical
-        if section is self.source.program.precompute or (physical and section is physical.section):
+        start, physical = self.source.start, self.source.physical
+        if any(section is change for change in self.source.program.changes):
+            places = self.places if self._moving and section.name == "leave" else self._moving
+        elif section is self.source.program.precompute or (physical and section is physical.section):
             places = self._given
         elif start is not None and section is start.section:
             places = start.places

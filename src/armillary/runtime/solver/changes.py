@@ -51,8 +51,8 @@ def read_requests(run: Run) -> truth:
         if ROLE[k] != LOCKING:
             continue
         for j in range(N_LOCKABLE):
-            run.closing[j] = run.closing[j] or LOCKS[k * N_LOCKABLE + j]
-            run.opening[j] = run.opening[j] or UNLOCKS[k * N_LOCKABLE + j]
+            run.closing[j] = run.closing[j] or LOCKS[at(k, N_LOCKABLE, j)]
+            run.opening[j] = run.opening[j] or UNLOCKS[at(k, N_LOCKABLE, j)]
     for j in range(N_LOCKABLE):
         if run.closing[j] and run.opening[j]:
             return False
@@ -65,7 +65,7 @@ def has_locks(run: Run, c: whole, held: truth) -> truth:
     """Whether a configuration has the locks that are held through the impulse, or those after it."""
     for j in range(N_LOCKABLE):
         wanted: truth = run.held[j] if held else run.after[j]
-        if wanted != LOCKED_IN[c * N_LOCKABLE + j]:
+        if not agree(wanted, LOCKED_IN[at(c, N_LOCKABLE, j)]):
             return False
     return True
 
@@ -123,13 +123,13 @@ def rated_choice(run: Run, other: whole) -> whole:
     """
     best: whole = NONE
     most: real = POOR_CHOICE
-    if MEMBER[run.configuration * N_CONFIGURATIONS] == NONE:
+    if MEMBER[at(run.configuration, N_CONFIGURATIONS, FIRST)] == NONE:
         return NONE
     run.rating = ratings(run.t, run.motion)
     group: whole = run.configuration
     good: truth = False
     for i in range(N_CONFIGURATIONS):
-        c: whole = MEMBER[group * N_CONFIGURATIONS + i]
+        c: whole = MEMBER[at(group, N_CONFIGURATIONS, i)]
         if c == NONE:
             break
         if c != other and run.rating[i] > most:
@@ -146,7 +146,7 @@ def next_configuration(run: Run) -> whole:
     """
     same: truth = True
     for j in range(N_LOCKABLE):
-        same = same and run.after[j] == LOCKED[j]
+        same = same and agree(run.after[j], LOCKED[j])
     c: whole = run.configuration if same else with_locks(run, False)
     if c == NONE:
         return NONE
@@ -188,7 +188,7 @@ def change(run: Run) -> None:
     run.state = run.stage
     run.look = -INFINITY
     for k in range(N_EVENTS):
-        if k >= N_OWN_EVENTS:  # numbers of internal events are those of the configuration
+        if not below(k, N_OWN_EVENTS):  # numbers of internal events are those of the configuration
             run.crossed[k] = 0
             run.side[k] = 0
     if c != before:
@@ -215,7 +215,7 @@ def horizon(run: Run, distance: real) -> real:
     fast: real = 1e-300
     quickens: real = 1e-300
     for i in range(N_STATES):
-        if i < N_COORDINATES:
+        if below(i, N_COORDINATES):
             fast = max(fast, abs(run.k0[i]))
         else:
             quickens = max(quickens, abs(run.k0[i]))

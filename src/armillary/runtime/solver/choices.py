@@ -19,25 +19,25 @@ def measure_rows(run: Run, state: States) -> None:
     for m in range(N_JACOBIAN):
         run.jacobian[m] = 0.0
     for e in range(N_ELEMENTS):
-        if e < ELEMENTS[run.configuration]:
-            place: whole = ROW_OF[e] * N_SPEEDS + SPEED_OF[e]
+        if below(e, ELEMENTS[run.configuration]):
+            place: whole = at(ROW_OF[e], N_SPEEDS, SPEED_OF[e])
             run.jacobian[place] = run.geometry[FIRST_ELEMENT[run.configuration] + e]
     for j in range(N_SPEEDS):
         run.size[j] = 0.0
     for j in range(N_SPEEDS):
         kind: whole = SPEED_KIND[j]
         for i in range(N_ROWS):
-            run.size[kind] = max(run.size[kind], abs(run.jacobian[i * N_SPEEDS + j]))
+            run.size[kind] = max(run.size[kind], abs(run.jacobian[at(i, N_SPEEDS, j)]))
     for i in range(N_ROWS):
         total: real = 0.0
         for j in range(N_SPEEDS):
             size: real = run.size[SPEED_KIND[j]]
             if size > NOISE:
-                run.jacobian[i * N_SPEEDS + j] = run.jacobian[i * N_SPEEDS + j] / size
-            total = total + run.jacobian[i * N_SPEEDS + j] * run.jacobian[i * N_SPEEDS + j]
+                run.jacobian[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / size
+            total = total + run.jacobian[at(i, N_SPEEDS, j)] * run.jacobian[at(i, N_SPEEDS, j)]
         if total > 0.0:
             for j in range(N_SPEEDS):
-                run.jacobian[i * N_SPEEDS + j] = run.jacobian[i * N_SPEEDS + j] / sqrt(total)
+                run.jacobian[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / sqrt(total)
 
 
 def pair_rows(run: Run) -> None:
@@ -60,14 +60,14 @@ def pair_rows(run: Run) -> None:
             if run.row_taken[i] > 0:
                 continue
             for j in range(N_SPEEDS):
-                if run.speed_taken[j] == 0 and abs(run.left[i * N_SPEEDS + j]) > largest:
-                    largest = abs(run.left[i * N_SPEEDS + j])
+                if run.speed_taken[j] == 0 and abs(run.left[at(i, N_SPEEDS, j)]) > largest:
+                    largest = abs(run.left[at(i, N_SPEEDS, j)])
                     row = i
                     speed = j
             if run.preferred[i] != NONE:
                 own: whole = run.preferred[i]
-                if run.speed_taken[own] == 0 and abs(run.left[i * N_SPEEDS + own]) > kept:
-                    kept = abs(run.left[i * N_SPEEDS + own])
+                if run.speed_taken[own] == 0 and abs(run.left[at(i, N_SPEEDS, own)]) > kept:
+                    kept = abs(run.left[at(i, N_SPEEDS, own)])
                     kept_row = i
         if largest <= NOTHING:
             break
@@ -81,10 +81,10 @@ def pair_rows(run: Run) -> None:
         run.pairs = run.pairs + 1
         for i in range(N_ROWS):
             if run.row_taken[i] == 0:
-                factor: real = run.left[i * N_SPEEDS + speed] / run.left[row * N_SPEEDS + speed]
+                factor: real = run.left[at(i, N_SPEEDS, speed)] / run.left[at(row, N_SPEEDS, speed)]
                 for j in range(N_SPEEDS):
-                    place: whole = i * N_SPEEDS + j
-                    run.left[place] = run.left[place] - factor * run.left[row * N_SPEEDS + j]
+                    place: whole = at(i, N_SPEEDS, j)
+                    run.left[place] = run.left[place] - factor * run.left[at(row, N_SPEEDS, j)]
 
 
 def solve_pairs(run: Run) -> None:
@@ -93,29 +93,29 @@ def solve_pairs(run: Run) -> None:
     for i in range(N_ROWS):
         run.row_taken[i] = NONE
     for s in range(N_ROWS):
-        if s >= run.pairs:
+        if not below(s, run.pairs):
             continue
         speed: whole = run.pair_speed[s]
         largest: real = -1.0
         pivot: whole = FIRST
         for p in range(N_ROWS):
-            if p < run.pairs:
+            if below(p, run.pairs):
                 row: whole = run.pair_row[p]
-                if run.row_taken[row] == NONE and abs(run.left[row * N_SPEEDS + speed]) > largest:
-                    largest = abs(run.left[row * N_SPEEDS + speed])
+                if run.row_taken[row] == NONE and abs(run.left[at(row, N_SPEEDS, speed)]) > largest:
+                    largest = abs(run.left[at(row, N_SPEEDS, speed)])
                     pivot = row
         run.row_taken[pivot] = s
-        whole_pivot: real = run.left[pivot * N_SPEEDS + speed]
+        whole_pivot: real = run.left[at(pivot, N_SPEEDS, speed)]
         for j in range(N_SPEEDS):
-            run.left[pivot * N_SPEEDS + j] = run.left[pivot * N_SPEEDS + j] / whole_pivot
+            run.left[at(pivot, N_SPEEDS, j)] = run.left[at(pivot, N_SPEEDS, j)] / whole_pivot
         for p in range(N_ROWS):
-            if p < run.pairs:
+            if below(p, run.pairs):
                 other: whole = run.pair_row[p]
-                factor: real = run.left[other * N_SPEEDS + speed]
+                factor: real = run.left[at(other, N_SPEEDS, speed)]
                 if other != pivot:
                     for j in range(N_SPEEDS):
-                        place: whole = other * N_SPEEDS + j
-                        run.left[place] = run.left[place] - factor * run.left[pivot * N_SPEEDS + j]
+                        place: whole = at(other, N_SPEEDS, j)
+                        run.left[place] = run.left[place] - factor * run.left[at(pivot, N_SPEEDS, j)]
 
 
 def exchange_worst(run: Run) -> truth:
@@ -126,17 +126,17 @@ def exchange_worst(run: Run) -> truth:
     for j in range(N_SPEEDS):
         run.speed_taken[j] = 0
     for s in range(N_ROWS):
-        if s < run.pairs:
+        if below(s, run.pairs):
             run.speed_taken[run.pair_speed[s]] = 1
     largest: real = OUTRUN
     gone: whole = NONE
     comes: whole = NONE
     for s in range(N_ROWS):
         for i in range(N_ROWS):
-            if s >= run.pairs or run.row_taken[i] != s:
+            if run.row_taken[i] != s or not below(s, run.pairs):
                 continue
             for j in range(N_SPEEDS):
-                value: real = abs(run.left[i * N_SPEEDS + j])
+                value: real = abs(run.left[at(i, N_SPEEDS, j)])
                 if run.allowed[j] > 0 and run.speed_taken[j] == 0 and value > largest:
                     largest = value
                     gone = s
@@ -152,7 +152,7 @@ def choose_speeds(run: Run, state: States) -> truth:
     `pair_speed`; false where constraints lose rank.
     """
     measure_rows(run, state)
-    steps: whole = FIRST
+    steps: whole = 0
     for i in range(N_ROWS):
         run.preferred[i] = SPEED_OF_ROW[i]
         if SPEED_OF_ROW[i] != NONE:
@@ -160,7 +160,7 @@ def choose_speeds(run: Run, state: States) -> truth:
     for j in range(N_SPEEDS):
         run.allowed[j] = 1
     pair_rows(run)
-    turns: whole = FIRST
+    turns: whole = 0
     goes_on: truth = True
     while goes_on and turns < 10 * run.pairs:
         turns = turns + 1
@@ -168,13 +168,13 @@ def choose_speeds(run: Run, state: States) -> truth:
     for j in range(N_SPEEDS):
         run.allowed[j] = 0
     for s in range(N_ROWS):
-        if s < run.pairs:
+        if below(s, run.pairs):
             run.allowed[run.pair_speed[s]] = 1
             run.preferred[run.pair_row[s]] = run.pair_speed[s]
     for i in range(N_ROWS):
         paired: truth = False
         for s in range(N_ROWS):
-            if s < run.pairs and run.pair_row[s] == i:
+            if run.pair_row[s] == i and below(s, run.pairs):
                 paired = True
         if not paired:
             run.preferred[i] = NONE
@@ -185,8 +185,8 @@ def choose_speeds(run: Run, state: States) -> truth:
 def has_choice(run: Run, c: whole) -> truth:
     """Whether a configuration has the choice that was made."""
     for s in range(N_ROWS):
-        row: whole = run.pair_row[s] if s < run.pairs else NONE
-        speed: whole = run.pair_speed[s] if s < run.pairs else NONE
-        if ROW_OF_STEP[c * N_ROWS + s] != row or SPEED_OF_STEP[c * N_ROWS + s] != speed:
+        row: whole = run.pair_row[s] if below(s, run.pairs) else NONE
+        speed: whole = run.pair_speed[s] if below(s, run.pairs) else NONE
+        if ROW_OF_STEP[at(c, N_ROWS, s)] != row or SPEED_OF_STEP[at(c, N_ROWS, s)] != speed:
             return False
     return True

@@ -8,7 +8,8 @@ The subset:
     statements   assignment (a local with its type where it first appears), if, while, for k in range(…),
                  break, continue, return, a call; conditions on the features below are decided while printing
     vectors      v = a + h * b works element by element; single elements are v[k]
-    functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), is_finite, first_nonfinite
+    functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), agree (of two truth values),
+                 is_finite, first_nonfinite; numbers begin with 0 or 1 as a language's indices do: at, below
     the model    a vector that a section of the program gives is assigned: run.k0 = derivatives(t, run.state)
     choices      `a if c else b` is the whole right-hand side of an assignment
 
@@ -117,6 +118,21 @@ def isnan(x: real) -> truth:
 
 
 def differs(a: real, b: real) -> truth:
+    raise NotImplementedError
+
+
+def agree(a: truth, b: truth) -> truth:
+    """Whether both hold or neither."""
+    raise NotImplementedError
+
+
+def at(i: whole, n: whole, j: whole) -> whole:
+    """The place of element j of row i in a table with rows of n."""
+    raise NotImplementedError
+
+
+def below(i: whole, n: whole) -> truth:
+    """Whether number i is one of the first n."""
     raise NotImplementedError
 
 

@@ -378,6 +378,12 @@ class _Body:
                 return f.real(1.0) if b.raw == constant(REAL, 0.0) else f.power(a, b)
             case "differs", [Value() as a, b]:
                 return a.differs(b)
+            case "agree", [Value() as a, b]:
+                return a.equals(b)
+            case "at", [Value() as a, b, c]:
+                return a * b + c
+            case "below", [Value() as a, b]:
+                return a < b
         raise TypeError(f"the solver's language has no function '{name}'")
 
 

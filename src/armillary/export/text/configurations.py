@@ -1,0 +1,153 @@
+"""All configurations of a system as data: the sizes and tables that the described changes of a run read
+(runtime/solver/changes.py), and the functions by which a run leaves one configuration and enters another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armillary.export.text.source import SectionFunction, Source
+from armillary.program.equations import DerivedEquations
+from armillary.program.program import Program
+from armillary.runtime.models.run_changes import change_shape, configuration_numbers, system_numbers
+from armillary.runtime.solver.language import NONE
+
+SENTENCE = (
+    "the run needs a configuration that this program does not hold, or comes to a place where constraints "
+    "lose rank; Armillary itself would go on"
+)
+_ABOUT = {
+    "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best",
+    "geometry": "What the constraints are made of: gaps, known parts, elements of J and N",
+    "leave": "The motion of a state: all coordinates, all speeds, states of the user's own",
+    "enter": "The state of a motion",
+    "impulse": "All speeds after the locks of this configuration have closed in a motion",
+}
+# Tables by the names of runtime/solver/language.py, with those of run_changes.py where they differ.
+_OTHER_NAMES = {
+    "ends": "STOPS", "locked": "LOCKED_IN", "choice": "CHOICE_EVENT", "rank": "RANK_EVENT",
+    "used": "USED_STATES", "watched": "WATCHED_EVENTS",
+}  # fmt: skip
+_WIDTHS = {
+    **dict.fromkeys(("role", "direction", "ends", "lands"), "N_EVENTS"),
+    **dict.fromkeys(("row_of", "speed_of"), "N_ELEMENTS"),
+}
+TRUTHS = ("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES")  # tables of truth values
+_NUMBERS = (  # tables of numbers that begin with 0 or 1, as a language's indices do
+    *("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "ROW_OF_STEP", "SPEED_OF_STEP", "SPEED_KIND"),
+    *("MEMBER", "CHOICE_EVENT", "RANK_EVENT"),
+)
+
+
+def changes_wanted(equations: DerivedEquations, configurations: bool | None) -> bool:
+    """Whether a program holds all configurations: as the user says, else where events lock or unlock."""
+    if configurations is None:
+        return any(e.lock or e.unlock for e in equations.system.events.values())
+    return configurations
+
+
+def change_functions(program: Program) -> list[SectionFunction]:
+    """The sections of changes, with what they give."""
+    sections = [*program.changes, *([program.geometry] if program.geometry.results else [])]
+    return [
+        SectionFunction(s, s.name, _ABOUT[s.name], s.labels, "out", str(len(s.results)))
+        for s in sections
+        if s.name in _ABOUT
+    ]
+
+
+def has_function(program: Program) -> dict[str, bool]:
+    """Which functions a configuration has, of those that not all have."""
+    found = {
+        "events": bool(program.events.results),
+        "update": bool(program.update.results),
+        "fire": bool(program.fire),
+        "normalise": bool(program.quaternions or program.corrected),
+        "geometry": bool(program.geometry.results),
+    }
+    return found | {
+        name: any(s.name == name for s in program.changes) for name in _ABOUT if name != "geometry"
+    }
+
+
+@dataclass(frozen=True)
+class ChangeTables:
+    """Sizes of the largest configuration and of what all have in common, by the names of
+    runtime/solver/language.py; tables of whole numbers, those of one configuration after the other.
+    """
+
+    sizes: dict[str, int]
+    tables: dict[str, list[int]]
+
+    @property
+    def extents(self) -> dict[str, str]:
+        """Lengths of vectors by their kind, as names of sizes."""
+        return {
+            "States": "N_STATES", "Motion": "N_MOTION", "Speeds": "N_SPEEDS", "Locks": "N_LOCKABLE",
+            "Ratings": "N_CONFIGURATIONS", "Geometry": "N_GEOMETRY", "Jacobian": "N_JACOBIAN",
+            "RowNumbers": "N_ROWS", "SpeedNumbers": "N_SPEEDS",
+            **dict.fromkeys(("Reals", "Wholes", "Truths"), "N_EVENTS"),
+        }  # fmt: skip
+
+    def counted_from(self, first: int) -> dict[str, list[int]]:
+        """The tables for a language whose indices begin with ``first``; NONE comes before it."""
+        return {
+            name: [v + first for v in values] if name in _NUMBERS else values
+            for name, values in self.tables.items()
+        }
+
+
+def change_tables(source: Source) -> ChangeTables:
+    """The numbers of all configurations of a system."""
+    every = [source.equations, *(other.equations for other in source.others)]
+    sizes = change_sizes(every)
+    _, lockable = change_shape(every[0])
+    numbers = [configuration_numbers(e, lockable) for e in every]
+    tables: dict[str, list[int]] = {}
+    for name in numbers[0]:
+        width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
+        tables[_table(name)] = [v for own in numbers for v in _filled(own[name], width)]
+    tables |= {_table(name): values for name, values in common_numbers(source, lockable).items()}
+    return ChangeTables(sizes, tables)
+
+
+def change_sizes(every: Sequence[DerivedEquations]) -> dict[str, int]:
+    """Sizes of the largest configuration, and of what all have in common."""
+    shape, lockable = change_shape(every[0])
+    programs = [e.program for e in every]
+    return {
+        "N_CONFIGURATIONS": len(every),
+        "N_STATES": max(len(p.state) for p in programs),
+        "N_EVENTS": max(1, *(len(e.targets.watched) for e in every)),
+        "N_OWN_EVENTS": shape.own_events,
+        "N_CONSTANTS": max(1, *(len(p.constants) for p in programs)),
+        "N_COORDINATES": shape.coordinates,
+        "N_SPEEDS": shape.speeds,
+        "N_MOTION": shape.motion,
+        "N_LOCKABLE": len(lockable),
+        "N_ROWS": shape.rows,
+        "N_ELEMENTS": max(len(e.reduction.layout.jacobian) if e.reduction.layout else 0 for e in every),
+        "N_JACOBIAN": shape.rows * shape.speeds,
+        "N_GEOMETRY": max(len(p.geometry.results) for p in programs),
+    }
+
+
+def common_numbers(source: Source, lockable: Sequence[str]) -> dict[str, list[int]]:
+    """Groups of configurations with the same locks, where impulses act, and the numbers of the system."""
+    every = [source.equations, *(other.equations for other in source.others)]
+    locks = [e.configuration.locked for e in every]
+    groups = [[c for c, locked in enumerate(locks) if locked == own] for own in locks]
+    return {
+        "member": [j for group in groups for j in _filled(group if len(group) > 1 else [], len(every))],
+        "strikes": [int(has_function(e.program)["impulse"]) for e in every],
+        **system_numbers(source.equations.system, lockable),
+    }
+
+
+def _table(name: str) -> str:
+    return _OTHER_NAMES.get(name, name.upper())
+
+
+def _filled(values: Sequence[int], length: int) -> list[int]:
+    return [*values, *[NONE] * (length - len(values))]
