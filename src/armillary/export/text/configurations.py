@@ -66,9 +66,8 @@ def has_function(program: Program) -> dict[str, bool]:
         "normalise": bool(program.quaternions or program.corrected),
         "geometry": bool(program.geometry.results),
     }
-    return found | {
-        name: any(s.name == name for s in program.changes) for name in _ABOUT if name != "geometry"
-    }
+    changes = {s.name for s in program.changes}
+    return found | {name: name in changes for name in _ABOUT if name != "geometry"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def change_tables(source: Source) -> ChangeTables:
     tables: dict[str, list[int]] = {}
     for name in numbers[0]:
         width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
-        tables[_table(name)] = [v for own in numbers for v in _filled(own[name], width)]
+        tables[_table(name)] = [v for own in numbers for v in _filled(own[name], width, 0)]
     tables |= {_table(name): values for name, values in common_numbers(source, lockable).items()}
     return ChangeTables(sizes, tables)
 
@@ -139,7 +138,7 @@ def common_numbers(source: Source, lockable: Sequence[str]) -> dict[str, list[in
     locks = [e.configuration.locked for e in every]
     groups = [[c for c, locked in enumerate(locks) if locked == own] for own in locks]
     return {
-        "member": [j for group in groups for j in _filled(group if len(group) > 1 else [], len(every))],
+        "member": [j for own in groups for j in _filled(own if len(own) > 1 else [], len(every), NONE)],
         "strikes": [int(has_function(e.program)["impulse"]) for e in every],
         **system_numbers(source.equations.system, lockable),
     }
@@ -149,5 +148,5 @@ def _table(name: str) -> str:
     return _OTHER_NAMES.get(name, name.upper())
 
 
-def _filled(values: Sequence[int], length: int) -> list[int]:
-    return [*values, *[NONE] * (length - len(values))]
+def _filled(values: Sequence[int], length: int, by: int) -> list[int]:
+    return [*values, *[by] * (length - len(values))]

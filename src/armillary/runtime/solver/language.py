@@ -8,8 +8,9 @@ The subset:
     statements   assignment (a local with its type where it first appears), if, while, for k in range(…),
                  break, continue, return, a call; conditions on the features below are decided while printing
     vectors      v = a + h * b works element by element; single elements are v[k]
-    functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), agree (of two truth values),
-                 is_finite, first_nonfinite; numbers begin with 0 or 1 as a language's indices do: at, below
+    functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), agree (of two truth
+                 values), is_finite, first_nonfinite; numbers begin with 0 or 1, as a language's indices do,
+                 so places in tables and comparisons with counts are functions, too: at, below
     the model    a vector that a section of the program gives is assigned: run.k0 = derivatives(t, run.state)
     choices      `a if c else b` is the whole right-hand side of an assignment
 
