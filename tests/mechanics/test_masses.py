@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.mechanics.constraints.reduction import initial_configuration
-from armillary.mechanics.masses.massless import check_masses
+from armillary.mechanics.masses.massless import check_masses, tree_masses
 from armillary.program.formalisms.registry import FORMALISMS
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import equations
@@ -191,3 +191,21 @@ def test_what_is_locked_or_prescribed_needs_no_mass() -> None:
     s.prescribe("stage.q2", "0.2*t")
     assert check_masses(s, initial_configuration(s)) == []
     assert s.derive().speeds == ("bob.u1",)
+
+
+@pytest.mark.parametrize("light", [1.0, 1e-3, 1e-9])
+def test_a_links_own_inertia_bounds_its_pivots_at_every_place(light: float) -> None:
+    rng = np.random.default_rng(5)
+    system = arm.System("chain")
+    last = system.ground
+    for k, (axis, size) in enumerate(zip("zxyz", (1.0, light, 1.0, 1.0), strict=True)):
+        moments = tuple(size * x for x in (0.02, 0.03, 0.04))
+        last = system.body(
+            f"B{k}", last, arm.Revolute(axis), at=rng.uniform(-1.0, 1.0, 3).tolist(), mass=size,
+            com=rng.uniform(-0.1, 0.1, 3).tolist(), inertia=moments,
+        )  # fmt: skip
+    masses, plain = tree_masses(system, initial_configuration(system))
+    places = {plain(q): rng.uniform(-3.0, 3.0, 2000) for q in system.coordinates}
+    weakest = float(np.min(masses.shares(places)))
+    least = masses.least_share({})
+    assert masses.links.constant_lengths and 1e-3 * light < least <= weakest

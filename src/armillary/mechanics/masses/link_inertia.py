@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,16 @@ class LinkInertias:
         self.links = tree.links
         self._own = _Table([_own_entries(link) for link in tree.links])
         self._geometry: _Table | None = None
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether all links are rigid and their inertias made of parameters alone."""
+        return all(link.modes is None for link in self.links) and self._own.made_of("parameter")
+
+    @cached_property
+    def constant_lengths(self) -> bool:
+        """Whether no link slides along another one: all offsets are made of parameters alone."""
+        return _Table([link.offset for link in self.links if link.parent >= 0]).made_of("parameter")
 
     def own(self, values: Mapping[Any, Any]) -> list[np.ndarray]:
         """Each link's own 6×6 inertia, for rigid links."""
@@ -89,6 +100,10 @@ class _Table:
         self._nodes = nodes
         self._evaluate = evaluator(nodes)
         self._symbols = symbols(*nodes)
+
+    def made_of(self, role: str) -> bool:
+        """Whether all symbols have a role."""
+        return all(s.data.role == role for s in self._symbols)
 
     def at(self, values: Mapping[Any, Any]) -> list[np.ndarray]:
         """An array of places by entries for each row; symbols without a value count as one."""

@@ -108,6 +108,27 @@ def sweep(links: LinkInertias, values: Mapping[Any, Any]) -> list[Pivot]:
     return found[::-1]
 
 
+def least_share(links: LinkInertias, values: Mapping[Any, Any]) -> float:
+    """The least share of all pivots at one place if what hangs on a link added nothing to them; 0 where an
+    inertia is not positive, so that something might be taken away.
+    """
+    places = links.at(values)
+    made_of = [_diagonal(p.inertia) for p in places]
+    least = np.inf
+    for i in reversed(range(len(places))):
+        place, link = places[i], links.links[i]
+        size = np.sqrt(np.diagonal(place.inertia, axis1=1, axis2=2))
+        scaled = place.inertia / np.where(size > 0.0, size, 1.0)[:, :, None] / np.where(size > 0.0, size, 1.0)
+        if not np.isfinite(scaled).all() or np.min(np.linalg.eigvalsh(scaled)) < -SINGULAR:
+            return 0.0
+        pivot, _ = _taken_out(link, place.inertia, made_of[i], place)
+        if pivot.freedoms:
+            least = min(least, float(np.min(pivot.eigenvalues)))
+        if link.parent >= 0:
+            made_of[link.parent] += _handed_on(made_of[i], place, made_of[link.parent].shape[1])
+    return least if least > 0.0 else 0.0
+
+
 def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: LinkArrays) -> tuple[Pivot, np.ndarray]:
     freedoms, indices, signs = active(link)
     armature = place.armature[:, [k for k, d in enumerate(link.degrees) if not d.prescribed]]

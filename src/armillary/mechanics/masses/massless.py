@@ -26,7 +26,15 @@ from armillary.mechanics.constraints.partition import sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.masses.link_inertia import LinkInertias
-from armillary.mechanics.masses.mass_sweep import SINGULAR, Pivot, active, null_motion, sparse_basis, sweep
+from armillary.mechanics.masses.mass_sweep import (
+    SINGULAR,
+    Pivot,
+    active,
+    least_share,
+    null_motion,
+    sparse_basis,
+    sweep,
+)
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree
 from armillary.model.description import Description
@@ -127,6 +135,17 @@ class Masses:
             bool(np.all(own_share(link, E) > CLEAR))
             for link, E in zip(self.tree.links, self.links.own(values), strict=True)
         )
+
+    def least_share(self, values: Mapping[Any, Any]) -> float:
+        """A bound that no pivot's share falls below, at any place that has these distances of links.
+
+        What hangs on a link only adds to its pivots, so that G ≥ SᵀE S + A with its own inertia E; the share
+        is compared with all that the pivot is made of. 0 where inertias are no functions of parameters
+        alone, or not positive.
+        """
+        if not self.links.constant:
+            return 0.0
+        return least_share(self.links, values)
 
     def shares(self, values: Mapping[Any, Any]) -> np.ndarray:
         """What is left of each link's weakest freedom, of the inertias that it is made of: links × places.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import platform
 import time
+from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -34,7 +35,7 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
-from armillary.runtime.models.weak_masses import masses_and_constraints, sound_part
+from armillary.runtime.models.weak_masses import energy_function, masses_and_constraints, sound_part
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
@@ -73,6 +74,16 @@ def machine_code(equations: DerivedEquations, backend: str) -> tuple[Compiled, f
     return Compiled(text), time.perf_counter() - start
 
 
+@dataclass(frozen=True)
+class KnownParameters:
+    """What follows from the parameters of a run: complete values in stated units, by name, and programs."""
+
+    key: tuple[tuple[str, ...], bytes]
+    values: dict[str, float]
+    instance: Instance
+    configurations: Configurations
+
+
 class Compiler(Protocol):
     """What makes a model of equations: other equations of the same system are compiled as the first were."""
 
@@ -101,7 +112,7 @@ class CompiledModel:
         self.state_names = equations.states
         self.output_names = tuple(c.name for c in equations.targets.columns)
         self._default_constants: np.ndarray | None = None
-        self._physical: dict[str, float] | None = None  # the last values that passed `check_physical`
+        self._kept: KnownParameters | None = None  # of the last run
         self._addresses: dict[str, int] = {}
         self._functions: dict[str, Callable[..., None]] = {}
         self.change_figures: dict[int, ChangeFigures | None] = {}  # by the number of configurations known
@@ -156,6 +167,11 @@ class CompiledModel:
     def masses(self) -> tuple[Masses, list[ConstraintRow]]:
         """What runs that may have met a place without mass are checked by."""
         return masses_and_constraints(self.equations)
+
+    @cached_property
+    def row_energy(self) -> Callable[[Mapping[Any, Any]], list[Any]]:
+        """The kinetic energy of values by name, for the same check."""
+        return energy_function(self.equations)
 
     @cached_property
     def watched_index(self) -> dict[str, int]:
@@ -393,14 +409,8 @@ class CompiledModel:
         """The motion with the settings of a record; see ``simulate``."""
         settings = completed(given, contacts=bool(self.equations.system.contacts))
         t0, adaptive = settings.t0, settings.integrator.adaptive
-        values = self._table.values(parameters)
-        if values != self._physical:
-            check_physical(self.equations.system, self._table, values)
-            self._physical = values
-        if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
-            raise ParameterError(with_these(why))
-        own = self._table.inside(values)
-        instance, model = Instance(self, parameters, inside=own), self
+        known = self._with_parameters(parameters)
+        values, instance, model = known.values, known.instance, self
         initial, memory = values_from_hook(self, on_start, values, initial, memory, t0)
         stored = initial_memory(self.equations, memory, t0)
         driven = self.driven_inputs(inputs, memory, given)
@@ -408,7 +418,7 @@ class CompiledModel:
         if driven is not None:
             model = self.driven
             driven = driven.complete(start.memory)
-            instance = Instance(model, parameters, driven, inside=own)
+            instance = Instance(model, values, driven, inside=instance.inside)
             start = replace(start, memory=driven.addressed(start.memory))
         if settings.sample is None and adaptive and settings.t_end > t0:
             settings = replace(settings, sample=(settings.t_end - t0) / _SAMPLES)
@@ -416,9 +426,9 @@ class CompiledModel:
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
             if self.changes_mode:
-                configurations = Configurations(
-                    model.configuration_models, self.equations.configuration, parameters, driven, own
-                )
+                configurations = known.configurations
+                if driven is not None:
+                    configurations = self._configurations(model, instance)
                 legs = LegRunner(configurations, start, inside, report).run()
             else:
                 legs = single_leg(instance, start, inside, report)
@@ -431,6 +441,24 @@ class CompiledModel:
             raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, legs.instance, adaptive)
         return run
+
+    def _with_parameters(self, parameters: Mapping[str, Any] | None) -> KnownParameters:
+        """All that follows from the parameters of a run, which are checked; kept for the next run."""
+        values = self._table.values(parameters)
+        key = (tuple(values), array("d", values.values()).tobytes())  # −0.0 is not 0.0
+        if self._kept is None or self._kept.key != key:
+            check_physical(self.equations.system, self._table, values)
+            if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
+                raise ParameterError(with_these(why))
+            instance = Instance(self, values, inside=self._table.inside(values))
+            self._kept = KnownParameters(key, values, instance, self._configurations(self, instance))
+        return self._kept
+
+    def _configurations(self, model: CompiledModel, instance: Instance) -> Configurations:
+        return Configurations(
+            model.configuration_models, self.equations.configuration, instance.parameters, instance.inputs,
+            instance.inside,
+        )  # fmt: skip
 
     def driven_inputs(
         self, inputs: Any, memory: Mapping[str, Any] | None, settings: RunSettings, many: bool = False

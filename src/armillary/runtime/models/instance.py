@@ -21,6 +21,7 @@ from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
 from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.loop.mass_thresholds import WEAK
 from armillary.runtime.models.changes import Changes
 from armillary.runtime.start.assembly import check_redundant, close_loops, consistent_speeds
 from armillary.runtime.start.place import Place
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 _NOTHING = np.zeros(1)  # the address of a memory without entries, which is not read
+_FARTHER = 10.0  # than at the start of a run, by which a link may slide
 _OFF = 1e-5  # by which a constraint may fail before a run is stopped: far more than any method leaves
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 
@@ -84,6 +86,18 @@ class Instance:
         padded = [a if a.size else np.zeros(1) for a in arrays]
         _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data for a in padded))
         return padded[4], padded[3][: len(memory)]
+
+    @cached_property
+    def masses_suffice(self) -> bool:
+        """Whether no pivot of the mass matrix can be weak on any run with these parameters.
+
+        A link that slides makes more of what the pivots before it are compared with: where there is one, it
+        may come ten times as far as it starts.
+        """
+        masses, _ = self.model.masses
+        start = {s.data.name: value for s, value in self.equations.system.initial.items()}
+        least = masses.least_share(self.model.inside(self.parameters) | start)
+        return least > WEAK * (1.0 if masses.links.constant_lengths else _FARTHER**2)
 
     @cached_property
     def changes(self) -> Changes:

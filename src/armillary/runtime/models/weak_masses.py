@@ -8,19 +8,22 @@ fixed size, which was then too long to see the place; else where its kinetic ene
 a singular place true speeds may be large, while the energy goes on smoothly. All of these are ratios, without
 units.
 
+In most systems each link's own inertia keeps the pivots of its joint from falling so far, wherever links are
+(`Instance.masses_suffice`): then there is nothing to look for.
+
 With constraints, pivots are those of the tree without them: M is singular on the admissible speeds only where
 it is singular at all, and the motion that moves no mass has to be one that the constraints allow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate, evaluate_all
+from armillary.algebra.calculus import evaluate, evaluate_all, evaluator
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
@@ -56,6 +59,8 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
     absolute = instance.equations.absolute
     stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
     ends = _jumps(sizes) or ([whole] if failed else [])
+    if not ends or instance.masses_suffice:
+        return whole, ""
     look: _MassCheck | None = None
     for end in ends:
         ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
@@ -90,7 +95,7 @@ def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
     known = [_row_values(instance, result, k) for k in rows]
     values = {name: np.array([each[name] for each in known]) for name in known[0]}
     with np.errstate(all="ignore"):
-        [energy] = evaluate_all([kinetic_energy(instance.equations.system)], values)
+        [energy] = instance.model.row_energy(values)
     energy = np.broadcast_to(energy, len(rows))
     return not np.nanmax(energy[end - rows[0] :]) < _BURST * np.nanmax(energy[: end - rows[0]])
 
@@ -152,6 +157,11 @@ def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[Co
     plain, given = with_given(system, Undimensioned(), equations.configuration)
     masses = Masses(system, build_tree(system, plain, given=given, split_free_bodies=True))
     return masses, rows(system, plain) if system.constraints else []
+
+
+def energy_function(equations: DerivedEquations) -> Callable[[Mapping[Any, Any]], list[Any]]:
+    """The kinetic energy, of values by name."""
+    return evaluator([kinetic_energy(equations.system)])
 
 
 class _MassCheck:
