@@ -18,7 +18,9 @@ from armillary.export.wasm.module import WasmModule
 from armillary.viewer.poses import PoseFunction
 from examples import car, pendulum
 from tests.export.conformance import CASES, equations, expected
+from tests.export.test_export_configurations import latched
 from tests.export.wasm_host import EVENT, FINISHED, Host
+from tests.runtime.test_modes import five_bar
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js to run the class with")
@@ -79,6 +81,35 @@ def test_ten_seconds_agree_to_twelve_digits(system, method: str, step: float) ->
     rows, _ = found.run(run.time)
     sizes = np.maximum(np.max(np.abs(run.values), axis=0), 1.0)
     assert np.max(np.abs(rows[:, : len(run.names)] - run.values) / sizes) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("system", "span", "step", "initial", "changes", "room"),
+    [
+        (latched, 3.0, 2e-3, {}, ["catch", "let go"], 1e-12),
+        # A table may make other choices of dependent speeds, with other errors of the steps.
+        (five_bar, 0.8, 2e-4, {"A.u1": 6.0}, ["became independent", "catch", "let go"], 1e-9),
+    ],
+    ids=["locks", "exchanges"],
+)
+def test_a_module_changes_its_configuration_as_the_process_does(
+    system, span: float, step: float, initial: dict[str, float], changes: list[str], room: float
+) -> None:
+    """Rows through impulses of locks and other choices of dependent speeds, and times of events."""
+    eom = system().derive()
+    made = WasmModule(source(eom, configurations=True), ["rk4"])
+    found = Host(made.linked.code, json.loads(json.dumps(made.description())))
+    model = eom.compile()
+    run = model.simulate(span, sample=span / 40, initial=initial, method="rk4", step=step)
+    assert all(word in run.info["modes"] for word in changes)
+    state = model.state(initial)
+    found.start(state, found.start_memory(0.0, {}), method="rk4", t_end=span, step=step)
+    rows, why = found.run(run.time)
+    assert why == FINISHED
+    sizes = np.maximum(np.max(np.abs(run.values), axis=0), 1.0)
+    assert np.max(np.abs(rows[:, : len(run.names)] - run.values) / sizes) < room
+    assert [name for name, _ in found.events()] == [e.name for e in run.events]
+    np.testing.assert_allclose([t for _, t in found.events()], [e.time for e in run.events], rtol=1e-12)
 
 
 def test_runs_are_taken_up_again_bit_for_bit() -> None:
@@ -186,6 +217,44 @@ console.log(JSON.stringify({{ energy: [...run.values.energy], speed: [...run.val
 
 
 @needs_node
+def test_the_class_locks_and_unlocks_and_goes_on_with_other_parameters(tmp_path: Path) -> None:
+    """Two discs on one axis, of moment of inertia 1: one is caught by the other, and let go."""
+    s = arm.System("caught")
+    s.parameter("w", 2.0, units="N*m")
+    a = s.body("a", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    b = s.body("b", a, joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.event("catch", "t - 1", lock="b.q1")
+    s.event("let go", "t - 2", unlock="b.q1")
+    s.moment("push", "w", s.ground.z, on=b)
+    s.start({"b.u1": 1.0})
+    folder = s.derive().export("wasm", tmp_path / "caught", methods=["dopri5"])
+    found = _node(folder, """
+import { load } from "./caught.js";
+const model = await load();
+model.setParameters({ w: 0 });
+const run = model.simulate(3, { sample: 0.5, rtol: 1e-12, atol: 1e-14 });
+model.setParameters({ w: 2 });
+model.reset({ maxStep: 1 / 64 });
+model.advance(1.5);
+model.setParameters({ w: 4 });
+const locked = model.configuration.locked;
+model.advance(1.75);
+console.log(JSON.stringify({
+  first: [...run.values["a.u1"]], second: [...run.values["b.u1"]], events: run.events,
+  status: run.status, locked,
+  together: model.output("a.u1"), changes: model.changes.length,
+}));
+""")  # fmt: skip
+    # Both have the moment of inertia 1 about the axis: the catch halves the spin of b, and a takes the rest.
+    np.testing.assert_allclose(found["first"], [0, 0, 0.5, 0.5, 0.5, 0.5, 0.5], atol=1e-12)
+    np.testing.assert_allclose(found["second"], [1, 1, 0, 0, 0, 0, 0], atol=1e-12)
+    assert [(e["name"], round(e["time"], 12)) for e in found["events"]] == [("catch", 1), ("let go", 2)]
+    assert found["status"] == "finished" and found["locked"] == ["b.u1"] and found["changes"] == 1
+    # In the second run a moment 2 turns b alone for a second, then both; from the end of a step, one of 4.
+    assert found["together"] == pytest.approx(1.5 + 0.5 * 2 / 2 + 0.25 * 4 / 2, abs=1 / 64)
+
+
+@needs_node
 def test_loops_are_closed_in_the_class_as_in_the_process(tmp_path: Path) -> None:
     folder = equations("four bar").export("wasm", tmp_path / "bar", methods=["rk4"])
     found = _node(folder, """
@@ -218,4 +287,4 @@ def test_what_a_module_cannot_hold_is_refused_with_a_reason(tmp_path: Path) -> N
     b = s.body("b", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
     s.event("caught", b.q1, lock=["b.u1"])
     with pytest.raises(ArmillaryError, match="event 'caught' locks or unlocks joints"):
-        s.derive().export("wasm", tmp_path / "a")
+        s.derive().export("wasm", tmp_path / "a", configurations=False)

@@ -55,9 +55,12 @@ class Host:
         self.array("parameters", len(parameters))[:] = [
             values.get(p["name"], p["value"]) * p["factor"] for p in parameters
         ]
-        places = self.about["places"]
-        self.call("precompute", places["parameters"], places["constants"])
-        self.call("pose_precompute", places["parameters"], places["constants"] + 8 * self.about["constants"])
+        places, all_of_them = self.about["places"], self.about["configurations"]
+        only = {"suffix": "", "constants": self.about["constants"]}
+        for one in all_of_them["each"] if all_of_them else [only]:
+            own = places[f"constants{one['suffix']}"]
+            self.call(f"precompute{one['suffix']}", places["parameters"], own)
+            self.call("pose_precompute", places["parameters"], own + 8 * one["constants"])
 
     def function(self, name: str, length: int, t: float, state: Any, memory: Any = ()) -> np.ndarray:
         places = self.about["places"]
@@ -89,7 +92,9 @@ class Host:
         """Events noted since the start, without hidden ones."""
         count = int(self.get("firings"))
         log = self.array("log", 2 * count).reshape(count, 2)
-        named = [(self.about["events"][int(k)], float(t)) for t, k in log]
+        changes = self.about["configurations"]
+        own = changes["own_events"] if changes else math.inf
+        named = [(self.about["events"][int(k)], float(t)) for t, k in log if 0 <= k < own]
         return [(e["name"], t) for e, t in named if not e["hidden"]]
 
     def _set(self, field: str, value: float) -> None:
@@ -108,10 +113,11 @@ class Host:
         self.drive = f"drive_{method}"
         self.array("control", len(about["fields"]))[:] = 0.0
         self.array("workspace", self.method["length"])[:] = 0.0
-        events = about["events"]
+        events, room = about["events"], about["room"]
         filled = {"state": state, "memory": memory, "direction": [e["direction"] for e in events],
-                  "terminal": [e["terminal"] for e in events], "last": [-math.inf] * len(events),
-                  "gap": [math.inf] * len(events), "atol": [atol] * len(state)}  # fmt: skip
+                  "terminal": [e["terminal"] for e in events], "last": [-math.inf] * room["events"],
+                  "gap": [math.inf] * room["events"], "atol": [atol] * room["states"],
+                  "g": [1.0] * room["events"]}  # fmt: skip
         for name, offset in self.method["offsets"].items():
             self.array("workspace", len(filled[name]), offset)[:] = filled[name]
         for field, value in {
@@ -124,6 +130,18 @@ class Host:
         }.items():  # fmt: skip
             self._set(field, value)
         self.array("stops", 1)[:] = math.inf
+        if changes := about["configurations"]:
+            sections, figures = changes["sections"], changes["figures"]
+            first = places["sections"] // 8
+            self.wholes[first : first + len(sections)] = sections
+            self.array("figures", figures["length"])[:] = 0.0
+            self.array("figures", figures["length"])[figures["places"]] = figures["values"]
+            for field, value in {
+                "sections": places["sections"], "figures": places["figures"], "look": -math.inf,
+                "configurations": len(changes["each"]), "used": changes["each"][0]["states"],
+            }.items():  # fmt: skip
+                self._set(field, value)
+            self.call(f"choose_start_{method}", places["control"], places["workspace"])
 
     def run(self, times: np.ndarray) -> tuple[np.ndarray, int]:
         """Rows at these times, and why the loop came back at last."""

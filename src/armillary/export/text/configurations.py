@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
-from armillary.runtime.models.run_changes import change_shape, configuration_numbers, system_numbers
-from armillary.runtime.solver.language import NONE
+from armillary.runtime.models.run_changes import change_shape, configuration_numbers, members, system_numbers
 
 SENTENCE = (
     "the run needs a configuration that this program does not hold, or comes to a place where constraints "
@@ -135,10 +134,8 @@ def change_sizes(every: Sequence[DerivedEquations]) -> dict[str, int]:
 def common_numbers(source: Source, lockable: Sequence[str]) -> dict[str, list[int]]:
     """Groups of configurations with the same locks, where impulses act, and the numbers of the system."""
     every = [source.equations, *(other.equations for other in source.others)]
-    locks = [e.configuration.locked for e in every]
-    groups = [[c for c, locked in enumerate(locks) if locked == own] for own in locks]
     return {
-        "member": [j for own in groups for j in _filled(own if len(own) > 1 else [], len(every), NONE)],
+        "member": [j for e in every for j in members(e, every)],
         "strikes": [int(has_function(e.program)["impulse"]) for e in every],
         **system_numbers(source.equations.system, lockable),
     }

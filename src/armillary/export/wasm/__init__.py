@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import flag, several
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import head, readme_tables
 from armillary.export.text.reference import ABSOLUTE, RELATIVE
@@ -30,10 +30,15 @@ def export(
     path: str | os.PathLike[str],
     *,
     methods: Sequence[str] = METHODS_OF_MODULES,
+    configurations: bool | None = None,
     force: bool = False,
 ) -> Path:
-    """A folder with the system as a WebAssembly module, a class for it with types, a test and a README."""
-    made = source(equations)
+    """A folder with the system as a WebAssembly module, a class for it with types, a test and a README.
+
+    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
+    lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
+    """
+    made = source(equations, None if configurations is None else flag(configurations, "configurations="))
     module = WasmModule(made, several(methods, "methods="))
     stem = made.stem
     about = module.description()

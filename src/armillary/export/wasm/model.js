@@ -2,7 +2,8 @@
 //
 // All arrays lie at fixed addresses of the module's memory, which the description names (`about.places`); the
 // loop keeps its numbers in two of them, `control` and `workspace`, so a run can be left after any step and taken
-// up again. A row is [outputs, state, pose of each body in its parent].
+// up again. A row is [outputs, state, pose of each body in its parent]. Where joints lock or dependent speeds are
+// exchanged, the loop goes on with the functions of another configuration (`configurations` of the description).
 
 const FULL = 7, PAUSED = 6; // why a loop came back: room for rows is used up, its budget of steps is
 const ENDS = { 1: "finished", 2: "event", 3: "diverged", 4: "step too small", 5: "events accumulate" };
@@ -44,12 +45,20 @@ class ArmillaryModel {
     return i;
   }
 
+  // The present configuration: the end of the names of its functions, numbers of its states and constants, its locked speeds.
+  get configuration() {
+    const { configurations: all, states, constants } = this.about, only = { suffix: "", locked: [], dependent: [], states: states.length, constants };
+    return all ? all.each[this.method ? this.get("configuration") : 0] : only;
+  }
   precompute() {
-    const { places, parameters, constants } = this.about;
+    const { places, parameters, configurations: all } = this.about;
     this.array("parameters", parameters.length).set(parameters.map((p) => this.parameters[p.name] * p.factor));
     this.checkPhysical();
-    this.exported.precompute(places.parameters, places.constants);
-    this.exported.pose_precompute(places.parameters, places.constants + 8 * constants);
+    for (const { suffix, constants } of all ? all.each : [this.configuration]) {
+      const own = places[`constants${suffix}`];
+      this.exported[`precompute${suffix}`](places.parameters, own);
+      this.exported.pose_precompute(places.parameters, own + 8 * constants);
+    }
   }
 
   // An error for parameters with which no body can be.
@@ -86,12 +95,13 @@ class ArmillaryModel {
   // The state as the loop holds it now, in the model's own units.
   get state() { return this.workspace("state"); }
   workspace(name) {
-    const { memory, states, events } = this.about, n = { memory: memory.length, state: states.length, atol: states.length };
-    return this.array("workspace", name in n ? n[name] : events.length, this.method.offsets[name]);
+    const { memory, room } = this.about, n = { memory: memory.length, state: this.configuration.states, atol: room.states };
+    return this.array("workspace", name in n ? n[name] : room.events, this.method.offsets[name]);
   }
   normalise() {
-    const { places } = this.about, at = places.workspace, { state, memory } = this.method.offsets;
-    if (this.exported.normalise) this.exported.normalise(this.t, at + 8 * state, places.constants, at + 8 * memory);
+    const { places } = this.about, at = places.workspace, { state, memory } = this.method.offsets, { suffix } = this.configuration;
+    const own = this.exported[`normalise${suffix}`];
+    if (own) own(this.t, at + 8 * state, places[`constants${suffix}`], at + 8 * memory);
   }
 
   // The start of a run: initial values, inputs and other memory by name; loops are closed.
@@ -118,11 +128,25 @@ class ArmillaryModel {
     };
     for (const name in fields) this.set(name, fields[name]);
     this.array("stops", 1)[0] = Infinity;
-    this.events = []; this.lastEvent = null; this.status = "running"; this.t = t0;
+    this.events = []; this.changes = []; this.lastEvent = null; this.status = "running"; this.t = t0;
     this.setInputs(inputs);
     this.begin(t0, initial);
+    if (about.configurations) this.chooseStart(method);
     this.row = this.rowAt(t0, this.state, this.workspace("memory"));
     return this;
+  }
+
+  // The configuration in which a run starts, with the tables that the loop reads of all of them.
+  chooseStart(method) {
+    const { places, configurations: all } = this.about, { sections, figures, each } = all, first = places.sections / 8;
+    sections.forEach((address, i) => { this.wholes[first + i] = BigInt(address); });
+    const numbers = this.array("figures", figures.length).fill(0);
+    figures.places.forEach((place, i) => { numbers[place] = figures.values[i]; });
+    this.workspace("g").fill(1);
+    const fields = { sections: places.sections, figures: places.figures, configurations: each.length, used: each[0].states, look: -Infinity };
+    for (const name in fields) this.set(name, fields[name]);
+    this.exported[`choose_start_${method}`](places.control, places.workspace);
+    if (this.get("status")) this.ended(this.get("status"));
   }
 
   // State and memory of a start: from the closed place, momenta and what else follows from it.
@@ -154,10 +178,10 @@ class ArmillaryModel {
   }
 
   evaluated(name, length, t, state, memory) {
-    const { places } = this.about;
-    this.array("state", state.length).set(state);
+    const { places, room } = this.about, { suffix } = name === "geometry" ? { suffix: "" } : this.configuration;
+    this.array("state", room.states).fill(0).set(state);
     this.array("memory_in", memory.length).set(memory);
-    this.exported[name](t, places.state, places.constants, places.memory_in, places.out);
+    this.exported[name + suffix](t, places.state, places[`constants${suffix}`], places.memory_in, places.out);
     return this.array("out", length).slice();
   }
   derivatives(t, state) { return this.evaluated("derivatives", state.length, t, state, this.workspace("memory")); }
@@ -188,10 +212,12 @@ class ArmillaryModel {
   }
 
   note() {
-    const count = this.get("firings"), log = this.array("log", 2 * count);
+    const { events, configurations: all } = this.about, count = this.get("firings"), log = this.array("log", 2 * count);
     for (let i = 0; i < count; i++) {
-      const event = (this.lastEvent = this.about.events[log[2 * i + 1]]);
-      if (!event.hidden) this.events.push({ time: log[2 * i], name: event.name });
+      const time = log[2 * i], k = log[2 * i + 1];
+      if (k < 0) { this.changes.push({ time, configuration: -1 - k }); continue; }
+      const event = (this.lastEvent = all && k >= all.own_events ? { name: "", hidden: true, guard: true } : events[k]);
+      if (!event.hidden) this.events.push({ time, name: event.name });
     }
     this.set("firings", 0);
   }
@@ -204,7 +230,7 @@ class ArmillaryModel {
 
   // The row computed anew where it is, after parameters or inputs changed.
   refresh() {
-    const { outputs, states } = this.about, state = this.row.slice(outputs.length, outputs.length + states.length);
+    const first = this.about.outputs.length, state = this.row.slice(first, first + this.configuration.states);
     this.row = this.rowAt(this.t, state, this.workspace("memory"));
   }
 
@@ -224,7 +250,7 @@ class ArmillaryModel {
 
   // Poses of all bodies in the ground: [{ name, position, rotation }], v_ground = R v_body, R row by row.
   poses(row = this.row) {
-    const { bodies, outputs, states } = this.about, first = outputs.length + states.length, found = [];
+    const { bodies, outputs, room } = this.about, first = outputs.length + room.states, found = [];
     bodies.forEach(({ name, parent }, b) => {
       const d = row.subarray(first + POSE * b, first + POSE * b + 3), R = row.subarray(first + POSE * b + 3, first + POSE * (b + 1));
       if (parent < 0) { found.push({ name, position: Array.from(d), rotation: Array.from(R) }); return; }

@@ -13,13 +13,13 @@ Besides the memory it exports
     start(t, given, parameters, memory, out)               where a start is computed: memory, then state
     physical(t, given, parameters, memory, out)            where parameters could make a mass negative
     drive_<method>(control, workspace) -> why it returned  ``runtime/loop/loop.py``
+    choose_start_<method>(control, workspace)              where a run can change its configuration
 
 Everything lies at fixed addresses, which the description holds; nothing is allocated.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -28,12 +28,14 @@ from typing import Any
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.text.runfile import example_timing
 from armillary.export.text.source import Source
+from armillary.export.wasm.configurations import ModuleConfigurations, function_names
 from armillary.llvm.builder import power_text
 from armillary.llvm.jit import holds_addresses
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
 from armillary.program.functions import with_functions
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
+from armillary.program.program import Program
 from armillary.runtime.integrators import METHODS, Functions
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FIELDS, REALS, LoopShape, Phase
@@ -72,17 +74,31 @@ class WasmModule:
         )
         assert self._poses.program.parameters == self.program.parameters
         self.columns = len(source.description.outputs)
-        self.row = self.columns + len(self.program.state) + LENGTH * len(self.bodies)
+        self.configurations = ModuleConfigurations(source) if source.others else None
+        made = self.configurations and self.configurations.figures
+        self.states = made.states if made else len(self.program.state)  # room for them
+        self.row = self.columns + self.states + LENGTH * len(self.bodies)
 
     # ------------------------------------------------------------ code
+
+    @cached_property
+    def _text(self) -> str:
+        """LLVM text of the program."""
+        loops = self.source.assembly
+        geometry = self.program.geometry if loops is None else loops.section
+        text = llvm_text(for_lanes(replace(self.program, geometry=geometry), 2))
+        return text.replace("@outputs(", "@columns(")
+
+    @cached_property
+    def _defined(self) -> list[str]:
+        """Its functions."""
+        return function_names(self._text)
 
     @cached_property
     def linked(self) -> Linked:
         """The module."""
         program = self.program
-        loops = self.source.assembly
-        geometry = program.geometry if loops is None else loops.section
-        text = llvm_text(for_lanes(replace(program, geometry=geometry), 2)).replace("@outputs(", "@columns(")
+        text, defined = self._text, self._defined
         if holds_addresses(text):
             raise ArmillaryError(
                 f"'{self.equations.system.name}' calls a function by its address in this process, which a "
@@ -91,36 +107,47 @@ class WasmModule:
         poses = llvm_text(self._poses.program)
         for name in ("precompute", "derivatives", "outputs"):
             poses = poses.replace(f"@{name}(", f"@pose_{name}(")
-        texts = [text, poses, self._row_text(), power_text(1)[1]]
+        texts = [text, poses, self._row_text(program), power_text(1)[1]]
+        if more := self.configurations:
+            texts += more.texts
+            texts += [self._row_text(one.program, more.suffix(c)) for c, one in enumerate(more.every) if c]
         if (start := self.source.start) is not None:
             texts.append(start_text(start.section, start.places, program.time))
         if (physical := self.source.physical) is not None:
             given = {s: ("parameters", i) for i, s in enumerate(program.parameters)}
             texts.append(start_text(physical.section, given, program.time))
         for name, shape in self.shapes.items():
-            loop = str(emit_loop(shape, linked=True).module)
-            texts.append(loop.replace("@armillary_drive(", f"@drive_{name}("))
+            loop = str(emit_loop(shape, linked=more is None).module)
+            for function in ("drive", "choose_start"):
+                loop = loop.replace(f"@armillary_{function}(", f"@{function}_{name}(")
+            texts.append(loop)
         exports = ["precompute", "pose_precompute", "derivatives", "outputs"]
-        exports += [
-            name
-            for name in ("events", "update", "normalise", "geometry")
-            if re.search(rf"^define void @{name}\(", text, re.M)
-        ]
+        exports += [name for name in ("events", "update", "normalise", "geometry") if name in defined]
         exports += ["start"] if start is not None else []
         exports += ["physical"] if physical is not None else []
         exports += [f"drive_{name}" for name in self.methods]
+        table: list[str] = []
+        if more:
+            functions = more.functions(defined)
+            table = more.called(functions)
+            for c, own in enumerate(functions[1:], 1):
+                wanted = ("derivatives", "outputs", "normalise")
+                exports += [f"precompute{more.suffix(c)}", *(own[name] for name in wanted if name in own)]
+            exports += [f"choose_start_{name}" for name in self.methods]
         apart = ("derivatives", "columns", "poses", "events", "update", "fire", "normalise", "outputs")
-        return web_assembly(texts, exports, room=self._room, apart=apart)
+        return web_assembly(texts, exports, room=self._room, apart=apart, table=table)
 
-    def _row_text(self) -> str:
-        """LLVM text of the function that gives a row."""
-        states, n = len(self.program.state), len(self.program.constants)
+    def _row_text(self, program: Program, suffix: str = "") -> str:
+        """LLVM text of the function that gives a row of a configuration. Poses are the same function in all
+        of them: they depend on coordinates, which begin every state.
+        """
+        states, n = self.states, len(program.constants)
         return f"""
-declare void @columns(double, ptr, ptr, ptr, ptr)
+declare void @columns{suffix}(double, ptr, ptr, ptr, ptr)
 declare void @poses(double, ptr, ptr, ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
-  call void @columns(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out)
+define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
+  call void @columns{suffix}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out)
   %own = getelementptr inbounds double, ptr %out, i64 {self.columns}
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %own, ptr align 8 %state, i64 {_REAL * states}, i1 false)
   %poses = getelementptr inbounds double, ptr %own, i64 {states}
@@ -138,21 +165,23 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
     @cached_property
     def shapes(self) -> dict[str, LoopShape]:
         """The loop of each method."""
-        program, f = self.program, self.functions
+        program = self.program
+        made = self.configurations and self.configurations.figures
         found = {}
         for name in self.methods:
             tableau = METHODS[name].tableau
             assert tableau is not None
             found[name] = LoopShape(
                 tableau,
-                states=len(program.state),
+                states=self.states,
                 memory=len(program.memory),
                 outputs=self.row,
-                events=f.n_events,
+                events=self.events,
                 update=bool(program.update.results and program.memory),
                 fire=bool(program.fire),
                 normalise=bool(program.quaternions or program.corrected),
                 dense=True,
+                changes=made.shape if made else None,
             )
         return found
 
@@ -163,16 +192,18 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
         """Numbers in each array that a host reads or writes."""
         program = self.program
         geometry = self.source.assembly.section.results if self.source.assembly else ()
+        poses, more = len(self._poses.program.constants), self.configurations
         return {
+            **(more.lengths(poses) if more else {}),
             "control": len(FIELDS),
             "workspace": max(shape.layout()[1] for shape in self.shapes.values()),
             "parameters": len(program.parameters),
-            "constants": len(program.constants) + len(self._poses.program.constants),
-            "state": len(program.state),
+            "constants": len(program.constants) + poses,
+            "state": self.states,
             "memory_in": len(program.memory),
             "out": max(
                 self.row,
-                len(program.memory) + len(program.state),
+                len(program.memory) + self.states,
                 len(geometry),
                 len(self.source.physical.texts) if self.source.physical else 0,
             ),
@@ -185,7 +216,13 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
     @property
     def _log(self) -> int:
         """Events that a call of a loop can note."""
-        return 64 + 2 * self.functions.n_events
+        return 64 + 2 * self.events
+
+    @property
+    def events(self) -> int:
+        """Events that a loop has room for."""
+        more = self.configurations
+        return more.figures.events if more else self.functions.n_events
 
     @property
     def _room(self) -> int:
@@ -205,7 +242,7 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
         d, program, f = self.source.description, self.program, self.functions
         index = {body.name: i for i, body in enumerate(self.bodies)}
         layout = self.layout()
-        loops = self.source.assembly
+        loops, more = self.source.assembly, self.configurations
         values = self.source.values
         bound = {*program.corrected, *(q + i for q in program.quaternions for i in range(4))}
         terminal = [LANDING if k in f.event_landing else float(end) for k, end in enumerate(f.event_terminal)]
@@ -240,6 +277,7 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
             "quaternions": list(program.quaternions),
             "constants": len(program.constants),
             "row": self.row,
+            "room": {"states": self.states, "events": self.events},
             "step": example_timing(self.source)[1],
             "rows": ROWS,
             "log": self._log,
@@ -248,12 +286,13 @@ define void @outputs(double %t, ptr %state, ptr %constants, ptr %memory, ptr %ou
             "reals": list(REALS),
             "arrived": int(Phase.ARRIVED),
             "methods": {name: self._method(shape) for name, shape in self.shapes.items()},
+            "configurations": more and more.description(more.functions(self._defined), layout.places),
             "assembly": None if loops is None else {k: v for k, v in asdict(loops).items() if k != "section"},
         }
 
     def _method(self, shape: LoopShape) -> dict[str, Any]:
         offsets, length = shape.layout()
-        kept = ("state", "memory", "atol", "direction", "terminal", "last", "gap")
+        kept = ("state", "memory", "atol", "direction", "terminal", "last", "gap", "g")
         return {
             "adaptive": shape.adaptive,
             "length": length,

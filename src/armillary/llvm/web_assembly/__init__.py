@@ -25,24 +25,28 @@ def web_assembly(
     *,
     room: int = 0,
     apart: Sequence[str] = (),
+    table: Sequence[str] = (),
     vectors: bool = False,
 ) -> Linked:
     """Modules of LLVM text as one WebAssembly module that exports some of their functions.
 
     ``room`` is the memory in bytes that the host needs behind the module's own; functions named in ``apart``
-    are never copied into others, which keeps the module small. ``vectors``: loops are made of vector
+    are never copied into others, which keeps the module small; those in ``table`` are called by their place
+    in it, from 1 on. ``vectors``: loops are made of vector
     instructions where they can be.
     """
+
+    kept = {*exports, *table}
 
     def adjust(module: Any) -> None:
         for function in module.functions:
             if function.name in apart:
                 function.add_function_attribute("noinline")
-            if not function.is_declaration and function.name not in exports:
+            if not function.is_declaration and function.name not in kept:
                 function.linkage = "internal"
 
     code = translated([*map(for_modules, texts), library_text()], *_builder(vectors), adjust)
-    return linked(code, exports, HOSTS, room)
+    return linked(code, exports, HOSTS, room, table)
 
 
 @cache

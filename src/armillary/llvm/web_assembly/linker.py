@@ -9,6 +9,9 @@ a host calls are exported:
              STACK … data_end   constants of the code
              data_end …         left to the host
 
+Functions that code calls by their address are entries of a table, from 1 on in a stated order; an address is
+the number of an entry.
+
 Indices of functions, globals and types stay those of the object, since nothing else is linked with it.
 
 Source: WebAssembly Core Specification 2.0, ch. 5; WebAssembly object file linking (tool-conventions).
@@ -23,13 +26,26 @@ STACK = 1 << 15
 PAGE = 1 << 16
 
 _HEAD = b"\0asm\x01\0\0\0"
-_TYPE, _IMPORT, _FUNCTION, _MEMORY, _GLOBAL, _EXPORT, _CODE, _DATA = 1, 2, 3, 5, 6, 7, 10, 11
+_TYPE, _IMPORT, _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _EXPORT, _ELEMENTS, _CODE, _DATA = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    9,
+    10,
+    11,
+)
 _CUSTOM = 0
 _SEGMENTS, _SYMBOLS = 5, 8  # parts of the section "linking"
 _UNDEFINED, _NAMED = 0x10, 0x40  # of symbols
 # Kinds of references, and what they refer to.
 _FUNCTION_INDEX, _ADDRESS, _ADDRESS_SIGNED, _ADDRESS_PLAIN, _GLOBAL_INDEX = 0, 3, 4, 5, 7
+_TYPE_INDEX, _TABLE_NUMBER = 6, 20  # of calls by address: the number of the type itself, and the one table
 _ADDRESSES = (_ADDRESS, _ADDRESS_SIGNED, _ADDRESS_PLAIN)
+_IN_CODE = (_FUNCTION_INDEX, _ADDRESS, _ADDRESS_SIGNED, _GLOBAL_INDEX, _TYPE_INDEX, _TABLE_NUMBER)
 _PADDED = 5
 
 
@@ -123,9 +139,14 @@ class Linked:
 
 
 def linked(
-    code: bytes, exports: Sequence[str], hosts: Mapping[str, tuple[str, str]], room: int = 0
+    code: bytes,
+    exports: Sequence[str],
+    hosts: Mapping[str, tuple[str, str]],
+    room: int = 0,
+    table: Sequence[str] = (),
 ) -> Linked:
-    """The module of an object with these functions exported, and ``room`` bytes of memory for the host.
+    """The module of an object with these functions exported, and ``room`` bytes of memory for the host;
+    ``table`` are the functions that are called by address.
 
     ``hosts`` are functions that the object does not define, each with the names of a module and a function
     of the host.
@@ -143,9 +164,13 @@ def linked(
         _TYPE: found.sections[_TYPE],
         _IMPORT: _vector(kinds),
         _FUNCTION: found.sections[_FUNCTION],
+        _TABLE: _vector([b"\x70\0" + whole(len(table) + 1)] if table else []),  # of functions
         _MEMORY: _vector([b"\0" + whole(pages)]),
         _GLOBAL: _vector([b"\x7f\x01\x41" + signed(STACK) + b"\x0b"]),  # i32, mutable, i32.const
         _EXPORT: _vector(entries),
+        _ELEMENTS: _vector(
+            [b"\0\x41\x01\x0b" + _vector([whole(by_name[name]) for name in table])] if table else []
+        ),  # from i32.const 1 on
         _CODE: _vector(bodies),
         _DATA: _vector([b"\0\x41" + signed(at) + b"\x0b" + whole(len(d)) + d for at, d in segments]),
     }
@@ -234,6 +259,11 @@ def _imports(found: _Object, hosts: Mapping[str, tuple[str, str]]) -> tuple[list
             if reader.byte() & 1:
                 reader.whole()
             reader.whole()
+        elif kind == 1:  # the table, with its type and limits
+            reader.byte()
+            if reader.byte() & 1:
+                reader.whole()
+            reader.whole()
         else:
             assert kind == 3 and name == "__stack_pointer", f"an import of kind {kind}, '{name}'"
             reader.take(2)
@@ -292,10 +322,8 @@ def _body(found: _Object, body: tuple[int, int], values: Sequence[int]) -> bytes
     for r in found.code:  # in the order of their places
         if not start <= r.at < end:
             continue
-        assert r.kind in (_FUNCTION_INDEX, _ADDRESS, _ADDRESS_SIGNED, _GLOBAL_INDEX), (
-            f"a reference of kind {r.kind}"
-        )
-        value = values[r.symbol] + r.addend
+        assert r.kind in _IN_CODE, f"a reference of kind {r.kind}"
+        value = r.symbol if r.kind == _TYPE_INDEX else values[r.symbol] + r.addend
         pieces += [code[done : r.at], signed(value) if r.kind == _ADDRESS_SIGNED else whole(value)]
         done = r.at + _PADDED
     made = b"".join([*pieces, code[done:end]])

@@ -69,6 +69,7 @@ TABLES: dict[str, Table] = {
     "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
     "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
+    "MEMBER": _number(lambda f, i: figure(f, "member", i)),
 }
 
 

@@ -96,7 +96,7 @@ class Control(ctypes.Structure):
 
 # What a configuration brings: the addresses that become those of Control, and those of its changes.
 INSTALLED = ("constants", "derivatives", "outputs", "events", "update", "fire", "normalise")
-SECTIONS = (*INSTALLED, "geometry", "leave", "enter", "impulse", "change_constants")
+SECTIONS = (*INSTALLED, "geometry", "leave", "enter", "impulse", "ratings", "change_constants")
 MOST_CONFIGURATIONS = 64
 
 
@@ -112,17 +112,18 @@ class ChangeShape:
     rows: int  # of constraints
     elements: int  # of their matrix, at most
     geometry: int  # numbers that constraints are made of, at most
+    listed: int = 0  # configurations of a table that has all of them; 0: others may follow
 
     def figures(self, events: int) -> tuple[dict[str, int], int]:
         """Where each table of numbers by configuration begins, and the length of all."""
-        many = MOST_CONFIGURATIONS
+        many = self.listed or MOST_CONFIGURATIONS
         lengths = dict.fromkeys(("role", "direction", "ends", "lands"), many * events)
         lengths["locked"] = many * self.lockable
         lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
         lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
         one = ("used", "watched", "strikes", "choice", "rank", "elements", "first_element")
         lengths |= dict.fromkeys(one, many)
-        lengths["speed_kind"] = self.speeds
+        lengths |= {"speed_kind": self.speeds, "member": self.listed**2}
         lengths |= dict.fromkeys(("locks", "unlocks"), self.own_events * self.lockable)
         return _offsets(lengths)
 
@@ -181,7 +182,7 @@ class LoopShape:
             lengths |= {"work": work, "answer": self.scheme.answer, "gaps": 2 * rows, "settings": 2}
         if self.changes:
             c = self.changes
-            lengths |= {"motion": c.motion, "geometry": c.geometry}
+            lengths |= {"motion": c.motion, "geometry": c.geometry, "rating": c.listed}
             lengths |= dict.fromkeys(("speeds", "size", "speed_taken", "allowed"), c.speeds)
             lengths |= dict.fromkeys(("jacobian", "left"), c.rows * c.speeds)
             lengths |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), c.rows)

@@ -28,9 +28,14 @@ from armillary.runtime.solver.machine_code import solver_functions
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
-    """The whole loop; its one visible function is armillary_drive(Control*, workspace*) -> Reason."""
+    """The whole loop: armillary_drive(Control*, workspace*) -> Reason, and armillary_choose_start(Control*,
+    workspace*) where a table has all configurations; no other function is visible.
+    """
     program = LoopModule(shape, linked)
-    _emit_drive(program, solver_functions(program))
+    solver = solver_functions(program)
+    if "choose_start" in solver:
+        solver["choose_start"].function.linkage = ""
+    _emit_drive(program, solver)
     return program
 
 

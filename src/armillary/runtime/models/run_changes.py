@@ -7,7 +7,7 @@ compiles it (configurations.py), later ones find it here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,9 +73,20 @@ class ChangeFigures:
 
 def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
     """The tables of some configurations; None where they do not fit into those of the first."""
-    first = models[0].equations
+    strikes = [len(models) > 1 and "impulse" in model.change_code.lengths for model in models]
+    return change_figures([model.equations for model in models], strikes)
+
+
+def change_figures(
+    every: Sequence[DerivedEquations], strikes: Sequence[bool], *, listed: bool = False
+) -> ChangeFigures | None:
+    """The tables of some configurations, which are ``listed`` where a run can meet no others; None where they
+    do not fit into those of the first. Impulses act in those that ``strikes`` says.
+    """
+    first = every[0]
     system = first.system
     shape, lockable = change_shape(first)
+    shape = replace(shape, listed=len(every) if listed else 0)
     states = len(first.program.state) + len(first.configuration.locked)
     events = shape.own_events + 2 + len(first.reduction.rows)
     places, length = shape.figures(events)
@@ -91,17 +102,27 @@ def _figures(models: Sequence[CompiledModel]) -> ChangeFigures | None:
         **dict.fromkeys(("row_of", "speed_of"), shape.elements),
         **dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), shape.rows),
     }
-    for c, model in enumerate(models):
-        found = configuration_numbers(model.equations, lockable)
+    for c, equations in enumerate(every):
+        found = configuration_numbers(equations, lockable)
         used, watched, elements = (found[name][0] for name in ("used", "watched", "elements"))
         if used > states or watched > events or elements > shape.elements:
             return None
         for name, values in found.items():
             put(name, c * widths.get(name, 1), values)
-        put("strikes", c, [len(models) > 1 and "impulse" in model.change_code.lengths])
+        put("strikes", c, [strikes[c]])
+        if listed:
+            put("member", c * len(every), members(equations, every))
     for name, values in system_numbers(system, lockable).items():
         put(name, 0, values)
     return ChangeFigures(shape, states, events, numbers)
+
+
+def members(equations: DerivedEquations, every: Sequence[DerivedEquations]) -> list[int]:
+    """Numbers of the configurations with the same locks, where there are several; NONE beyond."""
+    locked = equations.configuration.locked
+    group = [c for c, other in enumerate(every) if other.configuration.locked == locked]
+    found = group if len(group) > 1 else []
+    return [*found, *[NONE] * (len(every) - len(found))]
 
 
 def configuration_numbers(equations: DerivedEquations, lockable: Sequence[str]) -> dict[str, list[int]]:

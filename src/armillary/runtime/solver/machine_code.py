@@ -410,12 +410,15 @@ _RARE = (
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """`settle` and `step` of a loop, and `probe` where values inside a step can be asked for."""
+    """`settle` and `step` of a loop, `probe` where values inside a step can be asked for, and `choose_start`
+    where a table has all configurations.
+    """
     shape, tableau = program.shape, program.shape.tableau
     features = {
         "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.adaptive,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
+        "RATED": shape.changes is not None and shape.changes.listed > 0,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
@@ -425,7 +428,8 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     step = "adaptive_step" if shape.adaptive else "fixed_step"
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     has = {name for name, there in features.items() if there}
-    solver = read_solver(has, (), ("settle", step), facts=facts, given=given, commented=False)
+    wanted = ("settle", step, *(("choose_start",) if features["RATED"] else ()))
+    solver = read_solver(has, (), wanted, facts=facts, given=given, commented=False)
     code = SolverCode(
         program,
         solver,
@@ -442,7 +446,8 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         given=given,
         rare=_RARE,
     )  # fmt: skip
-    return {**given, "settle": code.function("settle"), "step": code.function(step)}
+    made = {name: code.function(name) for name in wanted}
+    return {**given, **made, "step": made[step]}
 
 
 def _sizes_of_changes(changes: ChangeShape | None) -> dict[str, int]:
@@ -453,7 +458,7 @@ def _sizes_of_changes(changes: ChangeShape | None) -> dict[str, int]:
         "Geometry": changes.geometry, "Jacobian": changes.rows * changes.speeds,
         "N_JACOBIAN": changes.rows * changes.speeds, "N_ELEMENTS": changes.elements, "N_ROWS": changes.rows,
         "N_COORDINATES": changes.coordinates, "N_SPEEDS": changes.speeds, "N_LOCKABLE": changes.lockable,
-        "N_OWN_EVENTS": changes.own_events,
+        "N_OWN_EVENTS": changes.own_events, "Ratings": changes.listed,
     }  # fmt: skip
 
 
@@ -523,7 +528,7 @@ def _of_configuration(name: str) -> Model:
 
 SECTIONS: dict[str, Model] = {
     **{name: _of_configuration(name) for name in ("enter", "impulse")},
-    **{name: _of_present(name) for name in ("leave", "geometry")},
+    **{name: _of_present(name) for name in ("leave", "geometry", "ratings")},
     "report_change": _report_change,
     "derivatives": _at_state(lambda f, t, state, target: f.derivatives(t, state, target)),
     "events": _at_state(lambda f, t, state, target: f.events(t, state)),  # into g

@@ -91,7 +91,7 @@ class Live {
   // Why the motion ended, as a sentence.
   ending() {
     const { model } = this, at = `at ${readable(model.t)} s`, event = model.lastEvent;
-    if (model.status === "event" && event && event.guard) return `The mechanism came ${at} to a position where its loops need another choice of speeds, which this page does not hold. Reset it.`;
+    if (model.status === "event" && event && event.guard) return `The mechanism came ${at} to a position where its loops lose rank, or need a choice of speeds that this page does not hold. Reset it.`;
     if (model.status === "event" && event) return `Event “${event.name}” ended the motion ${at}.`;
     return { diverged: `The motion grew without bounds ${at}. Reset it, or move the sliders.`, "step too small": `The steps became too small ${at}. Reset it, or move the sliders.`, "events accumulate": `Events came faster and faster ${at}.` }[model.status] || `The motion ended ${at}.`;
   }

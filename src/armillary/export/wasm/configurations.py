@@ -1,0 +1,134 @@
+"""The configurations of a system in a module: their functions, the table of addresses and the tables of
+numbers that the loop reads (runtime/loop/configurations.py).
+
+A run enters them as one in the process does. Functions of the first have the names of any module, those of
+configuration 3 end in ``_in_3``; each has constants of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ArmillaryError
+from armillary.export.text.source import Source
+from armillary.llvm.sections import for_lanes, llvm_text, section_text
+from armillary.program.configurations.sections import IMPULSE
+from armillary.runtime.loop.layout import SECTIONS
+from armillary.runtime.models.run_changes import ChangeFigures, change_figures
+
+_GEOMETRY = "own_geometry"  # of the first configuration: "geometry" is that of the start
+_CONSTANTS = ("constants", "change_constants")
+
+
+def function_names(text: str) -> list[str]:
+    """Functions that LLVM text defines for others."""
+    return re.findall(r"^define void @(\w+)\(", text, re.M)
+
+
+class ModuleConfigurations:
+    """All configurations of a system, in the order of their numbers."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.every = [source, *source.others]
+
+    @property
+    def count(self) -> int:
+        return len(self.every)
+
+    @staticmethod
+    def suffix(c: int) -> str:
+        """At the end of the names of a configuration's functions and arrays."""
+        return f"_in_{c}" if c else ""
+
+    @cached_property
+    def figures(self) -> ChangeFigures:
+        """Sizes and tables of numbers."""
+        strikes = [any(s.name == IMPULSE for s in one.program.changes) for one in self.every]
+        made = change_figures([one.equations for one in self.every], strikes, listed=True)
+        if made is None:
+            raise ArmillaryError(
+                f"the configurations of '{self.source.description.name}' differ in more than their locks and "
+                "dependent speeds; run it in the process"
+            )
+        return made
+
+    def lengths(self, more: int) -> dict[str, int]:
+        """Numbers in the arrays of all configurations, with ``more`` constants of each."""
+        return {
+            **{
+                f"constants{self.suffix(c)}": len(s.program.constants) + more
+                for c, s in enumerate(self.every)
+            },
+            "sections": self.count * len(SECTIONS),
+            "figures": len(self.figures.numbers),
+        }
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """LLVM text of all but the functions that every module has; outputs are called columns."""
+        program = self.source.program
+        found = []
+        if program.geometry.results:
+            found.append(section_text(program, _GEOMETRY, program.geometry))
+        for c, one in enumerate(self.every[1:], 1):
+            text = llvm_text(for_lanes(one.program, 2)).replace("@outputs(", "@columns(")
+            for name in function_names(text):
+                text = text.replace(f"@{name}(", f"@{name}{self.suffix(c)}(")
+            found.append(text)
+        return found
+
+    def functions(self, first: Sequence[str]) -> list[dict[str, str]]:
+        """The function of each of `SECTIONS` that a configuration has; ``first`` are names of those of every
+        module.
+        """
+        known = {*first, "outputs", *(name for text in self.texts for name in function_names(text))}
+        found = []
+        for c in range(self.count):
+            names = {s: f"{s}{self.suffix(c)}" for s in SECTIONS if s not in _CONSTANTS}
+            names["geometry"] = names["geometry"] if c else _GEOMETRY
+            found.append({s: name for s, name in names.items() if name in known or s == "outputs"})
+        return found
+
+    def addresses(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> list[int]:
+        """The table `SECTIONS` of all configurations: places in the table of functions, from 1 on, and
+        addresses of constants.
+        """
+        number = {name: k for k, name in enumerate(self.called(functions), 1)}
+        found = []
+        for c, own in enumerate(functions):
+            at = places[f"constants{self.suffix(c)}"]
+            found += [at if s in _CONSTANTS else number[own[s]] if s in own else 0 for s in SECTIONS]
+        return found
+
+    @staticmethod
+    def called(functions: Sequence[Mapping[str, str]]) -> list[str]:
+        """All functions that the loop calls by their addresses."""
+        return [name for own in functions for name in own.values()]
+
+    def description(
+        self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """What a host has to be given, as JSON data; of the figures those that are not zero."""
+        numbers = self.figures.numbers
+        there = np.flatnonzero(numbers)
+        return {
+            "sections": self.addresses(functions, places),
+            "figures": {"length": len(numbers), "places": there.tolist(), "values": numbers[there].tolist()},
+            "own_events": self.figures.shape.own_events,
+            "each": [
+                {
+                    "suffix": self.suffix(c),
+                    "locked": sorted(one.equations.configuration.locked),
+                    "dependent": list(one.equations.dependents),
+                    "states": len(one.program.state),
+                    "constants": len(one.program.constants),
+                }
+                for c, one in enumerate(self.every)
+            ],
+        }
