@@ -29,19 +29,34 @@ extern "C" void *address(const char *name)
 #ifdef DRIVEN
     case 'a': return &data;
 #endif
+#ifdef SOLVER
+    default: return &every;
+#else
     default: return &step;
+#endif
     }
 }
-extern "C" void launch(unsigned blocks, unsigned threads, long long count, int first, int end, int last,
-    const double *grid, const int *due, const double *varied, real *state, real *lost, real *memory,
-    real *rows, double *slots, double *stops, signed char *status)
+#ifdef SOLVER
+#define ARGUMENTS(f) \\
+    f(unsigned long long *, queue) f(const int *, due) f(const double *, varied) f(real *, state) \\
+    f(real *, memory) f(real *, rows) f(double *, slots) f(double *, stops) f(signed char *, status) \\
+    f(int *, ended)
+#else
+#define ARGUMENTS(f) \\
+    f(int, first) f(int, end) f(int, last) f(const double *, grid) f(const int *, due) \\
+    f(const double *, varied) f(real *, state) f(real *, lost) f(real *, memory) f(real *, rows) \\
+    f(double *, slots) f(double *, stops) f(signed char *, status)
+#endif
+#define DECLARED(kind, name) , kind name
+#define GIVEN(kind, name) , name
+extern "C" void launch(unsigned blocks, unsigned threads, long long count ARGUMENTS(DECLARED))
 {
     blockDim.x = threads;
     for (unsigned b = 0; b < blocks; b++)
         for (unsigned i = 0; i < threads; i++) {
             blockIdx.x = b;
             threadIdx.x = i;
-            runs(count, first, end, last, grid, due, varied, state, lost, memory, rows, slots, stops, status);
+            runs(count ARGUMENTS(GIVEN));
         }
 }
 """
@@ -127,11 +142,14 @@ class _Function:
 
     def __call__(self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...]) -> None:
         self.module.launches += 1
-        count, first, end, last, *arrays = arguments
-        assert all(a.flags.c_contiguous for a in arrays)
+        count, *others = arguments
         self.library.launch(
-            *map(ctypes.c_uint, (*grid, *block)),
-            ctypes.c_longlong(count),
-            *map(ctypes.c_int, (first, end, last)),
-            *(ctypes.c_void_p(a.ctypes.data) for a in arrays),
+            *map(ctypes.c_uint, (*grid, *block)), ctypes.c_longlong(count), *map(_passed, others)
         )
+
+
+def _passed(argument: Any) -> Any:
+    if not isinstance(argument, np.ndarray):
+        return ctypes.c_int(argument)
+    assert argument.flags.c_contiguous
+    return ctypes.c_void_p(argument.ctypes.data)

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.gpu import Gpu
+from armillary.ensembles.engines.gpu import FixedSteps
 from armillary.ensembles.request import plan
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.export.cuda.ensemble import kernel
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from armillary.verification.reference import largest
-from tests.ensembles.batch_systems import everything, example, stopping
+from tests.ensembles.batch_systems import everything, example
 from tests.ensembles.fake_cupy import CXX, Module, compiled
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
 from tests.runtime.test_modes import five_bar
@@ -297,19 +297,6 @@ def test_without_a_card(error: str, driver: int, message: str, monkeypatch: pyte
         small_car().simulate_batch(1.0, step=0.1, runs=2, device="gpu")
 
 
-@pytest.mark.parametrize(
-    ("model", "how", "message"),
-    [
-        (small_car, {"method": "dopri5"}, "chooses its own steps; give a step"),
-        (small_car, {"step": 0.1, "sample": 0.25}, "samples lie inside steps"),
-        (stopping, {"step": 0.1}, "'fall' has the event 'floor'"),
-    ],
-)
-def test_what_the_gpu_does_not_do(model: Any, how: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArmillaryError, match=f"not on the GPU: .*{message}.*; or run with device='cpu'"):
-        model().simulate_batch(1.0, runs=2, device="gpu", **how)
-
-
 def test_code_that_cuda_refuses_is_told(card: Module, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: Any) -> None:
         raise RuntimeError("k.cu(3): error: identifier is undefined\nmore")
@@ -318,7 +305,7 @@ def test_code_that_cuda_refuses_is_told(card: Module, monkeypatch: pytest.Monkey
     with pytest.raises(
         ArmillaryError, match=r"CUDA cannot take the code of 'car': .*identifier is undefined"
     ):
-        Gpu(plan(small_car(), RunSettings(1.0, step=0.1), runs=2))
+        FixedSteps(plan(small_car(), RunSettings(1.0, step=0.1), runs=2))
 
 
 @pytest.mark.skipif(NVCC is None, reason="no CUDA compiler (nvcc)")

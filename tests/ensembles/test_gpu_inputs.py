@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.gpu import Gpu
+from armillary.ensembles.engines.gpu import FixedSteps
 from armillary.ensembles.request import plan
 from armillary.settings import RunSettings
 from tests.ensembles.fake_cupy import CXX, Module
@@ -93,7 +93,7 @@ def test_jumps_in_single_precision(plain: arm.CompiledModel, card: Module, times
 def test_chunks_have_the_data_of_their_own_runs(plain: arm.CompiledModel, card: Module) -> None:
     signal = arm.Signal(TIMES, DATA, interpolation="linear")
     asked = plan(plain, RunSettings(T_END, step=0.01, sample=0.25), inputs={"road": signal}, runs=RUNS)
-    engine = Gpu(asked)
+    engine = FixedSteps(asked)
     whole = engine(asked.starts, 0, RUNS)
     for first, end in ((0, 4), (4, RUNS)):
         np.testing.assert_array_equal(engine(asked.starts, first, end).rows, whole.rows[..., first:end])
@@ -105,13 +105,22 @@ def test_data_that_do_not_fit_are_refused(plain: arm.CompiledModel, card: Module
         _both(plain, arm.Signal(TIMES, DATA))
 
 
-def test_jumps_and_memories_of_steps_are_refused() -> None:
+def test_jumps_and_memories_of_steps(card: Module) -> None:
+    """A counter of steps, which a jump does not add to; a mass whose force jumps at 0.505 s: x = a t²/2."""
     s = arm.System("counter")
     u = s.input("u", interpolation="hold")
     b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
     s.force("f", u, s.ground.x, at=b.com)
     s.memory("steps", 0.0, update="steps + 1")
-    with pytest.raises(arm.ArmillaryError, match="inputs jump, and 'counter' has memories"):
-        s.derive().compile().simulate_batch(
-            1.0, step=0.01, runs=2, inputs={"u": ([0.0, 0.5, 1.0], [0, 1, 0])}, device="gpu"
+    s.output("count", "steps")
+    model = s.derive().compile()
+    jumps = {"u": ([0.0, 0.505, 1.0], [0, 2, 0])}
+    for how in ({"step": 0.01}, {"method": "dop853", "sample": 0.1}):
+        cpu, gpu = (
+            model.simulate_batch(1.0, runs=2, inputs=jumps, device=d, progress=False, **how)
+            for d in ("cpu", "gpu")
         )
+        np.testing.assert_allclose(gpu["b.q1"], cpu["b.q1"], rtol=1e-12, atol=1e-15)
+        assert gpu["b.q1"][1, -1] == pytest.approx(0.495**2, rel=1e-11)
+        if "step" in how:
+            np.testing.assert_array_equal(gpu["count"], cpu["count"])

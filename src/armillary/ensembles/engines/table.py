@@ -17,9 +17,9 @@ def _cpu() -> tuple[type[Engine], ...]:
 
 
 def _gpu() -> tuple[type[Engine], ...]:
-    from armillary.ensembles.engines.gpu import Gpu  # what prints CUDA takes time to import
+    from armillary.ensembles.engines.gpu import FixedSteps, Queued  # what prints CUDA takes time to import
 
-    return (Gpu,)
+    return FixedSteps, Queued
 
 
 # By device; the fastest first.

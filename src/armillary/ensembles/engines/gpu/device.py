@@ -89,6 +89,6 @@ class Compiled:
                 values
             )
 
-    def launch(self, count: int, arguments: Sequence[Any]) -> None:
-        """The kernel on so many runs; it goes on while this returns."""
-        self._function((-(-count // BLOCK),), (BLOCK,), (np.int64(count), *arguments))
+    def launch(self, threads: int, runs: int, arguments: Sequence[Any]) -> None:
+        """The kernel by so many threads on so many runs; it goes on while this returns."""
+        self._function((-(-threads // BLOCK),), (BLOCK,), (np.int64(runs), *arguments))

@@ -1,0 +1,130 @@
+"""The engine on a GPU for all that the described solver does: events, memories, adaptive steps.
+
+A thread makes a run and then takes the next one from a queue, so that no thread waits for the longest run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armillary.ensembles.engines.engine import LEFT_OVER, Outcome
+from armillary.ensembles.engines.gpu.engine import CardEngine
+from armillary.ensembles.engines.gpu.metric_slots import metric_text
+from armillary.ensembles.plan import (
+    ACCUMULATES,
+    DIVERGED,
+    EVENT,
+    FAILED,
+    FINISHED,
+    NOT_RUN,
+    TOO_MANY_STEPS,
+    TOO_SMALL,
+    Plan,
+)
+from armillary.ensembles.starts import Starts
+from armillary.errors import ArmillaryError
+from armillary.export.cuda.ensemble import Kernel
+from armillary.export.cuda.solver import Configured, Features, solver_kernel
+from armillary.program.targets import INTERNAL_EVENTS
+from armillary.runtime.models.compiled import CompiledModel
+
+# By the kernel's own numbers.
+_STATUS = np.array(
+    [
+        NOT_RUN, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, LEFT_OVER,
+    ],
+    dtype=np.int8,
+)  # fmt: skip
+_WAVES = 8  # of threads in a chunk of runs: the last runs of a chunk leave threads idle
+
+
+class Queued(CardEngine):
+    """Any Runge-Kutta method, events and memories."""
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        method = plan.method
+        if method.redundant or plan.model.equations.absolute:
+            return (
+                f"'{plan.program.name}' is in redundant coordinates; derive it with formalism='kane', "
+                "'recursive' or 'momentum'"
+            )
+        if method.tableau is None:
+            return f"method '{method.name}' calls Python at every step; take rk4, midpoint, dopri5 or dop853"
+        if np.ndim(plan.settings.atol):
+            return "every state has a tolerance of its own; give one number as atol="
+        return ""
+
+    def __init__(self, plan: Plan, precision: str = "double") -> None:
+        if plan.method.adaptive and precision != "double":
+            raise ArmillaryError(
+                f"method '{plan.method.name}' controls errors that precision='{precision}' does not resolve; "
+                "give a step=, or precision='double'"
+            )
+        super().__init__(plan, precision)
+        cupy, s = self.device.cupy, plan.settings
+        self._times = cupy.asarray(np.append(plan.times, np.inf))
+        jumps = np.append([] if plan.stops is None else plan.stops, np.inf)
+        self._jumps = cupy.asarray(jumps.astype(self._real).astype(float))  # as the kernel has the time
+        self._due = cupy.asarray(_due(plan))
+        reals = (s.t0, s.t_end, s.step or 0.0, s.max_step, s.rtol, float(np.max(s.atol)))
+        addresses = np.array([self._times.data.ptr, self._jumps.data.ptr], dtype=np.uint64)
+        counts = np.array([s.max_steps, len(plan.times)], dtype=np.int64)
+        parts = (addresses, np.array(reals), counts)
+        self._code.put("every", np.frombuffer(b"".join(part.tobytes() for part in parts), np.uint8))
+
+    def written(self) -> Kernel:
+        plan = self.plan
+        dense = plan.method.adaptive or bool(plan.program.events.results) or plan.row_at is None
+        features = Features(plan.method, dense, plan.stops is not None)
+        configured = [_configured(plan.code, plan)]
+        metrics = metric_text(plan.metrics)
+        return solver_kernel(configured, features, plan.starts.varying, self.precision, plan.history, metrics)
+
+    @property
+    def wanted(self) -> int:
+        return _WAVES * self._code.resident
+
+    def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        cupy, real, n = self.device.cupy, self._real, i1 - i0
+        parameters, state, memory = starts.block(i0, i1)
+        signals = self._signals_of(starts)
+        if signals is not None:
+            memory = signals.numbered(memory, i0)
+        on_card = {
+            "queue": cupy.zeros(2, np.uint64),
+            "due": self._due,
+            "varied": self._varied(parameters),
+            "state": cupy.asarray(np.ascontiguousarray(state, real)),
+            "memory": cupy.asarray(np.ascontiguousarray(memory, real)),
+            **self._results(n),
+            "ended": cupy.full(n, -1, np.int32),
+        }
+        threads = min(n, self._code.resident)
+        with self._lock:  # constant memory is one for all
+            self._put_constants(parameters[:, 0], signals)
+            end = self._timed(lambda: self._code.launch(threads, n, tuple(on_card.values())))
+        end()
+        with self._lock:
+            self.evaluations += int(on_card["queue"].get()[1])
+        return self._outcome(on_card, _STATUS)
+
+
+def _due(plan: Plan) -> np.ndarray:
+    """What is due at each row: twice its number among those that are kept, from 1, plus 1 if metrics look."""
+    kept = plan.kept & bool(plan.history)
+    return np.where(kept, 2 * np.cumsum(plan.kept), 0).astype(np.int32) + (
+        plan.measured & bool(plan.metrics)
+    ).astype(np.int32)
+
+
+def _configured(model: CompiledModel, plan: Plan) -> Configured:
+    """The program of the first configuration."""
+    watched = model.equations.targets.watched
+    internal = [e.name in INTERNAL_EVENTS for e in watched]
+    return Configured(
+        plan.program,
+        directions=[e.direction for e in watched],
+        stops=[model.ends_a_leg(k) for k in range(len(watched))],
+        lands=internal,
+    )

@@ -1,0 +1,267 @@
+"""Sections of a program as CUDA functions, for the kernels of ensembles.
+
+Constants that are the same in all runs are in the array ``shared``, those of a run in ``constants``; the
+parameters that a run's own constants need are in ``given`` and ``varied``. Several programs, the
+configurations of one system, share these arrays: each has its part of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import symbols
+from armillary.export.c.model import CLOSING, INPUTS, RENEWED, RESULT
+from armillary.export.c.printer import CPrinter, helpers, lookup_function
+from armillary.export.c.text import Signature, counts, function
+from armillary.export.cuda import on_device
+from armillary.export.text.body import Place, body
+from armillary.export.text.names import Namer
+from armillary.export.text.source import ARGUMENTS
+from armillary.export.text.template import fill, template
+from armillary.program.program import Program, Section, section
+
+# The arguments of a function that changes the state.
+STATE_INPUTS = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
+
+_CONSTANT_BYTES = 60_000
+
+_RESERVED = (
+    *("shared", "given", "circle", "reciprocal", "sine", "cosine", "sine_cosine", "sines_cosines", "method"),
+    *("STATES", "MEMORY", "OUTPUTS", "STAGES", "SLOTS", "OWN", "RUNNING", "FINISHED", "DIVERGED", "LEFT"),
+    *("runs", "step", "varied", "count", "data", "signal_at", "DRIVEN", "CONSTANT"),
+    *("DEVICE", "APART", "UNROLL", "ROLLED", "FAST"),
+    *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
+)  # fmt: skip
+
+
+class CudaPrinter(CPrinter):
+    """C with the functions of arithmetic.txt."""
+
+    functions = {**CPrinter.functions, "sin": "sine", "cos": "cosine"}  # noqa: RUF012
+
+    def quotient(self, above: str, below: Sequence[str]) -> str:
+        inverse = f"reciprocal({'*'.join(below)})"
+        return inverse if above == self.literal(1.0) else f"{above}*{inverse}"
+
+
+class SectionWriter:
+    """The functions of one program, named after ``stem``; its constants follow those of ``before``."""
+
+    def __init__(
+        self,
+        program: Program,
+        varying: frozenset[str],
+        stem: str = "model",
+        before: SectionWriter | None = None,
+    ) -> None:
+        self.program, self.stem, self.before = program, stem, before
+        self.printer: CudaPrinter = before.printer if before else CudaPrinter()
+        names = [p.data.name for p in program.parameters]
+        self.varied = tuple(i for i, name in enumerate(names) if name in varying)
+        wanted = (
+            program.derivatives, program.outputs, program.update, program.events, program.normalise,
+            program.correct, *program.fire, *program.changes, program.geometry,
+        )  # fmt: skip
+        used = symbols(*[result for one in wanted for result in one.results], *program.correction_sizes)
+        results = program.precompute.results
+        own = [any(s.data.name in varying for s in symbols(r)) for r in results]
+        places = [i for i, constant in enumerate(program.constants) if constant in used]
+        self.own = [i for i in places if own[i]]
+        self.shared = tuple(i for i in places if not own[i])
+        entering = symbols(*[results[i] for i in self.own])
+        self.given = tuple(
+            i for i, p in enumerate(program.parameters) if p in entering and i not in self.varied
+        )
+        self.first_shared: int = before.first_shared + len(before.shared) if before else 0
+        self.first_given: int = before.first_given + len(before.given) if before else 0
+        self.first_own: int = before.first_own + len(before.own) if before else 0
+        self._names()
+
+    def rooms(self) -> dict[str, str]:
+        """The lengths of the arrays of constants up to this program, and where they are kept: in the card's
+        64 KiB of constant memory if they fit there, else they are read through caches.
+        """
+        shared, given = self.first_shared + len(self.shared), self.first_given + len(self.given)
+        return {
+            "shared_space": "CONSTANT" if 8 * (shared + given) < _CONSTANT_BYTES else "__device__",
+            "shared_room": str(max(1, shared)),
+            "given_room": str(max(1, given)),
+        }
+
+    def _names(self) -> None:
+        """What symbols are called, and where they stand."""
+        program, printer = self.program, self.printer
+        tables = (f"table_{k + 1}" for k in range(_tables(program)))
+        self.namer = Namer({*printer.keywords, *ARGUMENTS, *_RESERVED, *printer.functions.values(), *tables})
+        self.identifiers: dict[Expr, str] = {program.time: "t"}
+        for s in dict.fromkeys((*program.parameters, *program.state, *program.memory, *program.constants)):
+            self.identifiers[s] = self.namer.fresh(s.data.name)
+        self.places: dict[Expr, Place] = {program.time: ("", 0)}
+        self.places |= {s: ("state", i) for i, s in enumerate(program.state)}
+        self.places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
+        self.places |= {
+            program.constants[i]: ("shared", k) for k, i in enumerate(self.shared, self.first_shared)
+        }
+        self.places |= {program.constants[i]: ("constants", k) for k, i in enumerate(self.own)}
+        self.parameters: dict[Expr, Place] = {
+            program.parameters[i]: ("given", k) for k, i in enumerate(self.given, self.first_given)
+        }
+        self.parameters |= {program.parameters[i]: ("varied", k) for k, i in enumerate(self.varied)}
+
+    def helpers(self, text: str) -> str:
+        """The functions that a text calls."""
+        tables = [
+            lookup_function(name, table, self.printer) + "\n"
+            for table, name in self.printer.tables.items()
+            if f"{name}(" in text
+        ]
+        return "\n".join(part for part in (helpers(text), *tables) if part)
+
+    def precompute(self) -> str:
+        """Constants of one run from its parameters; neighbours of a run are neighbours in memory."""
+        if not self.own:
+            return ""
+        program = self.program
+        labels = [program.constants[i].data.name for i in self.own]
+        found = section(
+            "precompute", labels, [program.precompute.results[i] for i in self.own], constant=True
+        )
+        arguments = "const double *restrict varied, long long count, double *restrict out"
+        text = self.function(
+            found,
+            "precompute",
+            "Constants of a run",
+            arguments,
+            _places("out", len(self.own)),
+            self.parameters,
+        )
+        return re.sub(r"\bvaried\[(\d+)\]", r"varied[\1 * count]", text)
+
+    def ordinary(self) -> list[str]:
+        """Functions of time, state, constants and memory."""
+        program = self.program
+        wanted = [
+            (program.derivatives, "Rates of the state"),
+            (program.outputs, "Outputs, in their units"),
+            (program.update, "Memory with which a step begins"),
+            (program.events, "Functions that guard this program"),
+        ]
+        arguments = f"{INPUTS}, {RESULT}"
+        return [
+            self.function(one, one.name, about, arguments, _places("out", len(one.results)))
+            for one, about in wanted
+            if one.results
+        ]
+
+    def fire(self) -> list[str]:
+        """One function per event that changes something, and the one that chooses among them."""
+        arguments, program = f"{INPUTS}, {RENEWED}", self.program
+        targets = [*_places("new_memory", len(program.memory)), *_places("new_state", len(program.state))]
+        texts, cases = [], []
+        shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
+        for k, found in enumerate(program.fire):
+            if found.results not in shared:
+                shared[found.results] = f"fire_{k}"
+                texts.append(self.function(found, f"fire_{k}", "Effects of an event", arguments, targets))
+            call = f"{self.stem}_{shared[found.results]}(t, state, constants, memory, new_memory, new_state);"
+            cases += [f"    case {k}:", f"        {call}", "        break;"]
+        choice = ["    switch (event) {", *cases, "    default:", "        break;", "    }"]
+        head = f"void {self.stem}_fire(int event, {arguments})"
+        return [*texts, "\n".join([head, "{", *choice, "}", ""])] if texts else []
+
+    def changes(self) -> list[str]:
+        """Functions by which a run leaves and enters a configuration: of a state or of a motion."""
+        program = self.program
+        moving = {**self.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
+        for s in program.motion:
+            if s not in self.identifiers:
+                self.identifiers[s] = self.namer.fresh(s.data.name)
+        texts = []
+        for found in (*program.changes, *([program.geometry] if program.geometry.results else [])):
+            own = self.places if found.name in ("leave", "geometry") else moving
+            targets = _places("out", len(found.results))
+            about = "Change of configuration"
+            texts.append(self.function(found, found.name, about, f"{INPUTS}, {RESULT}", targets, own))
+        return texts
+
+    def normalise(self) -> list[str]:
+        """Euler parameters of unit length, and loops closed."""
+        program, texts = self.program, []
+        if program.quaternions:
+            places = [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
+            about = "Euler parameters divided by their length"
+            texts.append(self.function(program.normalise, "unit_length", about, STATE_INPUTS, places))
+        if program.corrected:
+            places = _places("out", len(program.corrected))
+            about = "Dependent coordinates after one step of Newton's method towards closed loops"
+            texts.append(self.function(program.correct, "correct", about, f"{INPUTS}, {RESULT}", places))
+        if texts:
+            values = {
+                "name": self.stem,
+                "places": ", ".join(map(str, program.corrected)) or "0",
+                "count": str(len(program.corrected)),
+                "sizes": ", ".join(map(self._size, program.correction_sizes)),
+                **CLOSING,
+            }
+            has = {
+                name
+                for name, present in (("corrected", program.corrected), ("quaternions", program.quaternions))
+                if present
+            }
+            texts.append(fill(template("armillary.export.c", "normalise.c.txt"), values, has))
+        return texts
+
+    def _size(self, size: Expr) -> str:
+        """A size, a number or a constant, where it is used."""
+        if size.kind == "number":
+            return repr(float(size.data))
+        array, place = self.places[size]
+        return f"{array}[{place}]"
+
+    def function(
+        self,
+        found: Section,
+        name: str,
+        about: str,
+        arguments: str,
+        targets: Sequence[str],
+        places: dict[Expr, Place] | None = None,
+    ) -> str:
+        made = body(found, self.printer, places or self.places, self.identifiers, self.namer)
+        if found.name == "update":  # it keeps the number of an input's data
+            kept = zip(found.results, made.results, strict=True)
+            made = replace(made, results=tuple(self._kept.get(symbol, text) for symbol, text in kept))
+        signature = Signature(f"{self.stem}_{name}", arguments, targets)
+        text = function(signature, f"{about}: {counts(found.operations)}.", made)
+        for place in self._kept.values():
+            text = re.sub(rf"(const \w+ \w+ = ){re.escape(place)};", rf"\1signal_at(t, {place});", text)
+        return text
+
+    @cached_property
+    def _kept(self) -> dict[Expr, str]:
+        """Inputs over time, and where their memory has the number of their data."""
+        return {s: f"memory[{self.program.memory.index(s)}]" for s in self.program.driven}
+
+
+def _places(array: str, count: int) -> list[str]:
+    return [f"{array}[{i}]" for i in range(count)]
+
+
+def placed(code: str) -> str:
+    """C text for the device, its functions put in where they are called."""
+    return on_device(code).replace("DEVICE static inline", "DEVICE static __forceinline__")
+
+
+def in_double(code: str) -> str:
+    """Text for the device in double precision, whatever ``real`` is."""
+    return re.sub(r"\breal\b", "double", code)
+
+
+def _tables(program: Program) -> int:
+    """How many lookup tables a program calls."""
+    calls = (node.data for one in program.sections() for node in one.nodes if node.kind == "call")
+    return len({table for table in calls if hasattr(table, "breaks")})

@@ -1,0 +1,257 @@
+"""The described solver (runtime/solver) as a kernel that makes many runs, one per thread, from a queue.
+
+Enters: the programs of a system's configurations, the method and the features of the runs. Leaves: one text
+that NVRTC takes. A thread's record of its run is in local memory, which a card interleaves over the threads
+by itself; sections of the program are functions of their own, chosen by the number of the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from armillary.export.c.solver import CSolverPrinter
+from armillary.export.c.text import comment, counts
+from armillary.export.cuda import on_device
+from armillary.export.cuda.ensemble import (
+    BLOCK,
+    BLOCKS,
+    PRECISIONS,
+    Kernel,
+    MetricsCode,
+    row_texts,
+    with_constants,
+)
+from armillary.export.cuda.sections import SectionWriter
+from armillary.export.text.layout import wrapped
+from armillary.export.text.template import fill, template
+from armillary.program.program import Program
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.solver.methods import tableau
+from armillary.runtime.solver.translator import Field, Solver, read_solver
+from armillary.version import VERSION
+
+_EPSILON = {"double": "2.220446049250313e-16", "float": "1.1920928955078125e-07"}
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The program of a configuration, and the numbers of its events that the solver reads."""
+
+    program: Program
+    directions: Sequence[int]
+    stops: Sequence[bool]  # whether a run ends there
+    lands: Sequence[bool]  # whether an adaptive step is taken again to end there
+
+
+@dataclass(frozen=True)
+class Features:
+    """What runs need of the solver beside what their program shows."""
+
+    method: Method
+    dense: bool  # values inside steps
+    jumps: bool  # of inputs over time
+
+
+def solver_kernel(
+    configured: Sequence[Configured],
+    features: Features,
+    varying: Sequence[str],
+    precision: str = "double",
+    history: Sequence[int] = (),
+    metrics: MetricsCode = MetricsCode(),  # noqa: B008
+) -> Kernel:
+    """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept."""
+    writers: list[SectionWriter] = []
+    for c, one in enumerate(configured):
+        before = writers[-1] if writers else None
+        writers.append(SectionWriter(one.program, frozenset(varying), f"model_{c}", before))
+    first, last, real = writers[0], writers[-1], PRECISIONS[precision]
+    program = first.program
+    functions = [
+        text
+        for w in writers
+        for text in (*w.ordinary(), *(w.fire() if w.program.fire else []), *w.normalise())
+    ]
+    helping, written = with_constants(
+        first, "\n".join(w.precompute() for w in writers), "\n".join(functions), real
+    )
+    solver = _solver(program, features)
+    printer = _KernelPrinter(solver, "model")
+    code = printer.text()
+    values = {
+        "title": comment(program.name),
+        "version": VERSION,
+        "cost": counts(program.derivatives.operations),
+        "constants_text": f"{len(first.shared)} constants of all runs, {len(first.own)} of each",
+        "real": real,
+        "fast": "#define FAST\n" if precision == "fast" else "",
+        "own": str(last.first_own + len(last.own)),
+        "methods": f"MODEL_{features.method.name.upper()}, MODEL_METHOD = 0",
+        "sizes": _sizes(program),
+        "state_room": "MODEL_STATES",
+        **last.rooms(),
+        "arithmetic": template(__package__, "arithmetic.txt"),
+        "signals": template(__package__, "signals.txt"),
+        "helpers": helping,
+        "functions": written,
+        "fields": on_device("\n".join(printer.record())),
+        "solver_constants": _constants(printer, real),
+        "tables": _tables(configured[0]),
+        "sections": on_device(_sections(writers)),
+        "solver": _apart(on_device(code)),
+        "block": str(BLOCK),
+        "blocks": str(BLOCKS[real]),
+        "own_constants": _own_constants(writers, real),
+        "stops": "terminal",
+        **row_texts(history, metrics, (12, 8)),
+    }
+    has = {
+        "driven": bool(program.driven),
+        "adaptive": features.method.adaptive,
+        "events": bool(program.events.results),
+        "history": bool(history),
+        "looks": bool(metrics.text),
+    }
+    text = fill(
+        template(__package__, "solver.cu.txt"), values, {name for name, there in has.items() if there}
+    )
+    shared, given = tuple(w.shared for w in writers), tuple(w.given for w in writers)
+    return Kernel(text, shared, given, first.varied)
+
+
+def _solver(program: Program, features: Features) -> Solver:
+    """The functions of the solver that runs of a program need."""
+    method, adaptive = features.method, features.method.adaptive
+    has = {
+        "EVENTS": bool(program.events.results), "UPDATE": bool(program.update.results),
+        "NORMALISE": bool(program.quaternions or program.corrected), "JUMPS": features.jumps,
+        "ADAPTIVE": adaptive, "LANDING_EVENTS": adaptive,
+    }  # fmt: skip
+    facts = {
+        "dense": features.dense, "adaptive": adaptive, "end_enters_error": tableau(method).end_enters_error,
+        "has_two_errors": len(tableau(method).errors) > 1, "JUMP_HARD": True, "every_step": False,
+    }  # fmt: skip
+    present = [name for name, there in has.items() if there]
+    return read_solver(present, [method], ("start_run", "turn"), facts=facts, given=("next_due",))
+
+
+class _KernelPrinter(CSolverPrinter):
+    """The solver's functions in C, with sections that are chosen by configuration."""
+
+    def __init__(self, solver: Solver, stem: str) -> None:
+        super().__init__(solver, stem)
+        self.names = {**self.names, "LANDS": "landing", "JUMP_TIME": "every.jumps"}
+
+    def fields(self) -> Sequence[Field]:
+        """Fields that the solver's functions do not decide while they are printed."""
+        return [f for f in self.solver.fields if f.name not in ("sample", "every_step", "dense")]
+
+    def value_of(self, name: str, call: object) -> str:
+        return "next_due(run)" if name == "next_due" else super().value_of(name, call)  # type: ignore[arg-type]
+
+    def report(self, k: str) -> list[str]:
+        return []
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if name == "fire":
+            return [
+                f"at_fire(run, {', '.join(arguments)}, run->new_memory, run->stage);",
+                "copy(MODEL_MEMORY, run->new_memory, run->memory);",
+                "copy(N, run->stage, run->state);",
+            ]
+        out = () if name == "normalise" else (targets[0],)
+        return self.lines(f"at_{name}({', '.join(['run', *arguments, *out])});")
+
+
+def _apart(code: str) -> str:
+    """Functions that are called, not put in where they are needed: for a fall that ends at an event, by
+    dop853, nvcc took 6.7 s without that and 1.1 s with it.
+    """
+    return code.replace("DEVICE static ", "DEVICE static APART ")
+
+
+def _constants(printer: CSolverPrinter, real: str) -> str:
+    """Numbers by name, with the rounding of the precision."""
+    lines = [line.replace(_EPSILON["double"], _EPSILON[real]) for line in printer.constants()]
+    return on_device("\n".join(lines))
+
+
+def _sizes(program: Program) -> str:
+    sizes: Mapping[str, int] = {
+        "STATES": len(program.state),
+        "MEMORY": len(program.memory),
+        "MEMORY_ROOM": max(1, len(program.memory)),
+        "OUTPUTS": len(program.outputs.results),
+        "OUTPUTS_ROOM": max(1, len(program.outputs.results)),
+        "EVENTS": len(program.events.results),
+    }
+    return ",\n".join(f"    MODEL_{name} = {size}" for name, size in sizes.items())
+
+
+def _tables(one: Configured) -> str:
+    """Numbers of events, in constant memory."""
+    if not one.program.events.results:
+        return ""
+    found = {"direction": one.directions, "terminal": one.stops, "landing": one.lands}
+    return "\n".join(_array(name, map(int, values)) for name, values in found.items())
+
+
+def _array(name: str, values: Iterable[int]) -> str:
+    text = "\n".join(wrapped(", ".join(map(str, values)) or "0", 100, "    ", "    "))
+    return f"CONSTANT int {name}[] = {{\n{text}}};"
+
+
+_ARGUMENTS = {
+    "outputs": "double t, const double *state, const double *memory, double *out",
+    "fire": "int k, double t, const double *state, double *new_memory, double *new_state",
+    "normalise": "double t, double *state",
+}
+_ORDINARY = "double t, const double *state, double *out"
+_GIVEN = {
+    "outputs": "t, state, {0}, memory, out",
+    "fire": "k, t, state, {0}, run->memory, new_memory, new_state",
+    "normalise": "t, state, {0}, run->memory",
+}
+
+
+def _sections(writers: Sequence[SectionWriter]) -> str:
+    """A function for each section, of the run and of what the solver gives."""
+    program = writers[0].program
+    names = ["derivatives", "outputs"]
+    names += ["events"] if program.events.results else []
+    names += ["fire"] if program.fire else []
+    names += ["update"] if program.update.results else []
+    names += ["normalise"] if program.quaternions or program.corrected else []
+    return "\n".join(_section(name, writers) for name in names)
+
+
+def _section(name: str, writers: Sequence[SectionWriter]) -> str:
+    given = _GIVEN.get(name, "t, state, {0}, run->memory, out")
+    calls = [f"{w.stem}_{name}({given.format(f'run->constants + {w.first_own}')});" for w in writers]
+    counted = ["    run->evaluations++;"] if name == "derivatives" else []
+    kind = "" if name == "derivatives" else "const "
+    arguments = _ARGUMENTS.get(name, _ORDINARY)
+    head = f"DEVICE static APART void at_{name}({kind}model_run *run, {arguments})"
+    return "\n".join([head, "{", *counted, *(f"    {call}" for call in calls), "}", ""])
+
+
+def _own_constants(writers: Sequence[SectionWriter], real: str) -> str:
+    """Constants of a run, computed in double precision."""
+    lines = []
+    for w in writers:
+        if not w.own:
+            continue
+        place = f"own.constants + {w.first_own}"
+        if real == "double":
+            lines.append(f"{w.stem}_precompute(varied + run, count, {place});")
+            continue
+        lines += [
+            "{",
+            f"    double found[{len(w.own)}];",
+            f"    {w.stem}_precompute(varied + run, count, found);",
+            f"    for (int i = 0; i < {len(w.own)}; i++)",
+            f"        ({place})[i] = (real)found[i];",
+            "}",
+        ]
+    return "\n".join(" " * 12 + line for line in lines)
