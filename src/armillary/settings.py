@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache, wraps
 from math import inf, isfinite
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypedDict, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from armillary.errors import ArmillaryError, shown
 from armillary.model.kinds import NUMBER, QUANTITY, WORDS, Described, Either, Kind, ListOf, WholeNumber
 from armillary.model.unit_system import SYSTEMS
 from armillary.model.values import BadValueError, finite, read_number
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -187,10 +190,28 @@ class RunSettings:
         }
 
 
+def by_value(function: Callable[..., Made]) -> Callable[..., Made]:
+    """A function of settings, whose last results are kept by the values of its arguments and their types;
+    arrays and lists, which may change, are read each time.
+    """
+    kept = lru_cache(maxsize=256, typed=True)(function)
+
+    @wraps(function)
+    def found(*arguments: Any) -> Made:
+        try:
+            hash(arguments)
+        except TypeError:
+            return function(*arguments)
+        return kept(*arguments)
+
+    return found
+
+
 def _is_default(value: Any, default: Any) -> bool:
     return value is None or (np.ndim(value) == 0 and bool(value == default))
 
 
+run_settings = by_value(RunSettings)  # the record of values in the order of its fields
 SETTINGS: dict[str, Setting] = {f.name: f.metadata["setting"] for f in fields(RunSettings)}
 FILE_KEYS: dict[str, str] = {name: setting.key or name for name, setting in SETTINGS.items()}
 FORMALISM = Setting(

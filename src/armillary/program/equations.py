@@ -11,6 +11,7 @@ from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.description import Description
+from armillary.model.unit_system import state_factor
 from armillary.program.cost import Operations, sum_operations
 from armillary.program.lanes.packing import in_lanes, packed
 from armillary.program.listing import listing, report
@@ -102,6 +103,11 @@ class DerivedEquations:
         known = {*self.coordinates, *(u.data.name for u in self.system.speeds), *self.states}
         known -= {p.speed.data.name for p in self.reduction.given.values()}
         return {s.data.name: s for s in self.system.initial if s.data.name in known}
+
+    @cached_property
+    def start_factors(self) -> dict[str, float]:
+        """What their initial values in stated units are multiplied with to enter the model, by name."""
+        return {name: state_factor(s) for name, s in self.startable.items()}
 
     @property
     def freedom(self) -> str:

@@ -131,6 +131,23 @@ class Run:
                 f"times of shape {self.time.shape} and {len(names)} names"
             )
 
+    def filled(
+        self, time: np.ndarray, values: np.ndarray, info: Mapping[str, Info], events: Sequence[Event]
+    ) -> Run:
+        """A run with these rows and all else of this one: a model makes its runs from one without rows.
+
+        ``info`` has plain values, and rows fit the names.
+        """
+        made: Run = object.__new__(type(self))
+        made.__dict__.update(
+            self.__dict__,
+            time=_read_only(arguments.unsigned_zeros(time)),
+            values=_read_only(arguments.unsigned_zeros(values)),
+            info=_frozen({**self.info, **info}),
+            events=tuple(events),
+        )
+        return made
+
     def __getitem__(self, name: str) -> np.ndarray:
         """The samples of one output: a view that cannot be written to."""
         if not isinstance(name, str) or name not in self._column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from armillary.algebra.arguments import flag
@@ -50,11 +50,22 @@ def report_line(
             sys.stderr.flush()
 
 
-@contextmanager
+_SILENT: AbstractContextManager[None] = nullcontext(None)
+
+
 def progress_line(
     wanted: bool | Callable[[float], None], t0: float, t_end: float
-) -> Iterator[Callable[[float], None] | None]:
+) -> AbstractContextManager[Callable[[float], None] | None]:
     """A function to call with the time that a run has reached, or None."""
+    if wanted is False or (wanted is True and not sys.stderr.isatty()):
+        return _SILENT
+    return _run_line(wanted, t0, t_end)
+
+
+@contextmanager
+def _run_line(
+    wanted: bool | Callable[[float], None], t0: float, t_end: float
+) -> Iterator[Callable[[float], None] | None]:
 
     def words(seconds: float, t: float) -> str:
         share = (t - t0) / (t_end - t0) if t_end > t0 else 1.0

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.llvm.jit import chosen
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Status, Stepping
 from armillary.runtime.integrators.sampling import most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FUNCTIONS, Control, LoopShape, Phase, Reason
 
+if TYPE_CHECKING:
+    from armillary.runtime.loop.machine_code import Loop
+
 CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _FIRST_EVENTS = 64
+_NOTHING = np.empty((0, 2))
 
 _STATUS: dict[Reason, Status] = {
     Reason.FINISHED: "finished",
@@ -33,6 +40,78 @@ _STATUS: dict[Reason, Status] = {
     Reason.FULL: "too many rows",
 }
 _FAILED_STATE = ("diverged", "step too small")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What runs of a model with a method and a kind of rows have in common: a loop, and the numbers with
+    which it begins as far as they are the same for all.
+    """
+
+    shape: LoopShape
+    loop: Loop
+    workspace: np.ndarray
+    control: Control
+
+
+def _plan(
+    functions: Functions,
+    settings: IntegrationSettings,
+    stepping: Stepping | None,
+    stops: bool,
+    changes: RunChanges | None,
+) -> _Plan:
+    """The plan of a run, made for the first one of its kind."""
+    tableau = settings.integrator.tableau
+    assert tableau is not None
+    adaptive = tableau.control is not None
+    inside = adaptive or functions.n_events > 0 or not settings.on_grid
+    events = changes.events if changes else functions.n_events
+    states = changes.states if changes else functions.n_states
+    scheme = stepping.scheme if stepping else None
+    key = (tableau, inside, stops, scheme, changes.shape if changes else None, states, events, chosen())
+    if key in functions.plans:
+        found: _Plan = functions.plans[key]
+        return found
+    from armillary.runtime.loop.machine_code import compiled_loop  # llvmlite is slow to import
+
+    shape = LoopShape(
+        tableau,
+        states=states,
+        memory=functions.n_memory,
+        outputs=functions.n_outputs,
+        events=events,
+        update=bool(functions.update and functions.n_memory),
+        fire=bool(functions.fire),
+        normalise=bool(functions.normalise),
+        dense=inside,
+        scheme=scheme,
+        stops=stops,
+        changes=changes.shape if changes else None,
+    )
+    loop = compiled_loop(shape, functions.ir)
+    workspace = np.zeros(max(loop.length, 1))
+
+    def put(name: str, values: Any) -> None:
+        workspace[loop.offsets[name] :][: len(values)] = values
+
+    terminal = np.array(functions.event_terminal or [0.0] * functions.n_events, dtype=float)
+    terminal[list(functions.event_landing)] = LANDING
+    put("direction", functions.event_directions or [0.0] * functions.n_events)
+    put("terminal", terminal)
+    put("last", np.full(events, -inf))
+    put("gap", np.full(events, inf))
+    if changes:
+        put("g", np.ones(events))
+    control = Control(
+        error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1,
+        **{name: getattr(functions, name) for name in FUNCTIONS},
+    )  # fmt: skip
+    functions.plans[key] = _Plan(shape, loop, workspace, control)
+    return functions.plans[key]
+
+
+_NO_STOPS = np.array([inf])
 
 
 class CompiledRun:
@@ -50,67 +129,37 @@ class CompiledRun:
         stops: np.ndarray | None = None,
         changes: RunChanges | None = None,
     ) -> None:
-        from armillary.runtime.loop.machine_code import compiled_loop  # llvmlite is slow to import
-
-        tableau, samples, step = settings.integrator.tableau, settings.samples, settings.step
-        assert tableau is not None
-        tolerances = settings.tolerances(functions.n_states)
-        adaptive = tableau.control is not None
-        inside = adaptive or functions.n_events > 0 or not samples.on_grid(step or inf)
-        self.shape = LoopShape(
-            tableau,
-            states=changes.states if changes else functions.n_states,
-            memory=functions.n_memory,
-            outputs=functions.n_outputs,
-            events=changes.events if changes else functions.n_events,
-            update=bool(functions.update and functions.n_memory),
-            fire=bool(functions.fire),
-            normalise=bool(functions.normalise),
-            dense=inside,
-            scheme=stepping.scheme if stepping else None,
-            stops=stops is not None,
-            changes=changes.shape if changes else None,
-        )
-        self._loop = compiled_loop(self.shape, functions.ir)
-        self._offsets = self._loop.offsets
-        self._workspace = np.zeros(max(self._loop.length, 1))
+        plan = _plan(functions, settings, stepping, stops is not None, changes)
+        samples, step = settings.samples, settings.step
+        self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.loop.offsets
+        self._workspace = plan.workspace.copy()
         self._functions = functions  # with their owner, as long as their addresses are in use
         self._constants = constants
-        self._stops = np.append([] if stops is None else stops, inf)
+        self._stops = _NO_STOPS if stops is None else np.append(stops, inf)
         self._samples = samples
-        self._times = np.empty(0)
-        self._rows = np.empty((0, functions.n_outputs))
-        self._log = np.empty((0, 2))
 
         self._put("state", state)
-        self._put("memory", memory)
+        if memory.size:
+            self._put("memory", memory)
         if stepping:
             self._put("settings", np.array([stepping.epsilon, stepping.softness]))
-        if adaptive:
-            self._put("atol", np.broadcast_to(tolerances, self.shape.states))
-        self._put("direction", np.array(functions.event_directions or [0.0] * functions.n_events))
-        terminal = np.array(functions.event_terminal or [0.0] * functions.n_events, dtype=float)
-        terminal[list(functions.event_landing)] = LANDING
-        self._put("terminal", terminal)
-        self._put("last", np.full(self.shape.events, -inf))
-        self._put("gap", np.full(self.shape.events, inf))
+        tolerances = settings.tolerances(functions.n_states)
+        if self.shape.adaptive:
+            start = self._offsets["atol"]
+            self._workspace[start : start + self.shape.states] = tolerances
 
-        self.control = Control(
-            t=settings.t0, t0=settings.t0, t_end=settings.t_end, step=step or 0.0,
-            max_step=settings.max_step, rtol=settings.rtol,
-            h=min(step or 0.0, settings.max_step), t_old=settings.t0, error_old=1e-4,
-            shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1,
-            choose_step=step is None,
-            every_step=samples.every_step, constants=constants.ctypes.data, stops=self._stops.ctypes.data,
-        )  # fmt: skip
-        for name in FUNCTIONS:
-            setattr(self.control, name, getattr(functions, name))
+        self.control = control = Control.from_buffer_copy(plan.control)
+        control.t = control.t0 = control.t_old = settings.t0
+        control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
+        control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
+        control.choose_step, control.every_step = step is None, samples.every_step
+        control.constants, control.stops = constants.ctypes.data, self._stops.ctypes.data
         if changes:
-            self._put("g", np.ones(self.shape.events))
-            control, self._changes = self.control, changes
+            self._changes = changes
             control.sections, control.figures = changes.sections.ctypes.data, changes.figures.ctypes.data
             control.configuration, control.configurations = changes.start, changes.count
             control.used, control.look = functions.n_states, changes.look
+        self._times, self._rows, self._log = _NOTHING, _NOTHING, _NOTHING
         self._make_room()
 
     def _put(self, name: str, values: np.ndarray) -> None:
@@ -133,14 +182,19 @@ class CompiledRun:
             rows = min(rows, most)
             if rows <= control.filled:
                 return False
-            self._times.resize(rows, refcheck=False)
-            self._times[control.filled :] = self._samples.times(control.filled, rows)
-            self._rows.resize((rows, self.shape.outputs), refcheck=False)
+            if not control.filled:
+                self._times = self._samples.times(0, rows)
+                self._rows = np.empty((rows, self.shape.outputs))
+            else:
+                self._times.resize(rows, refcheck=False)
+                self._times[control.filled :] = self._samples.times(control.filled, rows)
+                self._rows.resize((rows, self.shape.outputs), refcheck=False)
             control.times, control.rows = self._times.ctypes.data, self._rows.ctypes.data
             control.capacity = rows
-        if control.firings + self.shape.events + 1 > control.log_capacity:
+        if self.shape.events and control.firings + self.shape.events + 1 > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
-            self._log.resize((events, 2), refcheck=False)
+            log, self._log = self._log, np.empty((events, 2))
+            self._log[: control.firings] = log[: control.firings]
             control.log, control.log_capacity = self._log.ctypes.data, events
         return True
 
@@ -182,8 +236,10 @@ class CompiledRun:
 
     def result(self, status: Status) -> Integration:
         control = self.control
-        self._times.resize(control.filled, refcheck=False)
-        self._rows.resize((control.filled, self.shape.outputs), refcheck=False)
+        if control.filled < len(self._times):
+            self._times.resize(control.filled, refcheck=False)
+            self._rows.resize((control.filled, self.shape.outputs), refcheck=False)
+        log = self._log[: control.firings].tolist()
         return Integration(
             time=self._times,
             samples=self._rows,
@@ -192,9 +248,9 @@ class CompiledRun:
             status=status,
             failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,
-            events=[(float(t), int(k)) for t, k in self._log[: control.firings] if k >= 0],
+            events=[(t, int(k)) for t, k in log if k >= 0],
             choice=self._choice(status),
-            changes=[(float(t), -1 - int(k)) for t, k in self._log[: control.firings] if k < 0],
+            changes=[(t, -1 - int(k)) for t, k in log if k < 0],
             steps=control.steps,
             rejected=control.rejected,
             evaluations=control.evaluations,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Functions:
     event_landing: tuple[int, ...] = ()  # numbers of those at which an adaptive step is taken again to end
     ir: str = field(default="", repr=False)
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
+    # What runs have in common, by the kind of run: see driving.py.
+    plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

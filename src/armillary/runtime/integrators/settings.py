@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from functools import cached_property
 from math import inf
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,9 @@ from armillary.algebra.arguments import count, reals
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.integrators import METHODS, Method, check_kind, usual_method
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.settings import RunSettings
+from armillary.settings import RunSettings, by_value
+
+_ROWS = 1000  # of an adaptive run whose sampling is not given
 
 
 class IntegrationSettings(RunSettings):
@@ -44,8 +48,32 @@ class IntegrationSettings(RunSettings):
         """The times of rows."""
         return SampleTimes(self.sample, self.t0, self.t_end)
 
-    def tolerances(self, states: int) -> np.ndarray:
+    @cached_property
+    def on_grid(self) -> bool:
+        """Whether rows are at the ends of fixed steps, so that none lies inside of one."""
+        return self.samples.on_grid(self.step or inf)
+
+    @cached_property
+    def sampled(self) -> IntegrationSettings:
+        """The same with times of rows, where an adaptive method is to give a number of them."""
+        if self.sample is not None or not self.integrator.adaptive or not self.t_end > self.t0:
+            return self
+        return replace(self, sample=(self.t_end - self.t0) / _ROWS)
+
+    @cached_property
+    def told(self) -> dict[str, str | int | float]:
+        """What a run tells of how it was made."""
+        tolerances: dict[str, str | float] = {"rtol": self.rtol, "atol": str(self.atol)}
+        step = self.step or 0.0
+        step = step if type(step) in (int, float) else float(step)
+        return {
+            "method": self.integrator.name, "step": step, **(tolerances if self.integrator.adaptive else {}),
+        }  # fmt: skip
+
+    def tolerances(self, states: int) -> float | np.ndarray:
         """The absolute tolerances: one number, or one per state."""
+        if type(self.atol) is float:
+            return self.atol
         found = reals(self.atol, "atol").copy()
         if found.shape not in ((), (states,)):
             raise ArmillaryError(f"atol must be one number or {states}, one per state")
@@ -61,11 +89,21 @@ def completed(
     settings: RunSettings, *, redundant: bool = False, contacts: bool = False
 ) -> IntegrationSettings:
     """Settings with a method, which must be one for these coordinates, and with plain numbers."""
-    usual = usual_method(settings.step is not None, redundant)
-    given = {f.name: getattr(settings, f.name) for f in fields(settings)}
+    return _completed(*_in_order(settings), redundant, contacts)
+
+
+_NAMES = tuple(f.name for f in fields(RunSettings))
+_in_order = attrgetter(*_NAMES)
+
+
+@by_value
+def _completed(*values: Any) -> IntegrationSettings:
+    *own, redundant, contacts = values
+    given = dict(zip(_NAMES, own, strict=True))
     given |= {name: float(given[name]) for name in ("t0", "t_end", "rtol", "max_step")}
-    given["method"] = usual if settings.method is None else settings.method
-    given["max_steps"] = count(settings.max_steps, "max_steps")
+    if given["method"] is None:
+        given["method"] = usual_method(given["step"] is not None, redundant)
+    given["max_steps"] = count(given["max_steps"], "max_steps")
     made = IntegrationSettings(**given)
     check_kind(made.integrator, redundant)
     if contacts and made.integrator.adaptive and made.max_step == inf and made.t_end > made.t0:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -45,7 +45,7 @@ from armillary.runtime.start.mass_centres import (
     with_started_memory,
 )
 from armillary.runtime.start.place import Place
-from armillary.settings import RunSettings
+from armillary.settings import RunSettings, run_settings
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
-_SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
 
 BACKENDS = ("llvm",)
 
@@ -82,6 +81,11 @@ class KnownParameters:
     values: dict[str, float]
     instance: Instance
     configurations: Configurations
+
+    @cached_property
+    def blank(self) -> Run:
+        """A run without rows."""
+        return self.instance.model._blank(self.values)
 
 
 class Compiler(Protocol):
@@ -389,7 +393,7 @@ class CompiledModel:
         A run that diverges, or an event of which comes faster and faster without end, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
-        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
+        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return self.run_with(
             settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
             progress=progress, on_start=on_start,
@@ -420,8 +424,7 @@ class CompiledModel:
             driven = driven.complete(start.memory)
             instance = Instance(model, values, driven, inside=instance.inside)
             start = replace(start, memory=driven.addressed(start.memory))
-        if settings.sample is None and adaptive and settings.t_end > t0:
-            settings = replace(settings, sample=(settings.t_end - t0) / _SAMPLES)
+        settings = settings.sampled
         atol = self.tolerances(settings.atol)
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
@@ -434,9 +437,7 @@ class CompiledModel:
                 legs = single_leg(instance, start, inside, report)
         result, weakness = sound_part(legs.instance, legs.result(), adaptive)
         legs.failure = legs.failure or weakness
-        tolerances = {"rtol": settings.rtol, "atol": str(settings.atol)} if adaptive else {}
-        how = {"method": settings.method, "step": settings.step or 0.0, **tolerances}
-        run = self._run(result, values, how, legs, start)
+        run = self._run(result, known.blank, settings.told, legs, start)
         if legs.failure:
             raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, legs.instance, adaptive)
@@ -525,20 +526,11 @@ class CompiledModel:
         )
 
     def _run(
-        self,
-        result: Integration,
-        values: dict[str, float],
-        how: dict[str, Any],
-        legs: RunLegs,
-        start: Place,
+        self, result: Integration, blank: Run, how: Mapping[str, Any], legs: RunLegs, start: Place
     ) -> Run:
         from armillary.results import Event as Happening
-        from armillary.results import Run
 
-        columns = self.equations.targets.columns
         info = {
-            **_versions(),
-            "formalism": self.formalism,
             **how,
             "status": result.status,
             "steps": result.steps,
@@ -547,19 +539,26 @@ class CompiledModel:
             **({"modes": "; ".join(legs.notes)} if legs.notes else {}),
             **({"assembly": start.note} if start.note else {}),
             **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": _date(int(time.time())),
         }
+        events = [Happening(t, name) for t, name in legs.events]
+        return blank.filled(result.time, result.samples, info, events)
+
+    def _blank(self, values: Mapping[str, float]) -> Run:
+        """A run without rows, with values of the parameters."""
+        from armillary.results import Run
+
+        columns = self.equations.targets.columns
         return Run(
             system=self.equations.system.name,
-            time=result.time,
-            values=result.samples,
+            time=np.empty(0),
+            values=np.empty((0, len(columns))),
             names=self.output_names,
             units={c.name: c.units for c in columns},
             descriptions={c.name: c.about for c in columns},
             parameters=values,
             parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
-            info=info,
-            events=tuple(Happening(t, name) for t, name in legs.events),
+            info={**_versions(), "formalism": self.formalism},
             outputs=tuple(self.equations.system.outputs),
             picture=self.picture,
         )
@@ -581,6 +580,11 @@ def driven_equations(equations: DerivedEquations) -> DerivedEquations:
     memories = equations.system.memories.values()
     symbols = [s for s, m in zip(equations.program.memory, memories, strict=False) if m.input]
     return replace(equations, program=replace(equations.program, driven=tuple(symbols)))
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds")
 
 
 @cache

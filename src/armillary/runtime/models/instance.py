@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ class Instance:
     inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
     known: np.ndarray | None = None  # the constants of these parameters, where they have been computed
     inside: np.ndarray | None = None  # all parameters in the model's own units, where they are known
+    searched: list[int] = field(default_factory=lambda: [0], repr=False)  # rows: see weak_masses.py
 
     @property
     def equations(self) -> DerivedEquations:

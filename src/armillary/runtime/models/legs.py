@@ -56,6 +56,8 @@ class RunLegs:
     def result(self) -> Integration:
         """All legs as one, with a row at the end where an event ended the run between rows."""
         last = self.parts[-1]
+        if len(self.parts) == 1 and last.status != "event":
+            return last
         time = np.concatenate([p.time for p in self.parts])
         samples = np.concatenate([p.samples for p in self.parts])
         if last.status == "event" and not (len(time) and time[-1] >= last.t_stop):

@@ -44,13 +44,14 @@ class ParameterTable:
         errors.
         """
         given = table(given, "parameters=", ParameterError)
+        result, number = dict(self._default_values), self._number
         for name in given:
-            if name not in self._number:
+            if name not in number:
                 raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")
-        result = dict(self._default_values)
         for name, value in given.items():
             if value is not None:
-                result[name] = self._plain(self._number[name], value)
+                plain = isinstance(value, float) and math.isfinite(value)
+                result[name] = float(value) if plain else self._plain(number[name], value)
         absent = [name for name in self._without_default if given.get(name) is None]
         if missing := [name for name in absent if name in self.needed]:
             known = [name for name in self.names if name not in missing]

@@ -233,7 +233,7 @@ class CompiledRedundantModel(CompiledModel):
         driven = self.driven_inputs(inputs, memory, given)
         stored = driven.at(t0, stored) if driven is not None else stored
         y = Start(self, parameters, t0, stored).state(initial)
-        how: dict[str, Any] = {"method": method, "step": settings.step or 0.0}
+        how: dict[str, Any] = dict(settings.told)
         if method == "staggered":
             how |= {"epsilon": slip, "passes": passes, "translation": translation}
         elif self.equations.system.constraints:
@@ -261,7 +261,7 @@ class CompiledRedundantModel(CompiledModel):
         start = Place(t0, y, np.empty(0), stored)
         instance = Instance(model, parameters, driven)
         result, weakness = sound_part(instance, result, adaptive=False)
-        run = self._run(result, values, how, RunLegs(instance, [result], events), start)
+        run = self._run(result, self._blank(values), how, RunLegs(instance, [result], events), start)
         if weakness:
             raise SimulationError(f"{weakness}; the data so far are in the error's .run", run)
         raise_for(result, run, instance, False)

@@ -9,7 +9,7 @@ a singular place true speeds may be large, while the energy goes on smoothly. Al
 units.
 
 In most systems each link's own inertia keeps the pivots of its joint from falling so far, wherever links are
-(`Instance.masses_suffice`): then there is nothing to look for.
+(`Instance.masses_suffice`): then there is nothing to search for.
 
 With constraints, pivots are those of the tree without them: M is singular on the admissible speeds only where
 it is singular at all, and the motion that moves no mass has to be one that the constraints allow.
@@ -40,6 +40,7 @@ _JUMPS = 5  # that are looked at, the first ones of a run
 _BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
 _SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
 _HELD = 1e-2  # of a motion that constraints resist: they hold it, a little away from the place itself
+_EACH, _PATIENCE = 300, 100_000  # rows searched in the time that a run of its own takes, and the bound
 _ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
 SINGULAR_THERE = "the mass matrix becomes singular there"
 REMEDY = (
@@ -51,10 +52,10 @@ REMEDY = (
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
     """(the number of sound rows, what to say) of a run through a place without mass; "" for any other."""
     whole = len(result.time)
-    if not whole:
+    if not whole or _excluded(instance, whole):
         return whole, ""
-    sizes = _speeds(instance, result)
     failed = result.status in ("diverged", "step too small")
+    sizes = _speeds(instance, result)
     # In absolute coordinates the angles of a joint may jump at its lock while the bodies move smoothly.
     absolute = instance.equations.absolute
     stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
@@ -77,16 +78,26 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
     return whole, ""
 
 
+def _excluded(instance: Instance, rows: int) -> bool:
+    """Whether links' own inertias are known to exclude such a place: this is found out where a jump is seen,
+    or once that takes no longer than the search for jumps in the rows of all runs has taken.
+    """
+    instance.searched[0] += _EACH + rows
+    known = "masses_suffice" in vars(instance) or instance.searched[0] > _PATIENCE
+    return known and instance.masses_suffice
+
+
 def _jumps(sizes: np.ndarray) -> list[int]:
     """The first rows in which speeds of some kind are far above all earlier ones, not counting rest."""
-    known = np.where(np.isfinite(sizes), sizes, np.inf)
-    before = np.maximum.accumulate(known[:-1], axis=0)
-    if np.all((before <= 0.0) | (known[1:] < SPEED_JUMP * before)):
+    before = np.maximum.accumulate(sizes, axis=1)[:, :-1]
+    if ((sizes[:, 1:] < SPEED_JUMP * before) | (before <= 0.0)).all():
         return []
-    small = _SMALL * np.median(known, axis=0)
+    known = np.where(np.isfinite(sizes), sizes, np.inf)
+    before = np.maximum.accumulate(known, axis=1)[:, :-1]
+    small = _SMALL * np.median(known, axis=1, keepdims=True)
     least = np.maximum(before, np.where(np.isfinite(small), small, 0.0))
-    jumps = (before > 0.0) & ~(known[1:] < SPEED_JUMP * least)
-    return [int(k) + 1 for k in np.flatnonzero(np.any(jumps, axis=1))[:_JUMPS]]
+    jumps = (before > 0.0) & ~(known[:, 1:] < SPEED_JUMP * least)
+    return [int(k) + 1 for k in np.flatnonzero(np.any(jumps, axis=0))[:_JUMPS]]
 
 
 def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
@@ -199,10 +210,10 @@ class _MassCheck:
 
 
 def _speeds(instance: Instance, result: Integration) -> np.ndarray:
-    """The largest speed of each row (rows × kinds), of each kind by itself: kinds have units of their own."""
+    """The largest speed of each row (kinds × rows), of each kind by itself: kinds have units of their own."""
     kinds = instance.model.speeds.kinds
-    sizes = [np.max(np.abs(result.samples[:, own]), axis=1) for own in kinds]
-    return np.stack(sizes, axis=1) if sizes else np.zeros((len(result.time), 0))
+    sizes = [np.abs(result.samples[:, own]).max(axis=1) for own in kinds]
+    return np.array(sizes) if sizes else np.zeros((0, len(result.time)))
 
 
 def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:

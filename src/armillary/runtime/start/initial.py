@@ -33,7 +33,7 @@ def initial_values(
 ) -> tuple[np.ndarray, np.ndarray, set[str]]:
     """All coordinates, with unit Euler parameters, all speeds, and the names of those that the user gave."""
     values, named = given_values(equations, initial)
-    q = np.array([values[name] for name in equations.coordinates], dtype=float)
+    q = np.array([*map(values.__getitem__, equations.coordinates)], dtype=float)
     u = np.array([values[s.data.name] for s in equations.system.speeds], dtype=float)
     return _unit_quaternions(equations, q), u, named
 
@@ -54,21 +54,26 @@ def given_values(
     """Initial values of all coordinates, speeds and states by name, as they are given, and the names of
     those that the user gave.
     """
-    system, state = equations.system, [*equations.coordinates, *equations.speeds, *equations.states]
-    values = {s.data.name: value for s, value in system.initial.items()}
+    values = {s.data.name: value for s, value in equations.system.initial.items()}
     if initial is not None and not isinstance(initial, Mapping):
+        state = [*equations.coordinates, *equations.speeds, *equations.states]
         given = vector(initial, len(state), "initial state")
         values |= dict(zip(state, given.tolist(), strict=True))
         # In a whole state, coordinates that constraints decide are first guesses.
         guessed = {q.data.name for q in equations.reduction.corrections}
         named = set(state) - guessed
     else:
-        found = {str(key): value for key, value in (initial or {}).items()}
-        named = set(found)
-        values |= {name: _number(equations, name, value) for name, value in found.items()}
-    for name, value in values.items():
-        if not isfinite(value):
-            raise ParameterError(f"the initial value of '{name}' is not a finite number")
+        named, factors = set(), equations.start_factors
+        for key, value in (initial or {}).items():
+            name = str(key)
+            named.add(name)
+            if isinstance(value, float) and name in factors and isfinite(value):
+                values[name] = float(value) * factors[name]
+            else:
+                values[name] = _number(equations, name, value)
+    if not all(map(isfinite, values.values())):
+        name = next(name for name, value in values.items() if not isfinite(value))
+        raise ParameterError(f"the initial value of '{name}' is not a finite number")
     return values, named
 
 
@@ -118,6 +123,8 @@ def initial_memory(
 ) -> np.ndarray:
     """The memory with which a run starts; clocks of periodic updates one period after ``t0``."""
     system = equations.system
+    if not system.memories and given is None:
+        return np.empty(0)
     names = list(system.memories)
     stored = np.array([m.initial for m in system.memories.values()], dtype=float)
     for i, memory in enumerate(system.memories.values()):

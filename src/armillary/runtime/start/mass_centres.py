@@ -34,6 +34,8 @@ def _starts(system: Description) -> list[MassCentreStart]:
 def with_started_memory(instance: Instance, place: Place) -> Place:
     """The place with memories set that start at the value of an expression."""
     memories = instance.equations.system.memories.values()
+    if all(memory.start is None for memory in memories):
+        return place
     stored = place.memory.copy()
     for i, memory in enumerate(memories):
         if memory.start is not None and stored[i] == memory.initial:
@@ -61,7 +63,7 @@ def with_mass_centres(
     """The place with the joints of bodies set whose mass centres ``start_mass_centre`` places; a whole state
     given in order stays as it is."""
     equations = instance.equations
-    starts = _starts(equations.system)
+    starts = _starts(equations.system) if equations.system.centres else []
     if not starts or (initial is not None and not isinstance(initial, Mapping)):
         return place
     values = instance.values(place)
