@@ -80,7 +80,16 @@ def compiled(code: str, folder: Path) -> ctypes.CDLL:
     (folder / "cpu.h").write_text(cpu_header())
     (folder / "launcher.cpp").write_text(_LAUNCHER)
     done = subprocess.run(
-        [str(CXX), *FLAGS, "-shared", "-fPIC", "launcher.cpp", "-o", "kernel.so"],
+        [
+            str(CXX),
+            *FLAGS,
+            *(["-O0"] if "#define SOLVER" in code else []),
+            "-shared",
+            "-fPIC",
+            "launcher.cpp",
+            "-o",
+            "kernel.so",
+        ],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -66,6 +66,14 @@ def tumbling() -> CompiledModel:
     return s.derive().compile()
 
 
+@cache
+def closing_five_bar() -> CompiledModel:
+    s = five_bar()
+    for name in ("catch", "let go"):
+        del s.events[name]
+    return s.derive().compile()
+
+
 def spread(model: CompiledModel, names: list[str], n: int = 3) -> dict[str, np.ndarray]:
     """Parameters within a tenth of their defaults."""
     return {name: model.parameters[name] * RANDOM.uniform(0.9, 1.1, n) for name in names}
@@ -192,15 +200,16 @@ def test_a_run_that_diverges_stays_where_it_was(card: Module) -> None:
 
 
 @needs_compiler
-def test_runs_that_change_their_mode_are_left_to_the_process(card: Module) -> None:
-    s = five_bar()
-    for name in ("catch", "let go"):
-        del s.events[name]
-    model = s.derive().compile()
+@pytest.mark.parametrize("many", [1, 1000], ids=["on the card", "by the process"])
+def test_runs_that_change_their_mode(many: int, card: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few of them are made by the process; many by another kernel, which exchanges dependent speeds."""
+    monkeypatch.setattr("armillary.ensembles.engines.gpu.fixed_steps.MANY", many)
+    model = closing_five_bar()
     speed = model.speed_names[0]
     given = {"initial": {speed: np.array([0.0, 1.0])}}
     assert worst_difference(model, 0.7, given, step=1e-3, sample=0.1) < 1e-12
     assert "modes" in model.simulate(0.7, step=1e-3, initial={speed: 1.0}).info  # else this tested nothing
+    assert card.launches == (2 if many == 1 else 1)
 
 
 @needs_compiler

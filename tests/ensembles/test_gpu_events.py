@@ -15,6 +15,7 @@ from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 from tests.ensembles.batch_systems import stopping
 from tests.ensembles.fake_cupy import CXX, Module
+from tests.runtime.test_modes import I1, I2, clutch
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 RUNS = 6
@@ -103,3 +104,17 @@ def test_single_precision_and_what_is_refused(card: Module) -> None:
         stopping().simulate_batch(2.0, precision="single", **given)
     with pytest.raises(ArmillaryError, match=r"not on the GPU: .*take rk4, midpoint, dopri5 or dop853"):
         stopping().simulate_batch(2.0, method="scipy:LSODA", **given)
+
+
+def test_clutches_grip_and_let_go_on_the_card(card: Module) -> None:
+    """ω = (I₁ω₁ + I₂ω₂)/(I₁ + I₂) while they grip; no run is left to the process."""
+    w1, w2 = np.linspace(1.0, 4.0, RUNS), np.linspace(-4.0, 0.0, RUNS)
+    given: dict[str, Any] = {"initial": {"A.u1": w1, "B.u1": w2 - w1}, "outputs": ["A.u1"], "progress": False}
+    model = clutch().derive().compile()
+    batch = model.simulate_batch(3.0, sample=0.5, device="gpu", **given)
+    single = model.simulate(3.0, sample=0.5, initial={"A.u1": w1[1], "B.u1": w2[1] - w1[1]})
+    assert batch.info["engine"] == "gpu" and set(batch.status) == {"finished"}
+    held = (batch.time > 1.0 + 1e-9) & (batch.time < 2.0 - 1e-9)
+    together = (I1 * w1 + I2 * w2) / (I1 + I2)
+    np.testing.assert_allclose(batch["A.u1"][:, held], together[:, None], rtol=1e-12)
+    np.testing.assert_allclose(batch["A.u1"][1], single["A.u1"], rtol=1e-12)

@@ -99,9 +99,11 @@ class Outcome:
         arrays = {name: getattr(self, name)[..., :n] for name in _ARRAYS}
         return Outcome(**arrays, messages=self.messages)
 
-    def put(self, i0: int, part: Outcome) -> None:
-        """The runs of a part in their place among all."""
+    def put(self, i0: int | np.ndarray, part: Outcome) -> None:
+        """The runs of a part in their place among all: from one on, or at given places."""
         n = len(part.status)
+        places = i0 if isinstance(i0, np.ndarray) else slice(i0, i0 + n)
         for name in _ARRAYS:
-            getattr(self, name)[..., i0 : i0 + n] = getattr(part, name)
-        self.messages |= {i0 + i: text for i, text in part.messages.items()}
+            getattr(self, name)[..., places] = getattr(part, name)
+        numbers = i0 if isinstance(i0, np.ndarray) else range(i0, i0 + n)
+        self.messages |= {int(numbers[i]): text for i, text in part.messages.items()}

@@ -153,7 +153,7 @@ def _tables(models: Sequence[Model], code: str) -> str:
         for name in numbers[0]
         if name not in _OF_ONE
     }
-    shared |= common_numbers(model.source, lockable)
+    shared |= common_numbers([m.source.equations for m in models], lockable)
     read = code + "used_states watched_events"  # these by the fixed text
     texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\b", read)]
     texts += [

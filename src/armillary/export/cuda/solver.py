@@ -7,7 +7,8 @@ by itself; sections of the program are functions of their own, chosen by the num
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import ast
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.c.solver import CSolverPrinter
@@ -23,10 +24,13 @@ from armillary.export.cuda.ensemble import (
     with_constants,
 )
 from armillary.export.cuda.sections import SectionWriter
+from armillary.export.text.configurations import ChangeTables, has_function, tables_of
 from armillary.export.text.layout import wrapped
 from armillary.export.text.template import fill, template
+from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
+from armillary.runtime.models.run_changes import configuration_numbers
 from armillary.runtime.solver.methods import tableau
 from armillary.runtime.solver.translator import Field, Solver, read_solver
 from armillary.version import VERSION
@@ -36,12 +40,14 @@ _EPSILON = {"double": "2.220446049250313e-16", "float": "1.1920928955078125e-07"
 
 @dataclass(frozen=True)
 class Configured:
-    """The program of a configuration, and the numbers of its events that the solver reads."""
+    """A configuration: its equations, and its program with the outputs of the runs; of each event whether the
+    loop returns there, and whether the run ends there for the user.
+    """
 
+    equations: DerivedEquations
     program: Program
-    directions: Sequence[int]
-    stops: Sequence[bool]  # whether a run ends there
-    lands: Sequence[bool]  # whether an adaptive step is taken again to end there
+    stops: Sequence[bool]
+    ends: Sequence[bool]
 
 
 @dataclass(frozen=True)
@@ -67,18 +73,20 @@ def solver_kernel(
         before = writers[-1] if writers else None
         writers.append(SectionWriter(one.program, frozenset(varying), f"model_{c}", before))
     first, last, real = writers[0], writers[-1], PRECISIONS[precision]
-    program = first.program
+    program, changing = first.program, len(writers) > 1
     functions = [
         text
         for w in writers
-        for text in (*w.ordinary(), *(w.fire() if w.program.fire else []), *w.normalise())
+        for text in (*w.ordinary(), *w.fire(), *w.normalise(), *(w.changes() if changing else []))
     ]
     helping, written = with_constants(
         first, "\n".join(w.precompute() for w in writers), "\n".join(functions), real
     )
-    solver = _solver(program, features)
+    changes = tables_of([one.equations for one in configured]) if changing else None
+    solver = _solver([w.program for w in writers], features)
     printer = _KernelPrinter(solver, "model")
     code = printer.text()
+    vectors = [f.name for f in printer.fields() if f.type == "States"]
     values = {
         "title": comment(program.name),
         "version": VERSION,
@@ -88,8 +96,7 @@ def solver_kernel(
         "fast": "#define FAST\n" if precision == "fast" else "",
         "own": str(last.first_own + len(last.own)),
         "methods": f"MODEL_{features.method.name.upper()}, MODEL_METHOD = 0",
-        "sizes": _sizes(program),
-        "state_room": "MODEL_STATES",
+        "sizes": _sizes(program, changes),
         **last.rooms(),
         "arithmetic": template(__package__, "arithmetic.txt"),
         "signals": template(__package__, "signals.txt"),
@@ -97,19 +104,23 @@ def solver_kernel(
         "functions": written,
         "fields": on_device("\n".join(printer.record())),
         "solver_constants": _constants(printer, real),
-        "tables": _tables(configured[0]),
+        "tables": _tables(configured[0], changes),
         "sections": on_device(_sections(writers)),
         "solver": _apart(on_device(code)),
         "block": str(BLOCK),
         "blocks": str(BLOCKS[real]),
         "own_constants": _own_constants(writers, real),
-        "stops": "terminal",
+        "ended_by": "T_STOPS[own.configuration * MODEL_EVENTS_ROOM + own.failed]"
+        if changing
+        else "T_ENDS[own.failed]",
+        "cleared": " = ".join(f"run->{name}[i]" for name in vectors),
         **row_texts(history, metrics, (12, 8)),
     }
     has = {
         "driven": bool(program.driven),
         "adaptive": features.method.adaptive,
         "events": bool(program.events.results),
+        "configurations": changing,
         "history": bool(history),
         "looks": bool(metrics.text),
     }
@@ -120,13 +131,14 @@ def solver_kernel(
     return Kernel(text, shared, given, first.varied)
 
 
-def _solver(program: Program, features: Features) -> Solver:
-    """The functions of the solver that runs of a program need."""
+def _solver(programs: Sequence[Program], features: Features) -> Solver:
+    """The functions of the solver that runs need."""
     method, adaptive = features.method, features.method.adaptive
+    needed = {name for program in programs for name, there in has_function(program).items() if there}
     has = {
-        "EVENTS": bool(program.events.results), "UPDATE": bool(program.update.results),
-        "NORMALISE": bool(program.quaternions or program.corrected), "JUMPS": features.jumps,
-        "ADAPTIVE": adaptive, "LANDING_EVENTS": adaptive,
+        "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
+        "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": adaptive,
+        "CONFIGURATIONS": len(programs) > 1,
     }  # fmt: skip
     facts = {
         "dense": features.dense, "adaptive": adaptive, "end_enters_error": tableau(method).end_enters_error,
@@ -141,14 +153,24 @@ class _KernelPrinter(CSolverPrinter):
 
     def __init__(self, solver: Solver, stem: str) -> None:
         super().__init__(solver, stem)
-        self.names = {**self.names, "LANDS": "landing", "JUMP_TIME": "every.jumps"}
+        tables = {name: f"T_{name}" for name in _TABLES}
+        self.names = {**self.names, **tables, "JUMP_TIME": "every.jumps"}
+
+    def of_present(self, name: str, index: ast.expr) -> str:
+        table, width = {"LOCKED": ("LOCKED_IN", "LOCKABLE")}.get(
+            name, (name, _WIDTHS.get(name, "EVENTS_ROOM"))
+        )
+        return f"T_{table}[run->configuration * MODEL_{width} + {self.expression(index, 6)}]"
+
+    def report_change(self) -> list[str]:
+        return []
 
     def fields(self) -> Sequence[Field]:
         """Fields that the solver's functions do not decide while they are printed."""
         return [f for f in self.solver.fields if f.name not in ("sample", "every_step", "dense")]
 
-    def value_of(self, name: str, call: object) -> str:
-        return "next_due(run)" if name == "next_due" else super().value_of(name, call)  # type: ignore[arg-type]
+    def value_of(self, name: str, call: ast.Call) -> str:
+        return "next_due(run)" if name == "next_due" else super().value_of(name, call)
 
     def report(self, k: str) -> list[str]:
         return []
@@ -177,8 +199,9 @@ def _constants(printer: CSolverPrinter, real: str) -> str:
     return on_device("\n".join(lines))
 
 
-def _sizes(program: Program) -> str:
-    sizes: Mapping[str, int] = {
+def _sizes(program: Program, changes: ChangeTables | None) -> str:
+    """Lengths of arrays, by the names of export/c/solver.py."""
+    sizes = {
         "STATES": len(program.state),
         "MEMORY": len(program.memory),
         "MEMORY_ROOM": max(1, len(program.memory)),
@@ -186,15 +209,38 @@ def _sizes(program: Program) -> str:
         "OUTPUTS_ROOM": max(1, len(program.outputs.results)),
         "EVENTS": len(program.events.results),
     }
-    return ",\n".join(f"    MODEL_{name} = {size}" for name, size in sizes.items())
+    if changes:
+        other = {"N_STATES": "STATES_ROOM", "N_EVENTS": "EVENTS_ROOM", "N_COORDINATES": "PLACES"}
+        sizes |= {other.get(name, name.removeprefix("N_")): size for name, size in changes.sizes.items()}
+    lines = [f"    MODEL_{name} = {size}" for name, size in sizes.items()]
+    lines += [f"    N = MODEL_STATES{'_ROOM' if changes else ''}"]
+    lines += ["    OWN_EVENTS = MODEL_OWN_EVENTS"] if changes else []
+    return ",\n".join(lines)
 
 
-def _tables(one: Configured) -> str:
-    """Numbers of events, in constant memory."""
-    if not one.program.events.results:
-        return ""
-    found = {"direction": one.directions, "terminal": one.stops, "landing": one.lands}
-    return "\n".join(_array(name, map(int, values)) for name, values in found.items())
+_TABLES = (
+    *("DIRECTION", "STOPS", "LANDS", "ROLE", "ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "LOCKED_IN", "LOCKS"),
+    *("UNLOCKS", "STRIKES", "CHOICE_EVENT", "RANK_EVENT", "ELEMENTS", "FIRST_ELEMENT", "ROW_OF_STEP"),
+    *("SPEED_OF_STEP", "SPEED_KIND"),
+)
+
+
+_WIDTHS = {"ROW_OF": "ELEMENTS", "SPEED_OF": "ELEMENTS", "SPEED_OF_ROW": "ROWS"}  # of one configuration
+
+
+def _tables(one: Configured, changes: ChangeTables | None) -> str:
+    """Whole numbers that the solver reads, in constant memory."""
+    if changes:
+        found: dict[str, Sequence[int]] = {
+            name: values for name, values in changes.tables.items() if name != "MEMBER"
+        }
+    elif one.program.events.results:
+        numbers = configuration_numbers(one.equations, ())
+        found = {"DIRECTION": numbers["direction"], "LANDS": numbers["lands"]}
+        found |= {"STOPS": [*map(int, one.stops)], "ENDS": [*map(int, one.ends)]}
+    else:
+        found = {}
+    return "\n".join(_array(f"T_{name}", values) for name, values in found.items())
 
 
 def _array(name: str, values: Iterable[int]) -> str:
@@ -202,12 +248,14 @@ def _array(name: str, values: Iterable[int]) -> str:
     return f"CONSTANT int {name}[] = {{\n{text}}};"
 
 
+_STATE = "double t, const double *state, double *out"
 _ARGUMENTS = {
     "outputs": "double t, const double *state, const double *memory, double *out",
     "fire": "int k, double t, const double *state, double *new_memory, double *new_state",
     "normalise": "double t, double *state",
+    "enter": f"int c, {_STATE}",
+    "impulse": f"int c, {_STATE}",
 }
-_ORDINARY = "double t, const double *state, double *out"
 _GIVEN = {
     "outputs": "t, state, {0}, memory, out",
     "fire": "k, t, state, {0}, run->memory, new_memory, new_state",
@@ -215,25 +263,31 @@ _GIVEN = {
 }
 
 
+_OF_CHANGES = ("leave", "enter", "impulse", "geometry")
+
+
 def _sections(writers: Sequence[SectionWriter]) -> str:
     """A function for each section, of the run and of what the solver gives."""
-    program = writers[0].program
-    names = ["derivatives", "outputs"]
-    names += ["events"] if program.events.results else []
-    names += ["fire"] if program.fire else []
-    names += ["update"] if program.update.results else []
-    names += ["normalise"] if program.quaternions or program.corrected else []
-    return "\n".join(_section(name, writers) for name in names)
+    found = [{"derivatives": True, "outputs": True, **has_function(w.program)} for w in writers]
+    needed = _OF_CHANGES if len(writers) > 1 else ()
+    names = [n for n in found[0] if n in needed or (n not in _OF_CHANGES and any(one[n] for one in found))]
+    having = {n: [w for w, one in zip(writers, found, strict=True) if one[n]] for n in names}
+    return "\n".join(_section(name, having[name], writers) for name in names)
 
 
-def _section(name: str, writers: Sequence[SectionWriter]) -> str:
+def _section(name: str, having: Sequence[SectionWriter], writers: Sequence[SectionWriter]) -> str:
     given = _GIVEN.get(name, "t, state, {0}, run->memory, out")
-    calls = [f"{w.stem}_{name}({given.format(f'run->constants + {w.first_own}')});" for w in writers]
+    calls = [f"{w.stem}_{name}({given.format(f'run->constants + {w.first_own}')});" for w in having]
     counted = ["    run->evaluations++;"] if name == "derivatives" else []
     kind = "" if name == "derivatives" else "const "
-    arguments = _ARGUMENTS.get(name, _ORDINARY)
+    arguments = _ARGUMENTS.get(name, _STATE)
+    lines = [f"    {call}" for call in calls]
+    if len(writers) > 1:
+        cases = [f"    case {writers.index(w)}: {call} break;" for w, call in zip(having, calls, strict=True)]
+        chosen = "c" if arguments.startswith("int c") else "run->configuration"
+        lines = [f"    switch ({chosen}) {{", *cases, "    default: break;", "    }"]
     head = f"DEVICE static APART void at_{name}({kind}model_run *run, {arguments})"
-    return "\n".join([head, "{", *counted, *(f"    {call}" for call in calls), "}", ""])
+    return "\n".join([head, "{", *counted, *lines, "}", ""])
 
 
 def _own_constants(writers: Sequence[SectionWriter], real: str) -> str:

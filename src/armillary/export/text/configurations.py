@@ -98,7 +98,11 @@ class ChangeTables:
 
 def change_tables(source: Source) -> ChangeTables:
     """The numbers of all configurations of a system."""
-    every = [source.equations, *(other.equations for other in source.others)]
+    return tables_of([source.equations, *(other.equations for other in source.others)])
+
+
+def tables_of(every: Sequence[DerivedEquations]) -> ChangeTables:
+    """The numbers of some configurations of a system, which have the sections of changes."""
     sizes = change_sizes(every)
     _, lockable = change_shape(every[0])
     numbers = [configuration_numbers(e, lockable) for e in every]
@@ -106,7 +110,7 @@ def change_tables(source: Source) -> ChangeTables:
     for name in numbers[0]:
         width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
         tables[_table(name)] = [v for own in numbers for v in _filled(own[name], width, 0)]
-    tables |= {_table(name): values for name, values in common_numbers(source, lockable).items()}
+    tables |= {_table(name): values for name, values in common_numbers(every, lockable).items()}
     return ChangeTables(sizes, tables)
 
 
@@ -131,13 +135,12 @@ def change_sizes(every: Sequence[DerivedEquations]) -> dict[str, int]:
     }
 
 
-def common_numbers(source: Source, lockable: Sequence[str]) -> dict[str, list[int]]:
+def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -> dict[str, list[int]]:
     """Groups of configurations with the same locks, where impulses act, and the numbers of the system."""
-    every = [source.equations, *(other.equations for other in source.others)]
     return {
         "member": [j for e in every for j in members(e, every)],
         "strikes": [int(has_function(e.program)["impulse"]) for e in every],
-        **system_numbers(source.equations.system, lockable),
+        **system_numbers(every[0].system, lockable),
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from armillary.ensembles.engines.engine import LEFT_OVER, Outcome
 from armillary.ensembles.engines.gpu.engine import CardEngine
 from armillary.ensembles.engines.gpu.metric_slots import metric_text
+from armillary.ensembles.engines.gpu.queued import Queued
 from armillary.ensembles.engines.gpu.signals import stopped
 from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Plan
 from armillary.ensembles.starts import Starts
@@ -20,6 +21,7 @@ _STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int8)  # b
 _MOST_EVENTS = 64  # one bit each
 _SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
 _SECONDS = 1.0  # of a chunk, and so until Ctrl-C acts
+MANY = 1000  # runs of a chunk that leave their configuration, for which another kernel is compiled
 _MOST_RUNS = 1 << 19  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
 
 
@@ -54,6 +56,7 @@ class FixedSteps(CardEngine):
         grid, steps, due = stopped(plan, self._real)
         self._grid, self._due, self._last = cupy.asarray(grid), cupy.asarray(due), len(grid) - 1
         self._spans = _spans(steps)
+        self._second: Queued | None = None  # for runs that leave their configuration
 
     def written(self) -> Kernel:
         plan = self.plan
@@ -97,7 +100,14 @@ class FixedSteps(CardEngine):
             end = self._timed(launch)
             self.evaluations += n * self._last * self._tableau.stages
         end()
-        return self._outcome(on_card, _STATUS)
+        outcome = self._outcome(on_card, _STATUS)
+        left = np.flatnonzero(outcome.status == LEFT_OVER)
+        if left.size >= MANY and not Queued.refusal(self.plan):
+            with self._lock:
+                self._second = self._second or Queued(self.plan, self.precision)
+            columns = (parameters[:, left], state[:, left], memory[:, left])
+            outcome.put(left, self._second.columns(*columns, signals))
+        return outcome
 
 
 # ---------------------------------------------------------------- the plan as the kernel reads it

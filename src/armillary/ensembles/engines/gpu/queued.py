@@ -5,11 +5,15 @@ A thread makes a run and then takes the next one from a queue, so that no thread
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from armillary.ensembles.engines.engine import LEFT_OVER, Outcome
 from armillary.ensembles.engines.gpu.engine import CardEngine
 from armillary.ensembles.engines.gpu.metric_slots import metric_text
+from armillary.ensembles.engines.gpu.signals import SignalData
 from armillary.ensembles.plan import (
     ACCUMULATES,
     DIVERGED,
@@ -21,12 +25,16 @@ from armillary.ensembles.plan import (
     TOO_SMALL,
     Plan,
 )
+from armillary.ensembles.request import restricted
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import Kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
+from armillary.program.program import Program
 from armillary.program.targets import INTERNAL_EVENTS
+from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.configurations import changes_configuration
 
 # By the kernel's own numbers.
 _STATUS = np.array(
@@ -39,7 +47,7 @@ _WAVES = 8  # of threads in a chunk of runs: the last runs of a chunk leave thre
 
 
 class Queued(CardEngine):
-    """Any Runge-Kutta method, events and memories."""
+    """Any Runge-Kutta method, events and memories, and changes among the configurations of the table."""
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -77,20 +85,35 @@ class Queued(CardEngine):
         plan = self.plan
         dense = plan.method.adaptive or bool(plan.program.events.results) or plan.row_at is None
         features = Features(plan.method, dense, plan.stops is not None)
-        configured = [_configured(plan.code, plan)]
+        models = self._models = _models(plan)
+        several = len(models) > 1
+        programs = [m.change_code.program if several else m.equations.program for m in models]
+        configured = [_configured(m, plan, p) for m, p in zip(models, programs, strict=True)]
         metrics = metric_text(plan.metrics)
         return solver_kernel(configured, features, plan.starts.varying, self.precision, plan.history, metrics)
+
+    def precomputing(self) -> Sequence[tuple[int, int]]:
+        if len(self._models) == 1:
+            return super().precomputing()
+        codes = [model.change_code for model in self._models]
+        return [(code.address("precompute"), len(code.program.constants)) for code in codes]
 
     @property
     def wanted(self) -> int:
         return _WAVES * self._code.resident
 
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        cupy, real, n = self.device.cupy, self._real, i1 - i0
         parameters, state, memory = starts.block(i0, i1)
         signals = self._signals_of(starts)
         if signals is not None:
             memory = signals.numbered(memory, i0)
+        return self.columns(parameters, state, memory, signals)
+
+    def columns(
+        self, parameters: np.ndarray, state: np.ndarray, memory: np.ndarray, signals: SignalData | None
+    ) -> Outcome:
+        """Runs from these parameters, states and memory, a column for each."""
+        cupy, real, n = self.device.cupy, self._real, state.shape[1]
         on_card = {
             "queue": cupy.zeros(2, np.uint64),
             "due": self._due,
@@ -110,6 +133,15 @@ class Queued(CardEngine):
         return self._outcome(on_card, _STATUS)
 
 
+def _models(plan: Plan) -> list[CompiledModel]:
+    """The models of all configurations that runs can meet, the first one first."""
+    model = plan.code
+    if not (model.changes_mode and model.changes_inside):
+        return [model]
+    model.compile_configurations()
+    return list(model.configuration_models.values())[:MOST_CONFIGURATIONS]
+
+
 def _due(plan: Plan) -> np.ndarray:
     """What is due at each row: twice its number among those that are kept, from 1, plus 1 if metrics look."""
     kept = plan.kept & bool(plan.history)
@@ -118,13 +150,11 @@ def _due(plan: Plan) -> np.ndarray:
     ).astype(np.int32)
 
 
-def _configured(model: CompiledModel, plan: Plan) -> Configured:
-    """The program of the first configuration."""
-    watched = model.equations.targets.watched
-    internal = [e.name in INTERNAL_EVENTS for e in watched]
-    return Configured(
-        plan.program,
-        directions=[e.direction for e in watched],
-        stops=[model.ends_a_leg(k) for k in range(len(watched))],
-        lands=internal,
-    )
+def _configured(model: CompiledModel, plan: Plan, program: Program) -> Configured:
+    """A configuration, with the outputs of a batch."""
+    equations = replace(model.equations, program=program)
+    watched = equations.targets.watched
+    stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
+    asks = [e.name in INTERNAL_EVENTS or changes_configuration(e, model.equations) for e in watched]
+    ends = [e.stop and not asking for e, asking in zip(watched, asks, strict=True)]
+    return Configured(equations, restricted(program, model.output_names, plan.columns), stops, ends)
