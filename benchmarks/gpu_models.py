@@ -44,6 +44,8 @@ MODELS = (
 class Scattered:
     """Starts that are the described one plus random numbers of size 0.1, for any engine."""
 
+    inputs = None
+
     def __init__(self, plan: Any, runs: int, random: np.random.Generator) -> None:
         self.runs = runs
         self.parameters, state, self.memory = plan.starts.block(0, 1)

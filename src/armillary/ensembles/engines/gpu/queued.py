@@ -1,4 +1,5 @@
-"""The engine on a GPU for all that the described solver does: events, memories, adaptive steps.
+"""The engine on a GPU for all that the described solver does: events, memories, adaptive steps, changes of
+configuration.
 
 A thread makes a run and then takes the next one from a queue, so that no thread waits for the longest run.
 """
