@@ -166,6 +166,20 @@ def test_closed_loops_and_their_own_assembly() -> None:
     assert worst_difference(model, 0.3, given, [0, 1, 2, 3], step=0.01) == 0.0
 
 
+def test_starts_that_must_be_found_are_those_of_single_runs() -> None:
+    """Mass centres and momenta, with parameters and initial values that differ."""
+    s = arm.System("hub")
+    s.parameter("d", 0.3, units="m")
+    hub = s.body("hub", joint=arm.Free(), mass=3, inertia=(1, 2, 3))
+    s.body("panel", hub, arm.Revolute("y"), at=("d", 0, 0), com=("d", 0, 0), mass=1, inertia=(0.1, 0.2, 0.2))
+    s.start_mass_centre("hub", position=(1, "d", 0), velocity=(0, 0, 2))
+    d, q = np.array([0.2, 0.4, 0.6]), np.array([0.1, 0.5, 0.9])
+    for formalism in ("auto", "momentum"):
+        model = s.derive(formalism).compile()
+        given = {"parameters": {"d": d}, "initial": {"panel.q1": q}}
+        assert worst_difference(model, 0.1, given, [0, 1, 2], step=0.05) == 0.0
+
+
 @cache
 def changing() -> CompiledModel:
     """A linkage whose runs change their mode, with a memory that is renewed every step."""

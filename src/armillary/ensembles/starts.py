@@ -1,14 +1,15 @@
 """The starts of many runs: parameters, states and memory, from values that may differ from run to run.
 
-Where a start is only a matter of numbers given by name, blocks of runs are made at once. Where it must be
-found (closed loops, mass centres, memories that begin at an expression, momenta), each run is placed by the
-single run's own code, and only once where nothing that differs between runs enters.
+Where a start is only a matter of numbers given by name, blocks of runs are made at once, and so they are
+where it must be found (closed loops, mass centres, memories that begin at an expression, momenta): see
+found_starts.py. Where contacts are decided, inputs have data or starts have derivatives, each run is placed
+by the single run's own code, and only once where nothing that differs between runs enters.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.walk import symbols
+from armillary.ensembles.found_starts import FoundStarts, can_find
 from armillary.ensembles.start_values import (
     column_of,
     differs,
@@ -232,14 +234,17 @@ class Starts:
 
     def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parameters, states and memory of runs i0 … i1 − 1, a column per run, in the model's own units."""
-        n, table = i1 - i0, self.table
-        parameters = np.empty((len(table.names), n))
-        parameters[:] = self._inside[:, None]
-        for name, column in self.columns["parameters"].items():
-            parameters[table.names.index(name)] = column[i0:i1]
+        parameters = self._parameter_columns(i0, i1)
         state, memory = self._start_states(i0, i1)
         state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
         return parameters, state, memory if self.inputs is None else self.inputs.addressed(memory, i0)
+
+    def _parameter_columns(self, i0: int, i1: int) -> np.ndarray:
+        parameters = np.empty((len(self.table.names), i1 - i0))
+        parameters[:] = self._inside[:, None]
+        for name, column in self.columns["parameters"].items():
+            parameters[self.table.names.index(name)] = column[i0:i1]
+        return parameters
 
     @property
     def inputs(self) -> DrivenInputs | None:
@@ -266,6 +271,8 @@ class Starts:
             state, memory = self._common_start
             shape = (1, i1 - i0)
             return np.tile(state[:, None], shape), np.tile(memory[:, None], shape)
+        if self.given_inputs is None and can_find(self.model):
+            return self._found_starts(i0, i1)
         found = [self._start_or_failure(i) for i in range(i0, i1)]
         return np.stack([y for y, _ in found], axis=1), np.stack([m for _, m in found], axis=1)
 
@@ -326,15 +333,41 @@ class Starts:
         names = {s.data.name for s in entering}
         return not names & set(self.columns["parameters"])
 
+    def _found_starts(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+        """Starts that have to be found."""
+        model, program = self.model, self.model.equations.program
+        speeds = [s.data.name for s in model.equations.system.speeds]
+        parts = np.cumsum([len(model.coordinate_names), len(speeds)])
+        given = np.split(self._numbers(i0, i1, speeds), parts)
+        q, u, states = (np.ascontiguousarray(part.T) for part in given)
+        memory = np.ascontiguousarray(self._given_memory(i0, i1).T)
+        inside, named = self._parameter_columns(i0, i1).T, set(self._initial)
+        try:
+            found = FoundStarts(model, self.t0, self.table.names, inside, q, u, states, memory, named)
+        except ArmillaryError as error:
+            for i in range(i0, i1):
+                self._fail(i, str(error))
+            return np.full((len(program.state), i1 - i0), np.nan), memory.T
+        for i, why in found.failed.items():
+            self._fail(i0 + i, why)
+        return found.packed().T, found.memory.T
+
     def _numeric_starts(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts that are given by numbers alone."""
-        equations, n = self.model.equations, i1 - i0
+        state = self._numbers(i0, i1, self.model.speed_names)
+        memory = self._given_memory(i0, i1)
+        tails = [np.tile(tail[:, None], (1, i1 - i0)) for tail in self.model.start_tail or ()]
+        return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]])
+
+    def _numbers(self, i0: int, i1: int, speeds: Sequence[str]) -> np.ndarray:
+        """Coordinates, these speeds and states as they are given or described, a column per run."""
+        equations = self.model.equations
         q, u, _ = initial_values(equations, self._first_initial)
         all_speeds = [s.data.name for s in equations.system.speeds]
-        names = [*equations.coordinates, *self.model.speed_names, *self.model.state_names]
-        free = u[[all_speeds.index(name) for name in self.model.speed_names]]
+        names = [*equations.coordinates, *speeds, *self.model.state_names]
+        free = u[[all_speeds.index(name) for name in speeds]]
         kept = np.concatenate([q, free, initial_states(equations, self._first_initial)])
-        state = np.empty((len(names), n))
+        state = np.empty((len(names), i1 - i0))
         state[:] = kept[:, None]
         for name, column in self.columns["initial"].items():
             if name in names:
@@ -343,9 +376,7 @@ class Starts:
             four = state[first : first + 4]
             if any(names[first + k] in self.columns["initial"] for k in range(4)):
                 self._make_unit(four, names[first], i0)
-        memory = self._given_memory(i0, i1)
-        tails = [np.tile(tail[:, None], (1, n)) for tail in self.model.start_tail or ()]
-        return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]])
+        return state
 
     def _given_memory(self, i0: int, i1: int) -> np.ndarray:
         """Memory of runs i0 … i1 − 1 as it is given or described, a column per run."""

@@ -68,7 +68,7 @@ def assembly(equations: DerivedEquations) -> Assembly | None:
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)
     dependent, holding = (
-        tuple(int(m) for m in moving) for moving in movable_speeds(geometry, reduction, still, positions=True)
+        tuple(int(m) for m in moving) for moving in movable_speeds(layout, reduction, still, positions=True)
     )
     start = {q.data.name: x for q, x in equations.system.initial.items()}
     first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))

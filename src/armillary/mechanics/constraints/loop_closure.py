@@ -8,20 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.algebra.walk import symbols
-from armillary.mechanics.constraints.assembly import Geometry
+from armillary.mechanics.constraints.assembly import GeometryLayout
 from armillary.mechanics.constraints.reduction import Reduction
 
 
 def movable_speeds(
-    geometry: Geometry, reduction: Reduction, held: np.ndarray, *, positions: bool = False
+    layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
     """Which speeds may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""
-    rows = set(geometry.layout.gaps) if positions else set(range(geometry.layout.rows))
+    rows = set(layout.gaps) if positions else set(range(layout.rows))
     kept = [reduction.rows.index(row) for row in reduction.elimination.kept]
-    dependent = np.zeros(geometry.layout.speeds, dtype=bool)
+    dependent = np.zeros(layout.speeds, dtype=bool)
     dependent[[step.speed for step in reduction.elimination.steps if kept[step.row] in rows]] = True
-    holding = np.zeros(geometry.layout.speeds, dtype=bool)
-    holding[[j for i, j in geometry.layout.jacobian if i in rows]] = True
+    holding = np.zeros(layout.speeds, dtype=bool)
+    holding[[j for i, j in layout.jacobian if i in rows]] = True
     return [dependent & ~held, holding & ~held]
 
 

@@ -159,7 +159,7 @@ def _closed(
         if reach == 0.0 and not np.all(finite[:own]):
             return None
         if np.all(finite):
-            place, gap = geometry.close(t, place, np.ones(layout.speeds, dtype=bool), tries=_TRIES)
+            place, gap = geometry.close(t, place, _TRIES)
             if not gap.size or np.max(np.abs(gap)) <= _SHUT:
                 return place
             open_place = place if open_place is None else open_place

@@ -17,11 +17,11 @@ from armillary.llvm.assembly import (
     Callee,
     Function,
     FunctionType,
-    Module,
     Raw,
     constant,
 )
-from armillary.llvm.builder import Operand, Value, Vector
+from armillary.llvm.builder import Value, Vector
+from armillary.llvm.records import RecordFunction, RecordModule
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, REALS, SECTIONS, LoopShape
 from armillary.runtime.loop.tableau import Tableau
@@ -33,38 +33,30 @@ SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
 }
 
 
-class LoopModule:
+class LoopModule(RecordModule):
     """The module of one loop: its shape, its workspace and its functions.
 
     `linked` calls the generated functions by name, to be linked in, instead of by the addresses in Control.
     """
 
     def __init__(self, shape: LoopShape, linked: bool = False) -> None:
+        super().__init__(FIELDS, REALS, ADDRESSES)
         self.shape = shape
         self.linked = linked
         self.offsets, self.length = shape.layout()
-        self.module = Module()
 
     def function(
         self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
     ) -> LoopFunction:
-        """A new internal function of (Control, workspace, *arguments); `rare` ones are kept small."""
-        kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
-        function = Function(self.module, kind, f"armillary_{name}")
-        function.linkage = "internal"
-        function.attributes = ["nounwind", *(("cold", "noinline", "optsize") if rare else ())]
-        function.argument_attributes = {0: "noalias", 1: "noalias"}
-        return LoopFunction(self, function)
+        return LoopFunction(self, self.written(name, result, arguments, rare))
 
 
-class LoopFunction(Stepper):
+class LoopFunction(RecordFunction, Stepper):
     """One function of a loop under construction."""
 
     def __init__(self, program: LoopModule, function: Function) -> None:
-        super().__init__(function)
-        self.program = program
+        super().__init__(program, function)
         self.shape = program.shape
-        self.control, self.workspace = function.args[:2]
 
     @property
     def states(self) -> int:
@@ -77,30 +69,9 @@ class LoopFunction(Stepper):
     def mean(self, total: Value) -> Value:
         return total / self["used"].to_real() if self.shape.changes else super().mean(total)
 
-    def __getitem__(self, field: str) -> Value:
-        kind = REAL if field in REALS else ADDRESS if field in ADDRESSES else WHOLE
-        return Value(self, self.builder.load(self._place(field), kind))
-
-    def __setitem__(self, field: str, value: Operand) -> None:
-        kind = REAL if field in REALS else WHOLE
-        raw = value.raw if isinstance(value, Value) else constant(kind, value)
-        self.builder.store(raw, self._place(field))
-
-    def _place(self, field: str) -> Raw:
-        return self.builder.place(self.control, constant(WHOLE, FIELDS[field]), WHOLE)
-
     def vector(self, name: str) -> Vector:
         offset = constant(WHOLE, self.program.offsets[name])
         return Vector(self, self.builder.place(self.workspace, offset, REAL))
-
-    def outside(self, field: str) -> Vector:
-        """A vector that lives outside the workspace, found through its address in Control."""
-        return Vector(self, self[field].raw)
-
-    def internal(self, frame: LoopFunction, *arguments: Value) -> Value:
-        """A call of another function of this loop."""
-        raw = [self.control, self.workspace, *(argument.raw for argument in arguments)]
-        return Value(self, self.builder.call(frame.function.callee, raw))
 
     # The generated code
 

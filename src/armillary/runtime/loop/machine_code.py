@@ -27,7 +27,7 @@ class Loop:
 
         self.offsets, self.length = shape.layout()  # of the workspace
         vectors = _vectorised(shape)
-        name = "" if holds_addresses(model) else f"loop {_written()} {shape!r} {model}"
+        name = "" if holds_addresses(model) else f"loop {loop_sources()} {shape!r} {model}"
         self._engine = engine(name, texts, 3, Passes(3, loops=vectors, straight=vectors))
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         self.address: int = self._engine.get_function_address("armillary_drive")
@@ -38,7 +38,7 @@ class Loop:
 
 
 @cache
-def _written() -> str:
+def loop_sources() -> str:
     """A digest of this version of the loop's own code: the content of its files."""
     package = Path(__file__).parents[2]
     files = [file for folder in ("llvm", "runtime") for file in sorted((package / folder).rglob("*.py"))]

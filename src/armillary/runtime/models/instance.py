@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RA
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.mass_thresholds import WEAK
 from armillary.runtime.models.changes import Changes
-from armillary.runtime.start.assembly import check_redundant, close_loops, consistent_speeds
+from armillary.runtime.start.assembly import loop_start
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
@@ -194,43 +194,16 @@ class Instance:
             layout,
             lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory),
             *self._sizes,
-            self._factors,
         )
-
-    @cached_property
-    def _factors(self) -> np.ndarray:
-        layout = self.equations.reduction.layout
-        assert layout is not None
-        return layout.sized(*self._sizes)
 
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Those of speeds, and of the rows of constraints."""
-        program = self.equations.program
-        known = dict(zip(program.constants, self.constants.tolist(), strict=False))
-        speeds, rows = (
-            np.array([known[s] if s in known else float(s.data) for s in sizes])
-            for sizes in (program.speed_sizes, program.row_sizes)
-        )
-        return speeds, rows
+        return loop_start(self.model).sizes(self.constants)
 
     def assembled(self, place: Place, named: set[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
-        geometry, reduction = self.geometry(place.memory), self.equations.reduction
-        names = list(self.model.coordinate_names)
-        at = {i for i, name in enumerate(names) if name in named}
-        q = close_loops(geometry, reduction, place.t, place.q, at, names)
-        check_redundant(geometry, reduction, place.t, q)
-        guessed = [
-            f"{names[i]} from {place.q[i]:.6g} to {q[i]:.6g}"
-            for i in sorted(at)
-            if abs(q[i] - place.q[i]) > 1e-6
-        ]
-        speeds = [s.data.name for s in self.equations.system.speeds]
-        held = {j for j, name in enumerate(speeds) if name in named}
-        u = consistent_speeds(geometry, reduction, place.t, q, place.u, held, speeds)
-        note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
-        return replace(place, q=q, u=u, note=note)
+        return loop_start(self.model).assembled(self, place, named)
 
     def quality(self, place: Place) -> float:
         """How well the dependent speeds are told by the others at a place; 0: not at all."""

@@ -5,8 +5,9 @@ printer of each language writes it, and machine_code.py compiles it for this pro
 The subset:
 
     types        real, whole, truth; vectors over states, memory, outputs (reals) and over events
-    statements   assignment (a local with its type where it first appears), if, while, for k in range(…),
-                 break, continue, return, a call; conditions on the features below are decided while printing
+    statements   assignment (a local with its type where it first appears), if, while, for k in range(count)
+                 or range(number of the first, count), break, continue, return, a call; conditions on the
+                 features below are decided while printing
     vectors      v = a + h * b works element by element; single elements are v[k]
     functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), agree (of two truth
                  values), is_finite, first_nonfinite; numbers begin with 0 or 1, as a language's indices do,
@@ -47,11 +48,22 @@ Geometry = np.ndarray  # what constraints are made of; see mechanics/constraints
 Jacobian = np.ndarray  # one real per row of constraints and speed, row after row
 RowNumbers = np.ndarray  # one whole number per row of constraints
 SpeedNumbers = np.ndarray  # one whole number per speed
+# Of loops that are closed at the start; see assembly.py.
+Places = np.ndarray  # one real per coordinate
+PlaceFlags = np.ndarray  # one truth value per coordinate
+SpeedFlags = np.ndarray  # one truth value per speed
+Figures = np.ndarray  # gaps, elements of J and of N, sizes of gaps
+Rates = np.ndarray  # one real per coordinate and speed, coordinate after coordinate
+RowReals = np.ndarray  # one real per row of constraints
+Equations = np.ndarray  # one real per equation and speed, equation after equation
+Sides = np.ndarray  # one real per equation
+Square = np.ndarray  # one real per pair of equations
 
 # Sizes, and the properties of events.
 N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
 N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
+N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = N_EQUATIONS = 0
 KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
@@ -59,6 +71,7 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether an adaptive step is taken aga
 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
+REDUNDANT = AGREEMENT = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
@@ -86,6 +99,22 @@ SPEED_KIND: Wholes = np.zeros(0, dtype=int)
 # Of each configuration, the numbers of those with the same locks, in the order of its ratings; NONE beyond.
 MEMBER: Wholes = np.zeros(0, dtype=int)
 
+# Loops: of elements of J and of N, their rows or coordinates and their speeds; where Euler parameters begin;
+# speeds that move in the first attempt and in others, for coordinates and for speeds; rows that are not
+# redundant; the figures of known parts of rows; after how many figures elements and sizes of gaps begin.
+ELEMENT_ROW: Wholes = np.zeros(0, dtype=int)
+ELEMENT_SPEED: Wholes = np.zeros(0, dtype=int)
+RATE_PLACE: Wholes = np.zeros(0, dtype=int)
+RATE_SPEED: Wholes = np.zeros(0, dtype=int)
+UNIT_FROM: Wholes = np.zeros(0, dtype=int)
+DEPENDENT: Truths = np.zeros(0, dtype=bool)
+HOLDING: Truths = np.zeros(0, dtype=bool)
+DEPENDENT_SPEED: Truths = np.zeros(0, dtype=bool)
+HOLDING_SPEED: Truths = np.zeros(0, dtype=bool)
+IS_KEPT: Truths = np.zeros(0, dtype=bool)
+KNOWN_OF: Wholes = np.zeros(0, dtype=int)
+AT_JACOBIAN = AT_RATES = AT_SIZES = 0
+
 # Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
 # the number of the first.
 JUMP_TIME: Reals = np.zeros(0)
@@ -100,6 +129,8 @@ NONE = -1  # in place of the number of an event or state
 RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR = range(8)
 READY, SETTLED, ARRIVED = range(3)
 STEP, ROW, END = range(3)
+# What became of loops and speeds.
+CLOSED, OPEN, NOT_REDUNDANT, CONTRADICTED = range(4)
 
 
 def floor(x: real) -> real:
@@ -200,6 +231,10 @@ def ratings(t: real, motion: Motion) -> Ratings:
 
 
 def geometry(t: real, state: States) -> Geometry:
+    raise NotImplementedError
+
+
+def loop_figures(t: real, place: Places) -> Figures:
     raise NotImplementedError
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf, nan
+from typing import Any
 
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
 from armillary.llvm.builder import Operand, Repeat, Value, Variable, Vector
+from armillary.llvm.records import RecordModule
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
 from armillary.runtime.loop.event_thresholds import LANDING
@@ -31,7 +33,8 @@ _ENUMERATED = {
 }
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
-Model = Callable[[LoopFunction, Sequence[Vector], Sequence[Value | Vector]], None]
+Frame = Any  # a function of a loop or of another record, which sections and tables of their kind are given to
+Model = Callable[[Frame, Sequence[Vector], Sequence[Value | Vector]], None]
 
 
 class SolverCode:
@@ -45,23 +48,23 @@ class SolverCode:
 
     def __init__(
         self,
-        program: LoopModule,
+        program: RecordModule,
         solver: Solver,
         *,
-        sizes: Mapping[str, int],
+        sizes: Mapping[str, int | str],
         known: Mapping[str, float],
         places: Mapping[str, str],
         tables: Mapping[str, Table],
         model: Mapping[str, Model],
-        given: Mapping[str, LoopFunction],
+        given: Mapping[str, Frame],
         rare: Collection[str] = (),
     ) -> None:
         self.program, self.solver, self.sizes, self.known = program, solver, sizes, known
         self.places, self.tables, self.model, self.rare = places, tables, model, rare
         self.kinds = {f.name: f.type for f in solver.fields}
-        self.made: dict[str, LoopFunction] = dict(given)
+        self.made: dict[str, Frame] = dict(given)
 
-    def function(self, name: str) -> LoopFunction:
+    def function(self, name: str) -> Frame:
         """The function of this name."""
         if name not in self.made:
             self.made[name] = _Body(self, self.solver.functions[name]).frame
@@ -118,8 +121,9 @@ class _Body:
                 with f.repeat() as loop:
                     self.leave_unless(node.test, loop)
                     self.nested(node.body, (loop.head, loop.exit))
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[count])):
-                self.counted(name, self.whole(count), node.body)
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[*first, count])):
+                start = self.whole(first[0]) if first else f.whole(0)
+                self.counted(name, start, self.whole(count), node.body)
             case ast.Return(value=value):
                 f.give(None if value is None else self.value(value))
             case ast.Break():
@@ -142,9 +146,9 @@ class _Body:
         if self.frame.builder.block.ended:
             self.frame.builder.block = Block(self.frame.function)
 
-    def counted(self, name: str, count: Value, body: Sequence[ast.stmt]) -> None:
+    def counted(self, name: str, first: Value, count: Value, body: Sequence[ast.stmt]) -> None:
         f = self.frame
-        index = self.locals[name] = Variable(f, f.whole(0))
+        index = self.locals[name] = Variable(f, first)
         with f.repeat() as loop:
             with f.when(index.get() >= count):
                 loop.leave()
@@ -192,7 +196,7 @@ class _Body:
     def each(self, field: str, value: ast.expr) -> None:
         """An assignment element by element."""
         f, place = self.frame, self.part(field)
-        with f.each(self.code.sizes[self.code.kinds[field]]) as m:
+        with f.each(self.size(self.code.kinds[field])) as m:
             self.element = m
             place[m] = self.as_real(self.value(value))
             self.element = None
@@ -294,7 +298,7 @@ class _Body:
         if name in self.locals:
             return self.locals[name].get()
         if name in self.code.sizes:
-            return f.whole(self.code.sizes[name])
+            return self.size(name)
         if name == "N_CONFIGURATIONS":
             return f["configurations"]
         if name in _REALS:
@@ -303,6 +307,16 @@ class _Body:
             number = self.code.solver.constants[name]
             return f.whole(number) if isinstance(number, int) else f.real(number)
         return f.whole(_ENUMERATED[name])
+
+    def states(self) -> int:
+        size = self.code.sizes["States"]
+        assert isinstance(size, int)
+        return size
+
+    def size(self, name: str) -> Value:
+        """A size, which is a constant or a field of the run."""
+        size = self.code.sizes[name]
+        return self.frame[size] if isinstance(size, str) else self.frame.whole(size)
 
     def field(self, name: str) -> Value:
         kind = self.code.kinds[name]
@@ -320,7 +334,7 @@ class _Body:
         found = vector[index]
         if kind in ("Wholes", "RowNumbers", "SpeedNumbers"):
             return found.to_whole()
-        return found.differs(0.0) if kind in ("Truths", "Locks") else found
+        return found.differs(0.0) if kind in ("Truths", "Locks", "PlaceFlags", "SpeedFlags") else found
 
     def operate(self, op: ast.operator, a: Value, b: Value) -> Value:
         match op:
@@ -355,9 +369,9 @@ class _Body:
         if name in self.code.solver.functions or name in self.code.made:
             return self.call(call)
         if name == "is_finite":
-            return is_finite(f, self.code.sizes["States"], self.vector(call.args[0]))
+            return is_finite(f, self.states(), self.vector(call.args[0]))
         if name == "first_nonfinite":
-            return first_nonfinite(f, self.code.sizes["States"], self.vector(call.args[0]))
+            return first_nonfinite(f, self.states(), self.vector(call.args[0]))
         values: list[Operand] = [self.value(a) for a in call.args]
         match name, values:
             case "abs", [Value() as x]:

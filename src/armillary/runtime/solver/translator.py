@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from armillary.mechanics.constraints import partition
+from armillary.mechanics.constraints import closing_thresholds, partition
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import change_thresholds, event_thresholds, layout, mass_thresholds
@@ -25,12 +25,12 @@ from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
-    *("leave", "enter", "impulse", "geometry", "ratings"),
+    *("leave", "enter", "impulse", "geometry", "ratings", "loop_figures"),
 )
 # Features of the solver, and the words of text/features.py for those that a system decides.
 FEATURES = (
     *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
-    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED"),
+    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED", "REDUNDANT", "AGREEMENT"),
 )
 _OF_SYSTEMS = {
     word.lower(): word
@@ -49,8 +49,14 @@ OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all
 VECTORS = (
     *("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds"),
     *("Motion", "Speeds", "Locks", "Ratings", "Geometry", "Jacobian", "RowNumbers", "SpeedNumbers"),
+    *("Places", "PlaceFlags", "SpeedFlags", "Figures", "Rates", "RowReals", "Equations", "Sides", "Square"),
 )
-_FILES = ("dense.py", "choices.py", "changes.py", "events.py", "masses.py", "steps.py", "rows.py")
+# What is described: the file of its record, and those of its functions.
+_RUN = (
+    "record.py",
+    *("dense.py", "choices.py", "changes.py", "events.py", "masses.py", "steps.py", "rows.py"),
+)
+_LOOPS = ("assembly_record.py", "least_squares.py", "assembly.py")
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
     "EPSILON": 2.0**-52,
@@ -58,7 +64,7 @@ CONSTANTS: dict[str, float] = {
     "ROUNDINGS": ROUNDINGS,
     "APART": APART,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
-for thresholds in (mass_thresholds, change_thresholds, partition):
+for thresholds in (mass_thresholds, change_thresholds, partition, closing_thresholds):
     CONSTANTS |= {name: float(value) for name, value in vars(thresholds).items() if name.isupper()}
 
 
@@ -129,11 +135,19 @@ def read_solver(
     is kept, since that takes 40 ms.
     """
     decided = tuple(sorted((facts or {}).items()))
-    return _read(frozenset(features), tuple(methods), tuple(wanted), decided, frozenset(given), commented)
+    return _read(
+        _RUN, frozenset(features), tuple(methods), tuple(wanted), decided, frozenset(given), commented
+    )
+
+
+def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented: bool = True) -> Solver:
+    """The functions `wanted` that close loops at the start of a run, and those that they call."""
+    return _read(_LOOPS, frozenset(features), (), tuple(wanted), (), frozenset(), commented)
 
 
 @cache
 def _read(
+    described: tuple[str, ...],
     features: frozenset[str],
     methods: tuple[Method, ...],
     wanted: tuple[str, ...],
@@ -144,7 +158,7 @@ def _read(
     fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
     definitions: dict[str, ast.FunctionDef] = {}
-    texts = [files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES]
+    texts = [files(__package__).joinpath(name).read_text(encoding="utf-8") for name in described[1:]]
     for text in (*texts, *([source(methods)] if methods else [])):
         tree = ast.parse(text)
         comments |= _comments(tree, text) if commented else {}
@@ -157,7 +171,7 @@ def _read(
     changing = _changing({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
-    record = [f for f in _record(fold) if f.name not in dropped]
+    record = [f for f in _record(described[0], fold) if f.name not in dropped]
     record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
     used = {n.id for name in order for n in ast.walk(folded[name]) if isinstance(n, ast.Name)}
     return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
@@ -290,9 +304,9 @@ def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:
     return found
 
 
-def _record(fold: _Fold) -> list[Field]:
-    """The fields of the run that a program with these features needs."""
-    text = files(__package__).joinpath("record.py").read_text(encoding="utf-8")
+def _record(name: str, fold: _Fold) -> list[Field]:
+    """The fields of the record in a file that a program with these features needs."""
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
     lines = text.splitlines()
     record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
     found = []

@@ -1,154 +1,270 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
-What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom:
-the dependent coordinates that were not named; all that were not named; these from scattered starts. Only
-where more is named than the loops leave free are named dependent coordinates first guesses, which
-decide in what way a loop is closed.
+What the user names stays as it is named; what depends on it is found, by the compiled description of
+runtime/solver/assembly.py. This module sets its records and says what is wrong where loops stay open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from armillary.algebra.expression import Expr
 from armillary.errors import ParameterError
-from armillary.mechanics.constraints.assembly import Geometry, ScatterNumbers
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
-from armillary.mechanics.constraints.reduction import Reduction
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.solver.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
+from armillary.runtime.start.loop_code import loop_code
+from armillary.runtime.start.loop_layout import FIELDS, TABLES, VECTORS
+from armillary.runtime.start.place import Place
 
-_CLOSED = 1e-10
-_NEW = 1e-6  # singular values above this count
-_REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given values scattered starts lie
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.instance import Instance
 
-
-def close_loops(
-    geometry: Geometry,
-    reduction: Reduction,
-    t: float,
-    q: np.ndarray,
-    named: Collection[int],
-    names: list[str],
-) -> np.ndarray:
-    """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
-    sized = geometry.in_sizes()
-    if sized.is_exact(t, q):
-        return q
-    kept = sorted(named)
-    free = np.zeros(geometry.layout.speeds, dtype=bool)
-    attempts = movable_speeds(geometry, reduction, free, positions=True)
-    best, least = q, np.inf
-    for moving in attempts:
-        moved, gap = sized.close(t, q, moving, kept=kept)
-        if is_closed(sized, t, moved):
-            return moved
-        if float(np.linalg.norm(gap)) < least:
-            best, least = moved, float(np.linalg.norm(gap))
-    nearest, best = _from_elsewhere(sized, t, q, attempts[-1], best, least, kept)
-    if nearest is not None:
-        return nearest
-    if _too_many_named(sized, t, q, kept):
-        moved, _ = sized.close(t, q, attempts[0])
-        if is_closed(sized, t, moved):
-            return moved
-    gap = sized.nearest(t, best, attempts[-1], kept)
-    raise ParameterError(_open_loops(geometry, reduction, gap, [names[i] for i in kept]))
+_NOTHING = np.zeros(1)
+_MOVED = 1e-6  # by which a coordinate is moved that was named: the run says so
+_CALLED = slice(FIELDS["geometry"], FIELDS["scales"] + 1)  # the section, constants, memory, scales
 
 
-def is_closed(geometry: Geometry, t: float, q: np.ndarray) -> bool:
-    """Whether all loops are closed, up to a small part of the size of each row."""
-    return geometry.off(geometry.at(t, q)) <= _CLOSED
+class ConstraintSizes:
+    """Sizes of speeds and of rows of constraints, for one set of constants or for many."""
+
+    def __init__(self, equations: DerivedEquations) -> None:
+        program, layout = equations.program, equations.reduction.layout
+        assert layout is not None
+        self._place = {s: i for i, s in enumerate(program.constants)}
+        self._speeds, self._rows = self._placed(program.speed_sizes), self._placed(program.row_sizes)
+        self._layout = layout
+
+    def _placed(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers, and which of them are constants of the program, with their places."""
+        numbers = np.array([0.0 if s in self._place else float(s.data) for s in sizes])
+        own = [i for i, s in enumerate(sizes) if s in self._place]
+        return numbers, np.array(own, dtype=int), np.array([self._place[sizes[i]] for i in own], dtype=int)
+
+    def __call__(self, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Those of speeds and of rows; a row of each per row of constants."""
+        speeds, rows = (self._with(constants, *sizes) for sizes in (self._speeds, self._rows))
+        return speeds, rows
+
+    @staticmethod
+    def _with(constants: np.ndarray, numbers: np.ndarray, own: np.ndarray, places: np.ndarray) -> np.ndarray:
+        found = np.empty((*constants.shape[:-1], len(numbers)))
+        found[...] = numbers
+        if own.size:
+            found[..., own] = constants[..., places]
+        return found
+
+    def scales(self, constants: np.ndarray) -> np.ndarray:
+        """Factors of all figures of the geometry, sizes of speeds and sizes of gaps."""
+        speeds, rows = self(constants)
+        parts = (self._layout.sized(speeds, rows), speeds, rows[..., list(self._layout.gaps)])
+        return np.concatenate(parts, axis=-1)
 
 
-def consistent_speeds(
-    geometry: Geometry,
-    reduction: Reduction,
-    t: float,
-    q: np.ndarray,
-    u: np.ndarray,
-    named: Collection[int],
-    names: list[str],
-) -> np.ndarray:
-    """Speeds that satisfy all constraints; ``named`` are the places of those that the user gave."""
-    held = np.array([j in named for j in range(len(u))])
-    for moving in movable_speeds(geometry, reduction, held):
-        found, residual, satisfied = geometry.consistent(t, q, u, moving)
-        if satisfied:
-            return found
-    worst = int(np.argmax(np.abs(residual)))
-    constraint = reduction.rows[worst].constraint
-    raise ParameterError(
-        f"the initial speeds {', '.join(names[j] for j in sorted(named))} contradict constraint "
-        f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name fewer "
-        "of them"
-    )
+class LoopStart:
+    """The loops of one system, to be closed at the start of its runs."""
+
+    def __init__(self, equations: DerivedEquations) -> None:
+        reduction, program = equations.reduction, equations.program
+        layout = reduction.layout
+        assert layout is not None
+        self.equations, self.sizes = equations, ConstraintSizes(equations)
+        self._coordinates = list(equations.coordinates)
+        self._speeds = [u.data.name for u in equations.system.speeds]
+        self.gaps = layout.gaps
+        n, m, gaps = layout.coordinates, layout.speeds, len(layout.gaps)
+        self.rows = [*layout.gaps, *(i for i in range(layout.rows) if i not in set(layout.gaps))]
+        equation_count = max(gaps + n, layout.rows)
+        tables, begin = self._tables()
+        scaled = len(program.geometry.results)
+        sizes = {
+            "N_COORDINATES": n, "N_SPEEDS": m, "N_GAPS": gaps, "N_ROWS": layout.rows,
+            "N_ELEMENTS": len(layout.jacobian), "N_RATES": len(layout.rates),
+            "N_UNITS": len(layout.quaternions), "N_EQUATIONS": equation_count,
+            "N_JACOBIAN": layout.rows * m, "N_RATE_PLACES": n * m,
+            "AT_JACOBIAN": gaps + layout.rows, "AT_RATES": gaps + layout.rows + len(layout.jacobian),
+            "AT_SIZES": scaled, "scaled": scaled, "figures": scaled + gaps,
+            "redundant": int(bool(reduction.elimination.redundant)),
+        }  # fmt: skip
+        rooms = sizes | {"states": len(program.state), "equations": equation_count * m}
+        rooms["square"] = equation_count * equation_count
+        record = np.zeros(len(FIELDS), dtype=np.int64)
+        for name, value in (sizes | begin).items():
+            record[FIELDS[name]] = value
+        end = 0
+        for name, size in VECTORS.items():
+            record[FIELDS[name]] = end
+            end += rooms[size]
+        record[FIELDS["tables"]] = tables.ctypes.data
+        self.record, self.room, self._kept = record, end, tables
+        self._last: tuple[np.ndarray | None, tuple[np.ndarray, int, int]] = None, (_NOTHING, 0, 0)
+        self._free: list[_Bench] = []
+
+    def _tables(self) -> tuple[np.ndarray, dict[str, int]]:
+        """All tables one after the other, and where each begins."""
+        reduction, layout = self.equations.reduction, self.equations.reduction.layout
+        assert layout is not None
+        place = {row: i for i, row in enumerate(self.rows)}
+        still = np.zeros(layout.speeds, dtype=bool)
+        first, others = movable_speeds(layout, reduction, still, positions=True)
+        first_speeds, other_speeds = movable_speeds(layout, reduction, still)
+        values: dict[str, Sequence[float] | np.ndarray] = {
+            "ELEMENT_ROW": [place[i] for i, _ in layout.jacobian],
+            "ELEMENT_SPEED": [j for _, j in layout.jacobian],
+            "RATE_PLACE": [i for i, _ in layout.rates],
+            "RATE_SPEED": [j for _, j in layout.rates],
+            "UNIT_FROM": layout.quaternions,
+            "KNOWN_OF": [len(layout.gaps) + i for i in self.rows],
+            "DEPENDENT": first,
+            "HOLDING": others,
+            "DEPENDENT_SPEED": first_speeds,
+            "HOLDING_SPEED": other_speeds,
+            "IS_KEPT": [reduction.rows[i] in reduction.elimination.kept for i in self.rows],
+        }
+        begin, end = {}, 0
+        for name in TABLES:
+            begin[name], end = end, end + len(values[name])
+        parts = [np.asarray(values[name], dtype=float) for name in TABLES]
+        return np.concatenate([*parts, _NOTHING]), begin
+
+    # ------------------------------------------------------------ starts
+
+    def flags(self, named: Collection[str]) -> np.ndarray:
+        """1 for coordinates and speeds that are named, 0 for others."""
+        return np.array([name in named for name in (*self._coordinates, *self._speeds)], dtype=float)
+
+    def numbers(self, constants: np.ndarray) -> tuple[np.ndarray, int, int]:
+        """`ConstraintSizes.scales` of one set of constants, and the addresses of both; those of the last one
+        are kept.
+        """
+        known, found = self._last
+        if known is not constants:
+            scales = self.sizes.scales(constants)
+            found = scales, constants.ctypes.data, scales.ctypes.data
+            self._last = constants, found
+        return found
+
+    def close_many(
+        self,
+        geometry: int,
+        constants: np.ndarray,
+        t: float,
+        q: np.ndarray,
+        u: np.ndarray,
+        memory: np.ndarray,
+        flags: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and speeds changed so that loops are closed and constraints hold, a row per start: what
+        became of each, and what is left of gaps or of constraints on speeds where that failed.
+
+        ``geometry`` is the address of the section; constants, coordinates, speeds and memory have a row each.
+        """
+        count = len(q)
+        records = np.empty((count, len(self.record)), dtype=np.int64)
+        records[:] = self.record
+        records.view(float)[:, FIELDS["t"]] = t
+        records[:, FIELDS["geometry"]] = geometry
+        records[:, FIELDS["flags"]] = flags.ctypes.data
+        left = np.zeros((count, len(self.rows)))
+        places = {"constants": constants, "scales": self.sizes.scales(constants), "q": q, "u": u}
+        places |= {"left_over": left, "memory": memory if memory.size else np.zeros((count, 1))}
+        for name, array in places.items():
+            records[:, FIELDS[name]] = array.ctypes.data + array.strides[0] * np.arange(count)
+        workspace = np.zeros(self.room)
+        loop_code().close(records.ctypes.data, workspace.ctypes.data, count, len(self.record))
+        return records[:, FIELDS["status"]], left
+
+    def problem(self, status: int, left: np.ndarray, named: Collection[str], rows: np.ndarray) -> str:
+        """Why a start failed; ``rows`` are the sizes of rows."""
+        reduction = self.equations.reduction
+        if status == NOT_REDUNDANT:
+            return redundant_text(reduction)
+        if status == CONTRADICTED:
+            residual = np.empty(len(self.rows))
+            residual[self.rows] = left
+            residual *= rows
+            worst = int(np.argmax(np.abs(residual)))
+            constraint = reduction.rows[worst].constraint
+            given = [name for name in self._speeds if name in named]
+            return (
+                f"the initial speeds {', '.join(given)} contradict constraint "
+                f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name "
+                "fewer of them"
+            )
+        lines = []
+        for i, value in zip(self.gaps, left, strict=False):
+            if value != 0.0:
+                before, after = gap_text(reduction, i)
+                lines.append(f"\n  {before}{value:.6g}{after}")
+        given = [name for name in self._coordinates if name in named]
+        held = f" with {', '.join(given)} as given" if given else ""
+        return (
+            f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"
+            "change what sets them, or give other initial coordinates to start from"
+        )
+
+    def assembled(self, instance: Instance, place: Place, named: Collection[str]) -> Place:
+        """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
+        bench = self._free.pop() if self._free else _Bench(self)
+        constants = instance.constants
+        numbers = self.numbers(constants)
+        geometry = instance.model.address("geometry")
+        status = bench.close(geometry, *numbers[1:], place, self.flags(named))
+        q, u = bench.q.copy(), bench.u.copy()
+        if status != CLOSED:
+            _, rows = self.sizes(constants)
+            raise ParameterError(self.problem(status, bench.left, named, rows))
+        self._free.append(bench)
+        moved = np.abs(q - place.q) > _MOVED
+        note = ""
+        if moved.any():
+            guessed = [
+                f"{name} from {place.q[i]:.6g} to {q[i]:.6g}"
+                for i, name in enumerate(self._coordinates)
+                if moved[i] and name in named
+            ]
+            note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
+        return replace(place, q=q, u=u, note=note)
 
 
-def check_redundant(geometry: Geometry, reduction: Reduction, t: float, q: np.ndarray) -> None:
-    """An error where constraints that were redundant at the default parameters are not at these."""
-    if not reduction.elimination.redundant:
-        return
-    J = geometry.in_sizes().at(t, q).jacobian
-    largest = np.max(np.abs(J), axis=0)
-    J = J / np.where(largest > _NEW * np.max(largest), largest, 1.0)
-    kept = [i for i, row in enumerate(reduction.rows) if row in reduction.elimination.kept]
-    if np.linalg.matrix_rank(J, _NEW) > np.linalg.matrix_rank(J[kept], _NEW):
-        raise ParameterError(redundant_text(reduction))
+# By the model whose runs start: one for each of its configurations.
+_starts: WeakKeyDictionary[CompiledModel, LoopStart] = WeakKeyDictionary()
 
 
-def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]) -> bool:
-    """Whether more is named than the loops leave free, wherever they are."""
-    chance = ScatterNumbers()
-    gaps = list(geometry.layout.gaps)
-    free = []
-    lengths = geometry.lengths(geometry.at(t, q))
-    for _ in range(3):
-        here = geometry.at(t, geometry.normalised(q + lengths * chance.spread(0.3, len(q))))
-        J, N = here.jacobian[gaps], here.rates[kept]
-        ranks = [np.linalg.matrix_rank(m, 1e-8) if m.size else 0 for m in (J, N, np.vstack([J, N]))]
-        free.append(ranks[0] + ranks[1] - ranks[2])
-    return min(free) > 0
+def loop_start(model: CompiledModel) -> LoopStart:
+    """What closes the loops at the start of runs of a model."""
+    found = _starts.get(model)
+    if found is None:
+        found = _starts[model] = LoopStart(model.equations)
+    return found
 
 
-def _from_elsewhere(
-    geometry: Geometry,
-    t: float,
-    q: np.ndarray,
-    moving: np.ndarray,
-    best: np.ndarray,
-    least: float,
-    kept: list[int],
-) -> tuple[np.ndarray | None, np.ndarray]:
-    """Of the ways to close the loops that scattered starts lead to, the one nearest to q (None: none does),
-    and the place with the smallest gaps met, which are ``least`` at ``best`` before.
-    """
-    chance = ScatterNumbers()
-    found = []
-    here = geometry.at(t, q)
-    rates, lengths = here.rates[:, moving], geometry.lengths(here)
-    for reach in _REACHES if moving.any() else ():
-        start = geometry.normalised(q + rates @ chance.spread(reach, rates.shape[1]))
-        start[kept] = q[kept]
-        moved, gap = geometry.close(t, start, moving, kept=kept)
-        if is_closed(geometry, t, moved):
-            found.append(moved)
-        elif float(np.linalg.norm(gap)) < least:
-            best, least = moved, float(np.linalg.norm(gap))
-    nearest = min(found, key=lambda x: float(np.linalg.norm((x - q) / lengths))) if found else None
-    return nearest, best
+class _Bench:
+    """The record and the room of one start at a time, used again and again."""
 
+    def __init__(self, loops: LoopStart) -> None:
+        n, m = int(loops.record[FIELDS["N_COORDINATES"]]), int(loops.record[FIELDS["N_SPEEDS"]])
+        self.q, self.u, self.flags = np.zeros(max(n, 1))[:n], np.zeros(max(m, 1))[:m], np.zeros(n + m)
+        self.left, self._workspace = np.zeros(len(loops.rows)), np.zeros(loops.room)
+        self._record = loops.record.copy()
+        self._reals, self._length = self._record.view(float), len(self._record)
+        for name, array in (("q", self.q), ("u", self.u), ("flags", self.flags), ("left_over", self.left)):
+            self._record[FIELDS[name]] = array.ctypes.data
+        self._places = self._record.ctypes.data, self._workspace.ctypes.data
+        self._code = loop_code()
 
-def _open_loops(geometry: Geometry, reduction: Reduction, gap: np.ndarray, named: list[str]) -> str:
-    """The error where gaps remain, which are in terms of the sizes of their rows."""
-    lines = []
-    shown = max(_CLOSED, 1e-6 * float(np.max(np.abs(gap))))
-    for i, value in zip(geometry.layout.gaps, gap, strict=True):
-        if abs(value) > shown:
-            before, after = gap_text(reduction, i)
-            size = 1.0 if geometry.row_sizes is None else geometry.row_sizes[i]
-            lines.append(f"\n  {before}{value * size:.6g}{after}")
-    held = f" with {', '.join(named)} as given" if named else ""
-    return (
-        f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"
-        "change what sets them, or give other initial coordinates to start from"
-    )
+    def close(self, geometry: int, constants: int, scales: int, place: Place, flags: np.ndarray) -> int:
+        """What became of a start, CLOSED or why not; the first three are addresses."""
+        record = self._record
+        memory = place.memory if place.memory.size else _NOTHING
+        self.q[:], self.u[:], self.flags[:] = place.q, place.u, flags
+        self._reals[FIELDS["t"]] = place.t
+        record[_CALLED] = geometry, constants, memory.ctypes.data, scales
+        self._code.close(*self._places, 1, self._length)
+        return int(record[FIELDS["status"]])

@@ -169,7 +169,9 @@ class Derived:
             -(here.jacobian @ du + r.jacobian @ place.u + r.known)
             for r, du in zip(self._rates(geometry), self.u, strict=True)
         ]
-        options = [m for m in movable_speeds(geometry, equations.reduction, held) if not np.any(changed & ~m)]
+        options = [
+            m for m in movable_speeds(geometry.layout, equations.reduction, held) if not np.any(changed & ~m)
+        ]
         moving, steps = self._chosen([(m, here.jacobian, right) for m in options], "speeds")
         self.u[:, moving] += steps
 
@@ -193,7 +195,7 @@ class Derived:
             back = (wanted - self.q)[:, kept]
             right = [np.concatenate([-r.gap, b]) for r, b in zip(rates, back, strict=True)]
             free = np.zeros(geometry.layout.speeds, dtype=bool)
-            for moving in movable_speeds(geometry, reduction, free, positions=True):
+            for moving in movable_speeds(geometry.layout, reduction, free, positions=True):
                 reached = np.zeros(len(names), dtype=bool)
                 reached[[i for i, j in geometry.layout.rates if moving[j]]] = True
                 if not np.any(changed & ~reached):

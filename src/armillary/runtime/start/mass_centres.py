@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
@@ -14,6 +16,7 @@ from armillary.model.description import Description
 from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.program.contact_targets import decision_event
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
@@ -33,14 +36,21 @@ def _starts(system: Description) -> list[MassCentreStart]:
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
     """The place with memories set that start at the value of an expression."""
-    memories = instance.equations.system.memories.values()
-    if all(memory.start is None for memory in memories):
+    if all(memory.start is None for memory in instance.equations.system.memories.values()):
         return place
-    stored = place.memory.copy()
-    for i, memory in enumerate(memories):
-        if memory.start is not None and stored[i] == memory.initial:
-            stored[i] = evaluate(memory.start, instance.values(place))
+    stored = started_memory(instance.equations, place.memory, lambda: instance.values(place))
     return replace(place, memory=stored)
+
+
+def started_memory(
+    equations: DerivedEquations, given: np.ndarray, values: Callable[[], dict[Any, Any]]
+) -> np.ndarray:
+    """Memory with its parts set that start at the value of an expression, of one run or a column per run."""
+    stored = given.copy()
+    for i, memory in enumerate(equations.system.memories.values()):
+        if memory.start is not None and np.any(stored[i] == memory.initial):
+            stored[i] = np.where(stored[i] == memory.initial, evaluate(memory.start, values()), stored[i])
+    return stored
 
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
@@ -63,21 +73,35 @@ def with_mass_centres(
     """The place with the joints of bodies set whose mass centres ``start_mass_centre`` places; a whole state
     given in order stays as it is."""
     equations = instance.equations
-    starts = _starts(equations.system) if equations.system.centres else []
-    if not starts or (initial is not None and not isinstance(initial, Mapping)):
+    if not equations.system.centres or (initial is not None and not isinstance(initial, Mapping)):
         return place
-    values = instance.values(place)
+    q, u = place.q.copy(), place.u.copy()
+    place_mass_centres(equations, q, u, lambda: instance.values(place), initial or ())
+    return replace(place, q=q, u=u)
+
+
+def place_mass_centres(
+    equations: DerivedEquations,
+    q: np.ndarray,
+    u: np.ndarray,
+    values_there: Callable[[], dict[Any, Any]],
+    named: Collection[Any],
+) -> None:
+    """Coordinates and speeds set that ``start_mass_centre`` places, of one run or a column per run."""
+    starts = _starts(equations.system) if equations.system.centres else []
+    if not starts:
+        return
+    values = values_there()
     for given in equations.reduction.given.values():
         pairs = ((given.speed, given.value), (given.coordinate, given.position))
         values |= {s.data.name: evaluate(x, values) for s, x in pairs if s is not None and x is not None}
     coordinates = {name: i for i, name in enumerate(equations.coordinates)}
     speeds = {u.data.name: i for i, u in enumerate(equations.system.speeds)}
-    q, u = place.q.copy(), place.u.copy()
     for start in starts:
         found = evaluate_all([as_expr(x) for x in (*start.places, *start.rates)], values)
         for s, value in zip((*start.coordinates, *start.speeds), found, strict=True):
             name = s.data.name
-            if initial and any(str(key) == name for key in initial):
+            if any(str(key) == name for key in named):
                 raise ParameterError(
                     f"initial gives '{name}' a value, but start_mass_centre places the mass centre of "
                     f"'{start.body.name}'; leave '{name}' out, or give a whole state"
@@ -91,4 +115,3 @@ def with_mass_centres(
                 q[coordinates[name]] = value
             else:
                 u[speeds[name]] = value
-    return replace(place, q=q, u=u)

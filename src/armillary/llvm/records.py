@@ -1,0 +1,85 @@
+"""Functions over a record of scalars and a workspace of reals, both of which their caller owns.
+
+Every function takes the addresses of the record and of the workspace first. In their code
+
+    f["t"]              is a scalar of the record, read or written
+    f.vector("state")   a vector in the workspace
+    f.outside("rows")   a vector elsewhere, by its address in the record
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from armillary.llvm.assembly import (
+    ADDRESS,
+    NOTHING,
+    REAL,
+    WHOLE,
+    Function,
+    FunctionType,
+    Module,
+    Raw,
+    constant,
+)
+from armillary.llvm.builder import Code, Operand, Value, Vector
+
+
+class RecordModule:
+    """The module of functions over one record, whose fields take eight bytes each, in order."""
+
+    def __init__(self, fields: Mapping[str, int], reals: Collection[str], addresses: Collection[str]) -> None:
+        self.fields, self.reals, self.addresses = fields, reals, addresses
+        self.module = Module()
+
+    def written(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
+        """A new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
+        kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
+        function = Function(self.module, kind, f"armillary_{name}")
+        function.linkage = "internal"
+        function.attributes = ["nounwind", *(("cold", "noinline", "optsize") if rare else ())]
+        function.argument_attributes = {0: "noalias", 1: "noalias"}
+        return function
+
+    def function(
+        self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
+    ) -> Any:
+        """A new internal function, under construction."""
+        return RecordFunction(self, self.written(name, result, arguments, rare))
+
+
+class RecordFunction(Code):
+    """One function under construction; a vector of the workspace begins after as many reals as the field of
+    its name says.
+    """
+
+    def __init__(self, program: RecordModule, function: Function) -> None:
+        super().__init__(function)
+        self.program: Any = program
+        self.control, self.workspace = function.args[:2]
+
+    def __getitem__(self, field: str) -> Value:
+        program = self.program
+        kind = REAL if field in program.reals else ADDRESS if field in program.addresses else WHOLE
+        return Value(self, self.builder.load(self._place(field), kind))
+
+    def __setitem__(self, field: str, value: Operand) -> None:
+        kind = REAL if field in self.program.reals else WHOLE
+        raw = value.raw if isinstance(value, Value) else constant(kind, value)
+        self.builder.store(raw, self._place(field))
+
+    def _place(self, field: str) -> Raw:
+        return self.builder.place(self.control, constant(WHOLE, self.program.fields[field]), WHOLE)
+
+    def vector(self, name: str) -> Vector:
+        return Vector(self, self.builder.place(self.workspace, self[name].raw, REAL))
+
+    def outside(self, field: str) -> Vector:
+        """A vector that lives outside the workspace, found through its address in the record."""
+        return Vector(self, self[field].raw)
+
+    def internal(self, frame: RecordFunction, *arguments: Value) -> Value:
+        """A call of another function over this record."""
+        raw = [self.control, self.workspace, *(argument.raw for argument in arguments)]
+        return Value(self, self.builder.call(frame.function.callee, raw))

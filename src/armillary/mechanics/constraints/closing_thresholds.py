@@ -1,0 +1,23 @@
+"""Thresholds of closing loops: of derivation (assembly.py) and of runs (runtime/solver/assembly.py)."""
+
+from __future__ import annotations
+
+NEWTON_TURNS = 100
+# Singular values of J, relative to the largest, that a step leaves alone; smaller ones only where these
+# stall. With redundant rows the smallest ones are as small as the gap and lead astray.
+WEAK_FIRST, WEAK_SECOND, WEAK_LAST = 1e-3, 1e-6, 1e-10
+EXACT_LOOP = 1e-13  # of the size of a row, about rounding
+CLOSED_LOOP = 1e-10  # of the size of a row, at the start of a run
+LEAST_SIZE = 1e-4  # of a row, in terms of the largest
+LONGEST_STEP = 0.5  # radians or lengths of motion: not further than a model may be bent
+HALVINGS = 12  # shares of a step that are tried until the gaps are smaller
+SLOW = 0.9  # of the gaps that a step leaves: less than this is not a step that stalls
+DAMPED_TURNS = 2000  # towards the smallest gaps where they cannot be closed
+STIFF = 1e6  # weight of what is kept there, where all rows compete
+SCATTERED = 40  # starts by chance; of these near the given values, and then less near
+NEAR_STARTS, MIDDLE_STARTS = 10, 25
+NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0
+AGREEING = 1e-9  # of speeds that satisfy the constraints
+NEW_ROW = 1e-6  # singular values above this count where redundant rows are looked for
+FREE_ROW = 1e-8  # likewise, where more may be given than the loops leave free
+MOST_SWEEPS, RIGHT_ANGLE = 60, 1e-15  # of rows that are turned in pairs

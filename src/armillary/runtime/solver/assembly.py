@@ -1,0 +1,485 @@
+"""Loops closed at the start of a run, and speeds that agree with constraints, in the language of language.py.
+
+A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
+matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move. Rows and
+motions are in terms of their sizes (mechanics/constraints/sizes.py), so that no norm adds lengths to angles.
+
+What is given stays as it is; what depends on it is found. Attempts with more and more freedom: the dependent
+coordinates; all that the loops depend on; these from scattered starts. Only where more is given than the
+loops leave free are given coordinates first guesses, which decide in what way a loop is closed.
+"""
+
+from __future__ import annotations
+
+from armillary.mechanics.constraints.closing_thresholds import *
+from armillary.runtime.solver.assembly_record import Loops
+from armillary.runtime.solver.language import *
+from armillary.runtime.solver.least_squares import (
+    rank_of_rows,
+    row_square,
+    solve_rows,
+    solve_turned,
+)
+
+
+def spread_figures(run: Loops) -> None:
+    """J and N from their elements."""
+    for e in range(N_ELEMENTS):
+        run.jacobian[at(ELEMENT_ROW[e], N_SPEEDS, ELEMENT_SPEED[e])] = run.numbers[AT_JACOBIAN + e]
+    for e in range(N_RATES):
+        run.rates[at(RATE_PLACE[e], N_SPEEDS, RATE_SPEED[e])] = run.numbers[AT_RATES + e]
+
+
+def look(run: Loops) -> None:
+    """The figures of the constraints at the place."""
+    run.numbers = loop_figures(run.t, run.place)
+    spread_figures(run)
+
+
+def gap_length(run: Loops) -> real:
+    """The length of the vector of gaps."""
+    total: real = 0.0
+    for i in range(N_GAPS):
+        total = total + run.numbers[i] * run.numbers[i]
+    return sqrt(total)
+
+
+def gap_length_there(run: Loops) -> real:
+    """The length of the vector of gaps where a step leads."""
+    total: real = 0.0
+    for i in range(N_GAPS):
+        total = total + run.there[i] * run.there[i]
+    return sqrt(total)
+
+
+def is_number(run: Loops) -> truth:
+    """Whether gaps and their matrix are finite."""
+    total: real = 0.0
+    for i in range(N_GAPS):
+        total = total + 0.0 * run.numbers[i]
+        for j in range(N_SPEEDS):
+            total = total + 0.0 * run.jacobian[at(i, N_SPEEDS, j)]
+    return not isnan(total)
+
+
+def worst_gap(run: Loops) -> real:
+    """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes.
+
+    A row that vanishes near a singular place has at least a ten-thousandth of the largest one's size: its gap
+    cannot be less than rounding leaves.
+    """
+    largest: real = 0.0
+    for i in range(N_GAPS):
+        for j in range(N_SPEEDS):
+            largest = max(largest, abs(run.jacobian[at(i, N_SPEEDS, j)]))
+    worst: real = 0.0
+    for i in range(N_GAPS):
+        size: real = LEAST_SIZE * largest
+        for j in range(N_SPEEDS):
+            size = max(size, abs(run.jacobian[at(i, N_SPEEDS, j)]))
+        part: real = abs(run.numbers[i])
+        if size > 0.0:
+            part = part / size
+        if part > worst or isnan(part):
+            worst = part
+    return worst
+
+
+def some_speed_moves(run: Loops) -> truth:
+    """Whether any speed may move."""
+    found: truth = False
+    for j in range(N_SPEEDS):
+        found = found or run.moving[j]
+    return found
+
+
+def make_unit(run: Loops) -> None:
+    """Euler parameters of the place where a step leads, made unit."""
+    for e in range(N_UNITS):
+        first: whole = UNIT_FROM[e]
+        total: real = run.moved[first] * run.moved[first]
+        total = total + run.moved[first + 1] * run.moved[first + 1]
+        total = total + run.moved[first + 2] * run.moved[first + 2]
+        total = sqrt(total + run.moved[first + 3] * run.moved[first + 3])
+        run.moved[first] = run.moved[first] / total
+        run.moved[first + 1] = run.moved[first + 1] / total
+        run.moved[first + 2] = run.moved[first + 2] / total
+        run.moved[first + 3] = run.moved[first + 3] / total
+
+
+def move(run: Loops) -> None:
+    """The coordinates after a small motion; those that are held stay."""
+    for k in range(N_COORDINATES):
+        total: real = run.place[k]
+        for j in range(N_SPEEDS):
+            total = total + run.rates[at(k, N_SPEEDS, j)] * run.step[j]
+        run.moved[k] = total
+    make_unit(run)
+    for k in range(N_COORDINATES):
+        if run.held[k]:  # a step along a tangent leaves them but for its square
+            run.moved[k] = run.place[k]
+
+
+def accept(run: Loops) -> None:
+    """The place where a step leads, with its figures, as the place."""
+    run.place = run.moved
+    run.numbers = run.there
+    spread_figures(run)
+
+
+def set_equations(run: Loops, weight: real) -> None:
+    """J d = -gap for the speeds that may move, and N d = 0, so much weighed, for coordinates that are held.
+
+    The rows of both are of one size; a coordinate that no speed moves has none.
+    """
+    largest: real = 0.0
+    for i in range(N_GAPS):
+        for j in range(N_SPEEDS):
+            value: real = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
+            run.left[at(i, N_SPEEDS, j)] = value
+            largest = max(largest, abs(value))
+        run.right[i] = -run.numbers[i]
+    run.active = N_GAPS
+    row: whole = N_GAPS + FIRST
+    for k in range(N_COORDINATES):
+        own: real = 0.0
+        for j in range(N_SPEEDS):
+            if run.moving[j] and run.held[k]:
+                own = max(own, abs(run.rates[at(k, N_SPEEDS, j)]))
+        if own > 0.0:
+            for j in range(N_SPEEDS):
+                share: real = weight * largest / own if run.moving[j] else 0.0
+                run.left[at(row, N_SPEEDS, j)] = run.rates[at(k, N_SPEEDS, j)] * share
+            run.right[row] = 0.0
+            row = row + 1
+            run.active = run.active + 1
+
+
+def limit_step(run: Loops) -> None:
+    """A step that is not longer than a model may be bent."""
+    longest: real = 1e-300
+    for j in range(N_SPEEDS):
+        longest = max(longest, abs(run.step[j]))
+    if longest > LONGEST_STEP:
+        for j in range(N_SPEEDS):
+            run.step[j] = run.step[j] * (LONGEST_STEP / longest)
+
+
+def take_step(run: Loops) -> truth:
+    """The longest of several shares of a step that makes the gaps smaller; whether one does."""
+    before: real = gap_length(run)
+    tried: real = 0.0
+    while tried < HALVINGS:
+        tried = tried + 1.0
+        move(run)
+        run.there = loop_figures(run.t, run.moved)
+        if gap_length_there(run) < before:
+            accept(run)
+            return True
+        for j in range(N_SPEEDS):
+            run.step[j] = 0.5 * run.step[j]
+    return False
+
+
+def close_from(run: Loops) -> None:
+    """The gaps made smaller by Gauss and Newton's method, as far as they can be."""
+    look(run)
+    weak: real = WEAK_FIRST
+    turn: real = 0.0
+    smaller: truth = False
+    while turn < NEWTON_TURNS and some_speed_moves(run):
+        turn = turn + 1.0
+        if not is_number(run) or worst_gap(run) <= EXACT_LOOP:
+            break
+        set_equations(run, 1.0)
+        solve_rows(run, weak)
+        limit_step(run)
+        before: real = gap_length(run)
+        smaller = take_step(run)
+        slow: truth = not smaller or gap_length(run) > SLOW * before
+        if slow and weak > WEAK_LAST:
+            weak = WEAK_LAST if weak < WEAK_FIRST else WEAK_SECOND
+        elif not smaller:
+            break
+
+
+def keep_best(run: Loops) -> None:
+    """The place with the smallest gaps so far."""
+    size: real = gap_length(run)
+    if size < run.least:
+        run.best = run.place
+        run.least = size
+
+
+def approach(run: Loops) -> None:
+    """The smallest gaps, as a whole, near a place where they cannot be closed.
+
+    Damped steps, (J'J + damping) d = -J' gap. Source: Marquardt (1963), SIAM J. Appl. Math. 11, 431-441.
+    """
+    look(run)
+    damping: real = 1e-3
+    turn: real = 0.0
+    while turn < DAMPED_TURNS and damping <= 1e15:
+        turn = turn + 1.0
+        if not is_number(run) or not some_speed_moves(run):
+            break
+        set_equations(run, STIFF)
+        size: real = 0.0
+        for i in range(N_GAPS):
+            size = max(size, row_square(run, i))
+        solve_turned(run, 0.0, damping * size + 1e-300)
+        move(run)
+        run.there = loop_figures(run.t, run.moved)
+        if gap_length_there(run) < gap_length(run):
+            accept(run)
+            damping = max(damping / 3.0, 1e-15)
+        else:
+            damping = 2.0 * damping
+
+
+def measure_gaps(run: Loops) -> None:
+    """What remains of each gap, in its own unit, in place of it; 0 for those that are closed."""
+    shown: real = CLOSED_LOOP
+    for i in range(N_GAPS):
+        shown = max(shown, 1e-6 * abs(run.numbers[i]))
+    for i in range(N_GAPS):
+        left: real = run.numbers[i] * run.numbers[AT_SIZES + i]
+        run.numbers[i] = left if abs(run.numbers[i]) > shown else 0.0
+
+
+def draw(run: Loops) -> None:
+    """A number between -1 and 1 by chance, the same in every language.
+
+    s becomes 16807 s mod (2^31 - 1), exact in doubles. Source: Park and Miller (1988), CACM 31, 1192-1201.
+    """
+    product: real = 16807.0 * run.seed
+    run.seed = product - 2147483647.0 * floor(product / 2147483647.0)
+    run.chance = 2.0 * (run.seed / 2147483647.0) - 1.0
+
+
+def measure_reach(run: Loops) -> None:
+    """How far a unit of the most effective speed moves each coordinate, at the start."""
+    run.place = run.start
+    look(run)
+    for k in range(N_COORDINATES):
+        own: real = 0.0
+        for j in range(N_SPEEDS):
+            own = max(own, abs(run.rates[at(k, N_SPEEDS, j)]))
+        run.reach[k] = own if own > 0.0 else 1.0
+
+
+def search_elsewhere(run: Loops) -> truth:
+    """Of the ways to close the loops that scattered starts lead to, the one nearest to the start; whether
+    there is one.
+    """
+    if not some_speed_moves(run):
+        return False
+    measure_reach(run)
+    run.seed = 19871987.0
+    shortest: real = INFINITY
+    turn: real = 0.0
+    while turn < SCATTERED:
+        reach: real = MIDDLE_REACH if turn < MIDDLE_STARTS else FAR_REACH
+        if turn < NEAR_STARTS:
+            reach = NEAR_REACH
+        turn = turn + 1.0
+        run.place = run.start
+        look(run)
+        for j in range(N_SPEEDS):
+            run.step[j] = 0.0
+            if run.moving[j]:
+                draw(run)
+                run.step[j] = reach * run.chance
+        move(run)
+        run.place = run.moved
+        close_from(run)
+        if worst_gap(run) <= CLOSED_LOOP:
+            apart: real = 0.0
+            for k in range(N_COORDINATES):
+                part: real = (run.place[k] - run.start[k]) / run.reach[k]
+                apart = apart + part * part
+            if apart < shortest:
+                shortest = apart
+                run.found = run.place
+        else:
+            keep_best(run)
+    return shortest < INFINITY
+
+
+def too_many_given(run: Loops) -> truth:
+    """Whether more is given than the loops leave free, wherever they are."""
+    measure_reach(run)
+    run.seed = 19871987.0
+    for j in range(N_SPEEDS):
+        run.moving[j] = True
+    together: whole = 0
+    loops: whole = 0
+    apart: whole = 0
+    turn: real = 0.0
+    while turn < 3.0:
+        turn = turn + 1.0
+        for k in range(N_COORDINATES):
+            draw(run)
+            run.moved[k] = run.start[k] + run.reach[k] * (NEAR_REACH * run.chance)
+        make_unit(run)
+        run.place = run.moved
+        look(run)
+        set_equations(run, 1.0)
+        together = rank_of_rows(run, FIRST, run.active, FREE_ROW)
+        set_equations(run, 1.0)
+        loops = rank_of_rows(run, FIRST, N_GAPS, FREE_ROW)
+        apart = rank_of_rows(run, N_GAPS + FIRST, run.active, FREE_ROW)
+        if loops + apart <= together:
+            return False
+    return True
+
+
+def attempt(run: Loops, dependent: truth) -> truth:
+    """The loops closed from the start by dependent speeds, or by all; whether they are closed."""
+    for j in range(N_SPEEDS):
+        run.moving[j] = DEPENDENT[j] if dependent else HOLDING[j]
+    run.place = run.start
+    close_from(run)
+    if worst_gap(run) <= CLOSED_LOOP:
+        return True
+    keep_best(run)
+    return False
+
+
+def find_place(run: Loops) -> truth:
+    """Coordinates that close all loops; whether there are some."""
+    closed: truth = False
+    closed = attempt(run, True)
+    if closed:
+        return True
+    closed = attempt(run, False)
+    if closed:
+        return True
+    closed = search_elsewhere(run)
+    if closed:
+        run.place = run.found
+        return True
+    too_many: truth = False
+    too_many = too_many_given(run)
+    if too_many:
+        for k in range(N_COORDINATES):
+            run.held[k] = False
+        closed = attempt(run, True)
+        for k in range(N_COORDINATES):
+            run.held[k] = run.given[k]
+    return closed
+
+
+def close_loops(run: Loops) -> None:
+    """The loops closed from the start, with the coordinates that are given as they are."""
+    for k in range(N_COORDINATES):
+        run.held[k] = run.given[k]
+    for m in range(N_JACOBIAN):
+        run.jacobian[m] = 0.0
+    for m in range(N_RATE_PLACES):
+        run.rates[m] = 0.0
+    run.best = run.start
+    run.least = INFINITY
+    run.status = CLOSED
+    closed: truth = False
+    closed = find_place(run)
+    if not closed:
+        run.status = OPEN
+        for j in range(N_SPEEDS):
+            run.moving[j] = HOLDING[j]
+        run.place = run.best
+        approach(run)
+        measure_gaps(run)
+    if REDUNDANT and closed:
+        closed = stays_redundant(run)
+        if not closed:
+            run.status = NOT_REDUNDANT
+
+
+def make_start_unit(run: Loops) -> None:
+    """Euler parameters of the start, made unit."""
+    run.moved = run.start
+    make_unit(run)
+    run.start = run.moved
+
+
+def scaled_rows(run: Loops, all_rows: truth) -> None:
+    """Rows of J whose columns are in terms of their largest elements, all or those that are kept."""
+    largest: real = 0.0
+    for m in range(N_JACOBIAN):
+        largest = max(largest, abs(run.jacobian[m]))
+    run.active = 0
+    row: whole = FIRST
+    for i in range(N_ROWS):
+        if all_rows or IS_KEPT[i]:
+            for j in range(N_SPEEDS):
+                own: real = 0.0
+                for k in range(N_ROWS):
+                    own = max(own, abs(run.jacobian[at(k, N_SPEEDS, j)]))
+                if own <= NEW_ROW * largest:
+                    own = 1.0
+                run.left[at(row, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / own
+            run.right[row] = 0.0
+            row = row + 1
+            run.active = run.active + 1
+
+
+def stays_redundant(run: Loops) -> truth:
+    """Whether constraints that were redundant at the default parameters are so at these."""
+    look(run)
+    every: whole = 0
+    kept: whole = 0
+    scaled_rows(run, True)
+    every = rank_of_rows(run, FIRST, run.active, NEW_ROW)
+    scaled_rows(run, False)
+    kept = rank_of_rows(run, FIRST, run.active, NEW_ROW)
+    return every <= kept
+
+
+def measure_residual(run: Loops) -> real:
+    """The constraints on speeds, J u + b, and the largest of them."""
+    largest: real = 0.0
+    for i in range(N_ROWS):
+        total: real = run.numbers[KNOWN_OF[i]]
+        for j in range(N_SPEEDS):
+            total = total + run.jacobian[at(i, N_SPEEDS, j)] * (run.speed[j] + run.change[j])
+        run.residual[i] = total
+        if abs(total) > largest or isnan(total):
+            largest = abs(total)
+    return largest
+
+
+def adjust_speeds(run: Loops, dependent: truth) -> truth:
+    """The smallest change of dependent speeds, or of all, that satisfies the constraints; whether it does."""
+    scale: real = 1.0
+    for j in range(N_SPEEDS):
+        run.change[j] = 0.0
+        run.moving[j] = DEPENDENT_SPEED[j] if dependent else HOLDING_SPEED[j]
+        run.moving[j] = run.moving[j] and not run.fixed[j]
+        scale = max(scale, 1.0 + abs(run.speed[j]))
+    worst: real = 0.0
+    worst = measure_residual(run)
+    turn: real = 0.0  # the second one removes what rounding left
+    while turn < 2.0 and some_speed_moves(run) and worst > 4.0 * EPSILON * scale:
+        turn = turn + 1.0
+        for i in range(N_ROWS):
+            for j in range(N_SPEEDS):
+                run.left[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
+            run.right[i] = -run.residual[i]
+        run.active = N_ROWS
+        solve_rows(run, WEAK_LAST)
+        for j in range(N_SPEEDS):
+            run.change[j] = run.change[j] + run.step[j]
+        worst = measure_residual(run)
+    return worst <= AGREEING * scale
+
+
+def agree_speeds(run: Loops) -> None:
+    """Speeds that satisfy all constraints at the place, where those that are fixed stay as they are."""
+    agreed: truth = False
+    look(run)
+    agreed = adjust_speeds(run, True)
+    if not agreed:
+        agreed = adjust_speeds(run, False)
+    if not agreed:
+        run.status = CONTRADICTED

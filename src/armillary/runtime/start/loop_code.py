@@ -1,0 +1,52 @@
+"""Loops closed by machine code: the description of runtime/solver/assembly.py, compiled for this process.
+
+One code serves all systems: sizes are fields of a record, and the geometry of a system is called by its
+address. Many starts are as many records, one after the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from armillary.llvm.jit import BRANCHED, chosen, engine
+from armillary.mechanics.constraints import closing_thresholds
+from armillary.runtime.loop.machine_code import loop_sources
+
+_PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64
+
+
+class LoopCode:
+    """The compiled functions; their code is freed with them. ``close`` takes addresses of records and room,
+    the number of records and their length; the others are the loops of llvm/rows.py.
+    """
+
+    def __init__(self) -> None:
+        numbers = {name: value for name, value in vars(closing_thresholds).items() if name.isupper()}
+        name = f"assembly {loop_sources()} {numbers}"
+        self._engine = engine(name, _texts, 1, BRANCHED)
+        self.close = self._function("armillary_close_many", *[_PLACE] * 2, *[_COUNT] * 2)
+        self.precompute = self._function("armillary_precompute_rows", _PLACE, *[_COUNT] * 3, *[_PLACE] * 2)
+        self.evaluate = self._function("armillary_function_rows", _PLACE, *[_COUNT] * 6, *[_PLACE] * 5)
+
+    def _function(self, name: str, *arguments: Any) -> Callable[..., None]:
+        return ctypes.CFUNCTYPE(None, *arguments)(self._engine.get_function_address(name))
+
+
+def loop_code() -> LoopCode:
+    """The code for this process, compiled at its first use or taken from the cache."""
+    return _kept(chosen())
+
+
+@lru_cache(maxsize=4)
+def _kept(chosen: tuple[str, ...]) -> LoopCode:
+    return LoopCode()
+
+
+def _texts() -> list[str]:
+    from armillary.llvm.rows import rows_by_address
+    from armillary.runtime.start.loop_code_text import loop_module
+
+    return [str(loop_module().module), rows_by_address()]

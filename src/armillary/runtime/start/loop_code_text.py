@@ -1,0 +1,102 @@
+"""The LLVM code behind loop_code.py, which is made only where it is not in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
+from armillary.llvm.builder import Value, Vector
+from armillary.llvm.records import RecordFunction, RecordModule
+from armillary.runtime.solver.language import CLOSED, NOT_REDUNDANT, OPEN
+from armillary.runtime.solver.machine_code import SolverCode
+from armillary.runtime.solver.translator import read_assembly
+from armillary.runtime.start.loop_layout import ADDRESSES, FIELDS, REALS, SIZES, TABLES, WHOLE_TABLES
+
+_GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
+_WANTED = ("close_loops", "stays_redundant", "agree_speeds")
+
+
+def loop_module() -> RecordModule:
+    """The whole code; its visible function is armillary_close_many(records, workspace, count, length)."""
+    program = RecordModule(FIELDS, REALS, ADDRESSES)
+    solver = read_assembly({"AGREEMENT"}, _WANTED, commented=False)
+    code = SolverCode(
+        program,
+        solver,
+        sizes={**{name: name for name in SIZES}, "Places": "N_COORDINATES", "Figures": "figures"},
+        known={},
+        places={},
+        tables={name: _table(name) for name in TABLES},
+        model={"loop_figures": _figures},
+        given={},
+        rare=solver.functions.keys(),  # inlined, they would take LLVM five times the time,
+    )
+    close, redundant, agree = (code.function(name) for name in _WANTED)
+    _emit_many(program, _emit_start(program, close, redundant, agree))
+    return program
+
+
+def _table(name: str) -> Any:
+    def entry(f: RecordFunction, k: Value) -> Value:
+        found = f.outside("tables")[f[name] + k]
+        return found.to_whole() if name in WHOLE_TABLES else found.differs(0.0)
+
+    return entry
+
+
+def _figures(f: RecordFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    """The geometry of the system, in terms of sizes."""
+    t, place = given
+    assert isinstance(t, Value) and isinstance(place, Vector)
+    arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)
+    f.builder.call(Callee(_GEOMETRY, f["geometry"].raw.name), arguments)
+    scales = f.outside("scales")
+    with f.each(f["scaled"]) as m:
+        targets[0][m] = targets[0][m] * scales[m]
+
+
+def _emit_start(
+    program: RecordModule, close: RecordFunction, redundant: RecordFunction, agree: RecordFunction
+) -> RecordFunction:
+    """One start: loops, what is redundant, speeds; the status says how far it came."""
+    f: RecordFunction = program.function("start")
+    n, m, gaps = f["N_COORDINATES"], f["N_SPEEDS"], f["N_GAPS"]
+    q, u, flags, sizes = (f.outside(name) for name in ("q", "u", "flags", "scales"))
+    speed_size, gap_size = f["scaled"], f["scaled"] + m
+    with f.each(n) as k:
+        f.vector("start")[k] = q[k]
+        f.vector("given")[k] = flags[k]
+    with f.each(gaps) as k:
+        for name in ("numbers", "there"):
+            f.vector(name)[f["AT_SIZES"] + k] = sizes[gap_size + k]
+    f.internal(close)
+    with f.when(f["status"].equals(CLOSED) & f["redundant"].differs(0)), f.when(~f.internal(redundant)):
+        f["status"] = NOT_REDUNDANT
+    left_over = f.outside("left_over")
+    with f.when(f["status"].equals(OPEN)), f.each(gaps) as k:
+        left_over[k] = f.vector("numbers")[k]
+    with f.when(f["status"].equals(CLOSED)):
+        with f.each(m) as j:
+            f.vector("speed")[j] = u[j] / sizes[speed_size + j]
+            f.vector("fixed")[j] = flags[n + j]
+        f.internal(agree)
+        with f.each(f["N_ROWS"]) as i:
+            left_over[i] = f.vector("residual")[i]
+        with f.when(f["status"].equals(CLOSED)):
+            with f.each(n) as k:
+                q[k] = f.vector("place")[k]
+            with f.each(m) as j:
+                u[j] = u[j] + sizes[speed_size + j] * f.vector("change")[j]
+    f.give()
+    return f
+
+
+def _emit_many(program: RecordModule, start: RecordFunction) -> None:
+    """As many starts as there are records, one after the other."""
+    f: RecordFunction = program.function("close_many", arguments=(WHOLE, WHOLE))
+    f.function.linkage = ""
+    with f.each(f.argument(2)) as r:
+        record = f.builder.place(f.control, (r * f.argument(3)).raw, WHOLE)
+        f.builder.call(start.function.callee, [record, f.workspace])
+    f.give()
