@@ -77,7 +77,7 @@ def _write(place: Path, system: Any, run: arm.Run, options: dict[str, Any], titl
 def _live(path: Path, system: Any, run: arm.Run) -> bool:
     """The page in which the model runs, from where the run began; whether there is one."""
     model = system.derive().compile()
-    names = [*model.coordinate_names, *model.speed_names]
+    names = [*model.coordinate_names, *model.speed_names, *model.state_names]
     # A whole state: where the system places its mass centre, single coordinates of it are not given.
     start = [float(run[name][0]) for name in names] if all(name in run for name in names) else None
     parameters = {name: run.parameters[name] for name in model.parameters}

@@ -64,6 +64,7 @@ _PENDULUM = """import armillary as arm
 s = arm.System("pendulum")
 s.gravity(9.81, "-ground.z")
 s.body("bob", joint=arm.Revolute("y"), com=(0, 0, -1), mass=1, inertia=0)
+s.state("heat", rate="-0.1*heat", initial=1.0)
 run = s.derive().compile().simulate(0.2, sample=0.1, initial={"bob.q1": 1.0})
 run.animate("motion.html", view="front", paths=["bob"])
 """

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import Expr, symbol, total
+from armillary.export.fmi.configurations import motion_rates
 from armillary.program.program import Program, Section, section
 
 
@@ -35,6 +36,11 @@ def directional(program: Program, clocks: Collection[int]) -> Seeded:
     return Seeded(section("directional", labels, found, constant=True), seeds)
 
 
+def rates(program: Program) -> Seeded:
+    """Rates of the states of an FMU with several configurations."""
+    return Seeded(section("motion_rates", *motion_rates(program), constant=True), ())
+
+
 def adjoints(program: Program, clocks: Collection[int]) -> Seeded:
     """Changes of the weighted sum of the functions with time, state and memory."""
     known = [program.time, *program.state, *program.memory]
@@ -49,5 +55,5 @@ def _functions(program: Program, clocks: Collection[int]) -> tuple[list[str], li
     """Rates, outputs and event functions, with their labels."""
     watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
     events = [f"event {k}" for k in range(len(watched))]
-    labels = [*program.derivatives.labels, *program.outputs.labels, *events]
-    return labels, [*program.derivatives.results, *program.outputs.results, *watched]
+    labels, rates = motion_rates(program)
+    return [*labels, *program.outputs.labels, *events], [*rates, *program.outputs.results, *watched]

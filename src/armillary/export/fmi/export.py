@@ -14,6 +14,7 @@ from uuid import UUID
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.fmi.archive import write_archive
 from armillary.export.fmi.compiler import build_library, compile_library
+from armillary.export.fmi.configurations import check_states
 from armillary.export.fmi.documentation import documentation
 from armillary.export.fmi.model import model_files
 from armillary.export.fmi.model_description import Facts, build_description, model_description
@@ -21,6 +22,7 @@ from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, 
 from armillary.export.fmi.tables import Solver, variables_header, variables_source
 from armillary.export.fmi.terminals import terminals
 from armillary.export.fmi.variables import interface
+from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS
@@ -49,6 +51,7 @@ def export(
     initial: Mapping[str, float] | Sequence[float] | None = None,
     binary: bool = True,
     platforms: str | Sequence[str] | None = None,
+    configurations: bool | None = None,
     force: bool = False,
 ) -> Path:
     """An FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
@@ -59,6 +62,8 @@ def export(
     ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
     leaves out the library, so that no compiler is needed. ``platforms`` are those to build libraries for:
     "all", or names such as "x86_64-windows" (platforms.py); without them it is that of this machine.
+    ``configurations``: whether it holds the equations of all configurations that runs can meet; without a
+    word, where events lock or unlock joints. Its states are then all coordinates and all speeds.
     ``force`` replaces also a file that is no FMU.
     """
     version = str(version)
@@ -75,11 +80,12 @@ def export(
             raise ArmillaryError(
                 "export to an FMU: binary=False leaves out libraries, and platforms names some"
             )
-    found = source(equations)
+    found = source(equations, changes_wanted(equations, configurations))
+    check_states(found)
     variables = interface(found, parameters, initial)
     adjoint = version == "3.0"
     texts = model_files(found, variables.clocks, adjoint)
-    texts["variables.c"] = variables_source(variables)
+    texts["variables.c"] = variables_source(variables, adjoint)
     number = version[0]
     shared = (f"fmi{number}.h", f"fmi{number}.c", "fmu.h", *_SOURCES)
     texts |= {

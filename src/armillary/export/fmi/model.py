@@ -6,10 +6,12 @@ from collections.abc import Collection, Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.export.c.assembly import assembly_code
+from armillary.export.c.configurations import configuration_files
 from armillary.export.c.model import INPUTS, RESULT, Model
 from armillary.export.c.printer import helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, counts, function
-from armillary.export.fmi.directional import Seeded, adjoints, directional
+from armillary.export.fmi.configurations import every
+from armillary.export.fmi.directional import Seeded, adjoints, directional, rates
 from armillary.export.fmi.solver import solver_files
 from armillary.export.text.body import Place, body
 from armillary.export.text.source import Source
@@ -30,16 +32,22 @@ def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[
         f"{model.stem}.h": model.header(),
         f"{model.stem}.c": model.code(),
         **solver_files(model),
+        **configuration_files(model),
     }
     if source.assembly is not None:
         texts[f"{model.stem}_assembly.c"] = assembly_code(source)
-    texts[f"{model.stem}_directional.c"] = _derivatives_source(
-        source, directional(source.program, clocks), "directional derivatives", _FORWARDS
-    )
-    if adjoint:
-        texts[f"{model.stem}_adjoint.c"] = _derivatives_source(
-            source, adjoints(source.program, clocks), "adjoint derivatives", _BACKWARDS
+    for one in every(source):
+        texts[f"{one.stem}_directional.c"] = _derivatives_source(
+            one, directional(one.program, clocks), "directional derivatives", _FORWARDS
         )
+        if source.others:
+            texts[f"{one.stem}_motion_rates.c"] = _derivatives_source(
+                one, rates(one.program), "rates of all coordinates, speeds and states", ()
+            )
+        if adjoint:
+            texts[f"{one.stem}_adjoint.c"] = _derivatives_source(
+                one, adjoints(one.program, clocks), "adjoint derivatives", _BACKWARDS
+            )
     return texts
 
 
@@ -64,12 +72,13 @@ def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequen
     text = body(wanted.section, model.printer, places, identifiers, namer)
     targets = [f"out[{i}]" for i in range(len(wanted.section.results))]
     name = f"{model.stem}_{wanted.section.name}"
-    signature = Signature(name, f"{INPUTS}, const double *restrict seed, {RESULT}", targets)
+    given = ", const double *restrict seed" if wanted.seeds else ""
+    signature = Signature(name, f"{INPUTS}{given}, {RESULT}", targets)
     title = f"{what[0].upper()}{what[1:]}"
     code = function(signature, f"{title}: {counts(wanted.section.operations)}.", text)
     tables = [lookup_function(name, table, model.printer) for table, name in model.printer.tables.items()]
     head = [f"{name}.c: {source.description.name}: {what}", "", *about]
-    parts = [block(head), f'#include "{model.stem}.h"', '#include "variables.h"', "#include <math.h>", _APART]
+    parts = [block(head), '#include "variables.h"', "#include <math.h>", _APART]
     return (
         "\n\n".join(
             p.rstrip() for p in (*parts, trigonometry(code), helpers(code), *tables, code) if p.strip()

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armillary.export.c.text import WIDTH, quoted
+from armillary.export.fmi.configurations import every
 from armillary.export.fmi.variables import Interface
+from armillary.export.text.configurations import has_function
 from armillary.export.text.layout import wrapped
+from armillary.export.text.source import Source
 from armillary.runtime.integrators.records import Method
 
 _HEADER = """\
@@ -20,20 +23,13 @@ _HEADER = """\
 #include "{stem}_solver.h"
 
 /* The equations, by the names under which fmu.c calls them. */
-#define model_precompute {stem}_precompute
-#define model_derivatives {stem}_derivatives
-#define model_outputs {stem}_outputs
-#define model_events {stem}_events
+{functions}
 #define model_fire {stem}_fire
-#define model_update {stem}_update
-#define model_normalise {stem}_normalise
-#define model_directional {stem}_directional
 #define model_assemble {stem}_assemble
 #define model_start {stem}_start
 #define model_unphysical {stem}_unphysical
 #define model_open_loops {stem}_open_loops
 
-#define model_adjoint {stem}_adjoint
 #define model_weak_mass {stem}_weak_mass
 
 /* The solver: a run, its statuses and its parts. */
@@ -41,7 +37,7 @@ _HEADER = """\
 #define MODEL(status) {upper}_##status
 #define METHOD {upper}_{method}
 #define model_continue {stem}_continue
-#define model_enter {stem}_enter
+#define model_start_run {stem}_start_run
 #define model_move {stem}_move
 #define model_arrive {stem}_arrive
 #define model_renew {stem}_renew
@@ -49,11 +45,8 @@ _HEADER = """\
 #define model_happen {stem}_happen
 #define model_adopt_signs {stem}_adopt_signs
 
-void {stem}_directional(double t, const double *state, const double *constants, const double *memory,
-                        const double *seed, double *out);
-void {stem}_adjoint(double t, const double *state, const double *constants, const double *memory,
-                    const double *seed, double *out);
-void {stem}_enter({stem}_run *run);
+{derivatives}
+void {stem}_start_run({stem}_run *run);
 void {stem}_move({stem}_run *run);
 void {stem}_arrive({stem}_run *run);
 void {stem}_renew({stem}_run *run);
@@ -71,6 +64,9 @@ void {stem}_adopt_signs({stem}_run *run);
 #define N_PARAMETERS {parameters}
 #define N_CONSTANTS {constants}
 #define N_STATES {states}
+#define N_CONFIGURATIONS {configurations}
+#define N_PACKED {packed} /* states of the equations of a configuration, at most */
+#define N_FIRST {first} /* and of the first */
 #define N_MEMORY {memory}
 #define N_OUTPUTS {outputs}
 #define N_EVENTS {events}
@@ -93,7 +89,7 @@ typedef struct {{
     const char *name;
     int direction; /* of the sign change that matters; 0: both */
     int stop;      /* whether the run ends there */
-    int guard;  /* of the choice of dependent speeds, of which there is one here */
+    int guard;     /* of the choice of dependent speeds, or of the rank of constraints */
     int clock;     /* place of its clock in the memory; -1: none */
     double period;
 }} event_description;
@@ -107,10 +103,45 @@ extern const double START_MEMORY[], MEMORY_FACTORS[];
 extern const double MEMORY_PERIODS[]; /* of clocks, which start so long after a run; -1: no clock */
 extern const int INPUTS[]; /* 1 for memory that is set from outside */
 extern const char *const STATE_NAMES[];
-extern const event_description EVENTS[];
+{events_declared}
 
 #endif
 """
+
+
+_NO_EVENT = '{"", 0, 0, 0, -1, 0.0}'
+_ORDINARY = ("derivatives", "outputs", "events", "update")
+_SEED = "const double *seed, "
+_PROTOTYPE = """\
+void {name}(double t, const double *state, const double *constants, const double *memory,
+    {seed}double *out);"""
+_FUNCTION_TABLE = """\
+/* Functions of the present configuration of an instance `me`. */
+typedef void model_section(double t, const double *state, const double *constants, const double *memory,
+                           double *out);
+typedef void model_seeded(double t, const double *state, const double *constants, const double *memory,
+                          const double *seed, double *out);
+typedef struct {{
+    model_section *derivatives, *outputs, *events, *update, *leave, *motion_rates;
+    void (*normalise)(double t, double *state, const double *constants, const double *memory);
+    model_seeded *directional, *adjoint;
+}} configuration_functions;
+extern const configuration_functions FUNCTIONS[];
+#define PRESENT (FUNCTIONS[me->now.run.configuration])
+#define model_outputs PRESENT.outputs
+#define model_events PRESENT.events
+#define model_update PRESENT.update
+#define model_leave PRESENT.leave
+#define model_motion_rates PRESENT.motion_rates
+#define model_normalise PRESENT.normalise
+#define model_directional PRESENT.directional
+#define model_adjoint PRESENT.adjoint
+#define model_prepare {stem}_prepare
+void {stem}_prepare({stem}_run *run, const double *parameters);"""
+_EVENT_TABLES = """\
+extern const event_description *const EVENTS_OF[]; /* of each configuration */
+#define EVENTS (EVENTS_OF[me->now.run.configuration])
+extern const int STATE_PLACES[][N_PACKED]; /* of each: where its states are among those of the FMU */"""
 
 
 @dataclass(frozen=True)
@@ -128,7 +159,23 @@ def variables_header(
 ) -> str:
     """variables.h"""
     program, description = interface.source.program, interface.source.description
+    stem, sources = interface.source.stem, every(interface.source)
+    several = len(sources) > 1
     values = {
+        "functions": _FUNCTION_TABLE.format(stem=stem) if several else _functions(stem, adjoint),
+        "derivatives": "\n".join(
+            _PROTOTYPE.format(name=f"{one.stem}_{name}", seed=seed)
+            for one in sources
+            for name, seed in (
+                ("directional", _SEED),
+                *((("adjoint", _SEED),) if adjoint else ()),
+                *((("motion_rates", ""),) if several else ()),
+            )
+        ),
+        "configurations": len(sources),
+        "packed": max(len(one.program.state) for one in sources),
+        "first": len(program.state),
+        "events_declared": _EVENT_TABLES if several else "extern const event_description EVENTS[];",
         "stem": interface.source.stem,
         "name": quoted(description.name),
         "token": quoted(token),
@@ -143,10 +190,10 @@ def variables_header(
         "adjoint": int(adjoint),
         "parameters": len(description.parameters),
         "constants": len(program.constants),
-        "states": len(program.state),
+        "states": len(interface.states),
         "memory": len(program.memory),
         "outputs": len(description.outputs),
-        "events": len(description.events),
+        "events": len(interface.events),
         "indicators": len(interface.indicators),
         "update": int(bool(program.update.results)),
         "normalise": int(bool(program.quaternions or program.corrected)),
@@ -161,16 +208,11 @@ def variables_header(
     return _HEADER.format(**values)
 
 
-def variables_source(interface: Interface) -> str:
+def variables_source(interface: Interface, adjoint: bool) -> str:
     """variables.c"""
     description = interface.source.description
     parameters = interface.parameters
-    events = [
-        f"{{{quoted(e.name)}, {e.direction}, {int(e.stop)}, {int(e.guard)}, "
-        f"{interface.clocks[k].place if k in interface.clocks else -1}, "
-        f"{repr(interface.clocks[k].period) if k in interface.clocks else '0.0'}}}"
-        for k, e in enumerate(description.events)
-    ]
+    sources = every(interface.source)
     lines = [
         "/* variables.c: start values, names and factors of this model. */",
         '#include "variables.h"',
@@ -179,7 +221,7 @@ def variables_source(interface: Interface) -> str:
     lines += _array("double", "START_PARAMETERS", [repr(v.start) for v in parameters])
     lines += _array("double", "START_STATE", [repr(x) for x in interface.start_state])
     lines += _array("double", "START_GIVEN", [repr(x) for x in interface.start_given])
-    pairs = zip(description.states, description.starts, strict=True)
+    pairs = zip(description.states, description.starts, strict=True)  # of the first configuration
     lines += _array("int", "CONVERTED", [str(int(a.name != b.name)) for a, b in pairs])
     lines += _array("double", "FIRST_GUESS", [repr(x) for x in interface.first_guess])
     lines += _array("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])
@@ -188,14 +230,51 @@ def variables_source(interface: Interface) -> str:
     periods = [-1.0 if m.period is None else m.period for m in description.memory]
     lines += _array("double", "MEMORY_PERIODS", [repr(x) for x in periods])
     lines += _array("int", "INPUTS", [str(int(m.input)) for m in description.memory])
-    lines += _array("char *const", "STATE_NAMES", [quoted(s.name) for s in description.states])
-    lines += _array("event_description", "EVENTS", events, empty='{"", 0, 0, 0, -1, 0.0}')
-    return "\n".join(lines) + "\n"
+    lines += _array("char *const", "STATE_NAMES", [quoted(s.name) for s in interface.described])
+    if len(sources) == 1:
+        lines += _array("event_description", "EVENTS", _events(interface, interface.source), empty=_NO_EVENT)
+        return "\n".join(lines) + "\n"
+    room = max(len(own) for own in interface.places)
+    lines[1] = f'#include "variables.h"\n#include "{interface.source.stem}_changes.h"'
+    for c, one in enumerate(sources):
+        own = _events(interface, one)
+        own += [_NO_EVENT] * (len(interface.events) - len(own))
+        lines += _array("event_description", f"EVENTS_{c}", own, empty=_NO_EVENT, before="static ")
+    names = ", ".join(f"EVENTS_{c}" for c in range(len(sources)))
+    lines.append(f"const event_description *const EVENTS_OF[] = {{{names}}};")
+    places = [", ".join(map(str, [*own, *[-1] * (room - len(own))])) for own in interface.places]
+    lines.append(f"const int STATE_PLACES[][N_PACKED] = {{{', '.join('{' + p + '}' for p in places)}}};")
+    lines.append("const configuration_functions FUNCTIONS[] = {")
+    lines += [f"    {{{', '.join(_function_names(one, adjoint))}}}," for one in sources]
+    return "\n".join([*lines, "};", ""])
 
 
-def _array(kind: str, name: str, items: Sequence[str], empty: str = "0") -> list[str]:
+def _functions(stem: str, adjoint: bool) -> str:
+    names = (*_ORDINARY, "normalise", "directional", *(("adjoint",) if adjoint else ()))
+    return "\n".join(f"#define model_{name} {stem}_{name}" for name in ("precompute", *names))
+
+
+def _function_names(source: Source, adjoint: bool) -> list[str]:
+    """The functions of a configuration in the order of `configuration_functions`; no function: 0."""
+    has = {**has_function(source.program), "derivatives": True, "outputs": True, "adjoint": adjoint}
+    names = (*_ORDINARY, "leave", "motion_rates", "normalise", "directional", "adjoint")
+    return [f"{source.stem}_{name}" if has.get(name, True) else "0" for name in names]
+
+
+def _events(interface: Interface, source: Source) -> list[str]:
+    """The events of a configuration; clocks are events of the user's own, which all have."""
+    return [
+        f"{{{quoted(e.name)}, {e.direction}, {int(e.stop)}, {int(e.guard)}, "
+        f"{interface.clocks[k].place if k in interface.clocks else -1}, "
+        f"{repr(interface.clocks[k].period) if k in interface.clocks else '0.0'}}}"
+        for k, e in enumerate(source.description.events)
+    ]
+
+
+def _array(kind: str, name: str, items: Sequence[str], empty: str = "0", before: str = "") -> list[str]:
     """A table; one that would be empty has an unused entry. Texts have lines of their own."""
     items = items or [empty]
+    kind = f"{before}const {kind}"
     if any('"' in item for item in items):
-        return [f"const {kind} {name}[] = {{", *(f"    {item}," for item in items), "};"]
-    return wrapped(f"const {kind} {name}[] = {{{', '.join(items)}}};", WIDTH, "", "    ")
+        return [f"{kind} {name}[] = {{", *(f"    {item}," for item in items), "};"]
+    return wrapped(f"{kind} {name}[] = {{{', '.join(items)}}};", WIDTH, "", "    ")

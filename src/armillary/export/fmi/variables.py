@@ -7,17 +7,19 @@ Outputs that merely repeat a state or a memory have a number but are not listed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ParameterError, nearest
+from armillary.export.fmi.configurations import every, motion_of, motion_rates
 from armillary.export.fmi.dependencies import dependencies
+from armillary.export.text.description import Happening, State
 from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
-from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
+from armillary.program.program import Program
 from armillary.runtime.models.compiling import compile_equations
 
 
@@ -65,6 +67,9 @@ class Interface:
     state_factors: tuple[float, ...]
     memory_factors: tuple[float, ...]
     clocks: Mapping[int, Clock]  # by the number of the event
+    events: tuple[Happening, ...]  # of the configuration that has the most of them
+    described: tuple[State, ...]  # the states
+    places: tuple[tuple[int, ...], ...]  # of the states of each configuration among them
     tunable: bool
 
     @property
@@ -81,13 +86,23 @@ class Interface:
 
 def interface(source: Source, parameters: Mapping[str, float] | None, initial: Any) -> Interface:
     """The variables of a model, with start values of the user where there are any."""
-    equations, description, program = source.equations, source.description, source.program
+    equations, description = source.equations, source.description
     values = _values(source, parameters)
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
     given = [s.initial for s in description.starts]
     if parameters or initial is not None:
         begin = start_values(compile_equations(equations), values, initial)
         state, given = list(begin.state), list(begin.given)
+    sources = every(source)
+    described: tuple[State, ...] = tuple(
+        replace(s, initial=x) for s, x in zip(description.states, state, strict=True)
+    )
+    places: tuple[tuple[int, ...], ...] = (tuple(range(len(state))),)
+    if source.others:
+        motion = motion_of(source, list(values.values()), state)
+        described, places = motion.states, motion.places
+        state = [s.initial for s in described]
+    events = max((one.description.events for one in sources), key=len)
     first_guess = loops.first if (loops := source.assembly) and initial is None else tuple(state)
     n_parameters, n_memory, n_states = len(values), len(memory), len(state)
     first_memory = 1 + n_parameters
@@ -96,10 +111,18 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     first_output = first_rate + n_states
     first_indicator = first_output + len(description.outputs)
 
-    references: dict[Expr, int] = {program.time: 0}
-    references |= {s: first_memory + i for i, s in enumerate(program.memory)}
-    references |= {s: first_state + i for i, s in enumerate(program.state)}
-    state_factors = _state_factors(equations)
+    def depends_of(chosen: Callable[[Program], Sequence[Expr]], count: int) -> list[tuple[int, ...]]:
+        """What some results depend on, in some configuration."""
+        found: list[set[int]] = [set() for _ in range(count)]
+        for one, own in zip(sources, places, strict=True):
+            references: dict[Expr, int] = {one.program.time: 0}
+            references |= {s: first_memory + i for i, s in enumerate(one.program.memory)}
+            references |= {s: first_state + i for s, i in zip(one.program.state, own, strict=True)}
+            for known, more in zip(found, dependencies(chosen(one.program), references), strict=False):
+                known.update(more)
+        return [tuple(sorted(known)) for known in found]
+
+    state_factors = tuple(s.factor for s in described)
     memory_factors = [m.factor for m in equations.system.memories.values()]
     clocks = _clocks(equations)
     tunable = not equations.reduction.rows  # closed loops of other lengths would have to be assembled anew
@@ -116,7 +139,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
             names.own(s.name), first_state + i, "output", "continuous", "exact", state[i] / state_factors[i],
             s.units, s.about, depends=(first_state + i,),
         )
-        for i, s in enumerate(description.states)
+        for i, s in enumerate(described)
     )  # fmt: skip
     stored = tuple(
         Variable(
@@ -134,46 +157,46 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
             _rate_units(s.units), f"rate of {s.name}", first_state + i, depends,
         )
         for i, (s, depends) in enumerate(
-            zip(description.states, dependencies(program.derivatives.results, references), strict=True)
+            zip(described, depends_of(lambda p: motion_rates(p)[1], n_states), strict=True)
         )
     )  # fmt: skip
-    wanted = set(equations.system.outputs)
+    wanted, outs = set(equations.system.outputs), description.outputs
     outputs = tuple(
         Variable(
             names.own(o.name, "output"), first_output + i, "output" if o.name in wanted else "local",
             "continuous", "calculated", None, o.units, o.about, depends=depends,
         )
         for i, (o, depends) in enumerate(
-            zip(description.outputs, dependencies(program.outputs.results, references), strict=True)
+            zip(outs, depends_of(lambda p: p.outputs.results, len(outs)), strict=True)
         )
         if o.name not in shown
     )  # fmt: skip
-    watched = [k for k in range(len(description.events)) if k not in clocks]
-    depends_of = dependencies([program.events.results[k] for k in watched], references)
+    watched = [k for k in range(len(events)) if k not in clocks]
+    on = depends_of(
+        lambda p: [p.events.results[k] for k in watched if k < len(p.events.results)], len(watched)
+    )
     indicators = tuple(
         Variable(
-            names.own(f"event({description.events[k].name})"), first_indicator + i, "local", "continuous",
-            "calculated", None, "", description.events[k].about, depends=depends_of[i],
+            names.own(f"event({events[k].name})"), first_indicator + i, "local", "continuous",
+            "calculated", None, "", events[k].about, depends=on[i],
         )
         for i, k in enumerate(watched)
     )  # fmt: skip
     first_tick = first_indicator + len(indicators)
-    called = [
-        e.name.removesuffix(" clock") if k in clocks else e.name for k, e in enumerate(description.events)
-    ]
+    called = [e.name.removesuffix(" clock") if k in clocks else e.name for k, e in enumerate(events)]
     ticks = tuple(
         Variable(
             names.own(f"clock({called[k]})"), first_tick + k, "output", "discrete", "", None, "",
             f"ticks every {clocks[k].period:g} s" if k in clocks else e.about or "ticks at this event",
         )
-        for k, e in enumerate(description.events)
+        for k, e in enumerate(events)
         if not e.guard
     )  # fmt: skip
     return Interface(
         source, listed_parameters, stored, states, rates, outputs, indicators, ticks,
         Variable("time", 0, "independent", "continuous", units="s", about="time"),
         tuple(state), tuple(given), first_guess, tuple(memory), state_factors, tuple(memory_factors), clocks,
-        tunable,
+        events, described, places, tunable,
     )  # fmt: skip
 
 
@@ -210,12 +233,6 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
         compile_equations(source.equations).inside(given)  # raises an error for a wrong value
     defaults = {p.name: p.default for p in source.description.parameters if p.default is not None}
     return {name: float((defaults | given)[name]) for name in known}
-
-
-def _state_factors(equations: DerivedEquations) -> tuple[float, ...]:
-    system = equations.system
-    known = {s.data.name: state_factor(s) for s in system.moving()}
-    return tuple(known.get(s.data.name, 1.0) for s in equations.program.state)
 
 
 def _clocks(equations: DerivedEquations) -> dict[int, Clock]:

@@ -181,11 +181,11 @@ def description(
         ),
         parameters=_parameters(equations),
         states=tuple(
-            State(s.data.name, kind, *_labels(s), value, state_factor(s))
+            state_description(s, kind, value)
             for s, kind, value in zip(program.state, kinds, start.state, strict=True)
         ),
         starts=tuple(
-            State(s.data.name, kind, *_labels(s), value, state_factor(s))
+            state_description(s, kind, value)
             for s, kind, value in zip(start.symbols, kinds, start.given, strict=True)
         ),
         memory=tuple(
@@ -205,6 +205,11 @@ def description(
         units=system.units.name,
         version=VERSION,
     )
+
+
+def state_description(symbol: Expr, kind: str, value: float) -> State:
+    """A state and its value at the start."""
+    return State(symbol.data.name, kind, *_labels(symbol), value, state_factor(symbol))
 
 
 def _labels(symbol: Any, about: str = "") -> tuple[str, str]:

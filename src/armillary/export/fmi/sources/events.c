@@ -27,9 +27,9 @@ int fmu_stopped(fmu *me, int k)
 {
     if (EVENTS[k].guard) {
         me->now.mode = FAILED;
-        return fmu_fail(me, "at t = %g the motion needs another choice of dependent speeds (%s), and this FMU "
-                            "holds only one; run the model in Armillary, or start nearer to where it works",
-                        me->now.run.t, EVENTS[k].name);
+        return fmu_fail(me, "at t = %g the motion needs another choice of dependent speeds (%s), which this FMU does "
+                            "not hold, or constraints lose rank; run the model in Armillary, or export it with "
+                            "configurations=True", me->now.run.t, EVENTS[k].name);
     }
     me->now.ended = 1;
     return FMU_OK;
@@ -39,23 +39,25 @@ int fmu_stopped(fmu *me, int k)
 static void event_functions(const fmu *me, double *g)
 {
     const model_run *run = &me->now.run;
+    for (int k = 0; k < N_EVENTS; k++) g[k] = 1.0; /* a configuration may have fewer */
     model_events(run->t, run->state, run->constants, run->memory, g);
 }
 
 static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
 
 /* A clock as close to a time as rounding can bring it has been reached; each tick adds a rounding. */
-static int clock_due(const model_run *run, int k)
+static int clock_due(const fmu *me, int k)
 {
+    const model_run *run = &me->now.run;
     int clock = EVENTS[k].clock;
     double near = fmin((64.0 + (double)run->firings) * DBL_EPSILON * fabs(run->t), 1e-3 * EVENTS[k].period);
     return clock >= 0 && run->t >= run->memory[clock] - near;
 }
 
-static int happens(const model_run *run, int k, double g)
+static int happens(const fmu *me, int k, double g)
 {
-    int before = run->sign[k];
-    if (EVENTS[k].clock >= 0) return clock_due(run, k);
+    int before = me->now.run.sign[k];
+    if (EVENTS[k].clock >= 0) return clock_due(me, k);
     return g == g && sign_of(g) != before && before != 0 && EVENTS[k].direction * before <= 0;
 }
 #endif
@@ -79,7 +81,7 @@ int fmu_happening(fmu *me, int *happening)
     event_functions(me, g);
     for (int k = 0; k < N_EVENTS; k++) {
         happening[k] = me->cosimulation ? run->pending && run->crossed[k] > 0
-                                        : !me->now.fresh && me->now.mode == EVENT && happens(run, k, g[k]);
+                                        : !me->now.fresh && me->now.mode == EVENT && happens(me, k, g[k]);
         any |= happening[k];
     }
 #endif
@@ -99,10 +101,10 @@ static double drift(const fmu *me, double *state)
 {
     const model_run *run = &me->now.run;
     double most = 0.0;
-    memcpy(state, run->state, sizeof run->state);
+    memcpy(state, run->state, N_PACKED * sizeof *state);
 #if HAS_NORMALISE
     model_normalise(run->t, state, run->constants, run->memory);
-    for (int i = 0; i < N_STATES; i++) most = fmax(most, fabs(state[i] - run->state[i]));
+    for (int i = 0; i < USED; i++) most = fmax(most, fabs(state[i] - run->state[i]));
 #endif
     return most;
 }
@@ -133,9 +135,9 @@ int fmu_discrete(fmu *me, fmu_news *news)
 {
     fmu_values *now = &me->now;
     model_run *run = &now->run;
-    double state[ROOM(N_STATES)], corrected[ROOM(N_STATES)];
+    double state[ROOM(N_STATES)], corrected[ROOM(N_PACKED)];
     int happening[ROOM(N_EVENTS)] = {0};
-    memcpy(state, run->state, N_STATES * sizeof *state);
+    memcpy(state, fmu_states(me), N_STATES * sizeof *state);
     if (fmu_happening(me, happening) && fire(me, happening) != FMU_OK) return FMU_ERROR;
     if (!me->cosimulation) {
 #if HAS_UPDATE
@@ -145,14 +147,14 @@ int fmu_discrete(fmu *me, fmu_news *news)
             memcpy(run->memory, memory, N_MEMORY * sizeof *memory);
         }
 #endif
-        if (drift(me, corrected) > DRIFT) memcpy(run->state, corrected, N_STATES * sizeof *corrected);
+        if (drift(me, corrected) > DRIFT) memcpy(run->state, corrected, N_PACKED * sizeof *corrected);
         fmu_adopt_signs(me);
     }
     now->fresh = now->completed = 0;
     me->known = 0;
     news->more = 0;
     news->ended = now->ended;
-    news->moved = memcmp(state, run->state, N_STATES * sizeof *state) != 0;
+    news->moved = memcmp(state, fmu_states(me), N_STATES * sizeof *state) != 0;
     news->next = next_clock(me);
     news->scheduled = news->next < HUGE_VAL;
     return FMU_OK;
@@ -161,7 +163,7 @@ int fmu_discrete(fmu *me, fmu_news *news)
 /* Model exchange: the end of a step of the importer's integrator. */
 int fmu_completed(fmu *me, int *event, int *ended)
 {
-    double state[ROOM(N_STATES)];
+    double state[ROOM(N_PACKED)];
     fmu_constants(me);
     *event = HAS_UPDATE || drift(me, state) > DRIFT;
 #if N_EVENTS > 0
@@ -169,7 +171,7 @@ int fmu_completed(fmu *me, int *event, int *ended)
     double g[N_EVENTS];
     event_functions(me, g);
     for (int k = 0; k < N_EVENTS; k++) {
-        if (happens(run, k, g[k])) {
+        if (happens(me, k, g[k])) {
             *event = 1;
         } else if (g[k] == g[k]) {
             run->sign[k] = sign_of(g[k]);

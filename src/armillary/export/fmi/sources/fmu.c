@@ -56,7 +56,12 @@ void fmu_start(fmu *me)
 {
     memset(&me->now, 0, sizeof me->now);
     for (int i = 0; i < N_PARAMETERS; i++) me->now.parameters[i] = START_PARAMETERS[i];
+#if N_CONFIGURATIONS > 1
+    for (int i = 0; i < N_STATES; i++) me->now.motion[i] = START_STATE[i];
+    me->now.loose = 1;
+#else
     for (int i = 0; i < N_STATES; i++) me->now.run.state[i] = START_STATE[i];
+#endif
     for (int i = 0; i < N_MEMORY; i++) me->now.run.memory[i] = START_MEMORY[i];
     me->now.mode = INSTANTIATED;
     me->stale = 1;
@@ -66,12 +71,42 @@ void fmu_start(fmu *me)
 void fmu_constants(fmu *me)
 {
     if (me->stale) {
+#if N_CONFIGURATIONS > 1
+        model_prepare(&me->now.run, me->now.parameters);
+#else
         model_precompute(me->now.parameters, me->now.run.constants);
+#endif
 #if HAS_RUN_PARAMETERS
         memcpy(me->now.run.parameters, me->now.parameters, N_PARAMETERS * sizeof(double));
 #endif
     }
     me->stale = 0;
+#if N_CONFIGURATIONS > 1
+    if (me->now.loose)
+        for (int i = 0; i < USED; i++) me->now.run.state[i] = me->now.motion[PLACE(i)];
+    me->now.loose = 0;
+#endif
+}
+
+double *fmu_states(fmu *me)
+{
+#if N_CONFIGURATIONS > 1
+    fmu_constants(me);
+    model_leave(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, me->now.motion);
+    return me->now.motion;
+#else
+    return me->now.run.state;
+#endif
+}
+
+void fmu_rates(const fmu *me, const double *memory, double *rates)
+{
+    const model_run *run = &me->now.run;
+#if N_CONFIGURATIONS > 1
+    model_motion_rates(run->t, run->state, run->constants, memory, rates);
+#else
+    model_derivatives(run->t, run->state, run->constants, memory, rates);
+#endif
 }
 
 /* Derivatives and outputs for the present values. In step mode outputs show the memory with which the
@@ -85,7 +120,7 @@ static void compute(fmu *me)
 #if HAS_UPDATE
     if (now->mode == STEPPING) model_update(now->run.t, now->run.state, now->run.constants, now->run.memory, me->shown);
 #endif
-    model_derivatives(now->run.t, now->run.state, now->run.constants, me->shown, me->rates);
+    fmu_rates(me, me->shown, me->rates);
     model_outputs(now->run.t, now->run.state, now->run.constants, me->shown, me->outputs);
     me->known = 1;
 }
@@ -93,16 +128,18 @@ static void compute(fmu *me)
 int fmu_get(fmu *me, const uint32_t *references, size_t count, double *values)
 {
     double g[ROOM(N_INDICATORS)] = {0};
+    const double *states;
     int looked = 0;
     if (count && (!references || !values)) return fmu_fail(me, "an array is missing");
     compute(me);
+    states = fmu_states(me);
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
         switch (fmu_find(references[i], &at)) {
         case TIME: values[i] = me->now.run.t; break;
         case PARAMETER: values[i] = me->now.parameters[at]; break;
         case MEMORY: values[i] = me->shown[at] / MEMORY_FACTORS[at]; break;
-        case STATE: values[i] = me->now.run.state[at] / STATE_FACTORS[at]; break;
+        case STATE: values[i] = states[at] / STATE_FACTORS[at]; break;
         case RATE: values[i] = me->rates[at] / STATE_FACTORS[at]; break;
         case OUTPUT: values[i] = me->outputs[at]; break;
         case INDICATOR:
@@ -126,6 +163,16 @@ static int settable(const fmu *me, fmu_kind of, size_t at)
     return of == STATE && (me->now.mode & before);
 }
 
+static void set_state(fmu *me, size_t at, double value)
+{
+#if N_CONFIGURATIONS > 1
+    me->now.motion[at] = value;
+    me->now.loose = 1;
+#else
+    me->now.run.state[at] = value;
+#endif
+}
+
 int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *values)
 {
     if (count && (!references || !values)) return fmu_fail(me, "an array is missing");
@@ -147,8 +194,9 @@ int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *val
             me->now.run.memory[at] = values[i] * MEMORY_FACTORS[at];
             me->fed = 1;
         } else {
-            me->now.run.state[at] = values[i] * STATE_FACTORS[at];
-            me->now.changed |= at < N_COORDINATES && me->now.run.state[at] != START_STATE[at];
+            const double value = values[i] * STATE_FACTORS[at];
+            set_state(me, at, value);
+            me->now.changed |= at < N_COORDINATES && value != START_STATE[at];
             me->now.given[at] = 1;
         }
         me->known = 0;
@@ -211,12 +259,12 @@ static int assemble(fmu *me)
  * the speeds of the description, at the coordinates and parameters as they are now. */
 static void start(fmu *me)
 {
-    double given[ROOM(N_STATES)], state[ROOM(N_STATES)], memory[ROOM(N_MEMORY)];
-    for (int i = 0; i < N_STATES; i++) given[i] = CONVERTED[i] ? START_GIVEN[i] : me->now.run.state[i];
+    double given[ROOM(N_FIRST)], state[ROOM(N_FIRST)], memory[ROOM(N_MEMORY)];
+    for (int i = 0; i < N_FIRST; i++) given[i] = CONVERTED[i] ? START_GIVEN[i] : me->now.run.state[i];
     model_start(me->now.run.t, given, me->now.parameters, me->now.run.memory, memory, state);
     for (int i = 0; i < N_MEMORY; i++) me->now.run.memory[i] = memory[i];
-    for (int i = 0; i < N_STATES; i++)
-        if (!me->now.given[i]) me->now.run.state[i] = state[i];
+    for (int i = 0; i < N_FIRST; i++)
+        if (!me->now.given[PLACE(i)]) me->now.run.state[i] = state[i];
 }
 #endif
 
@@ -233,7 +281,7 @@ static void begin(fmu *me)
     run->rtol = me->now.tolerance > 0.0 ? me->now.tolerance : RTOL;
     run->atol = me->now.tolerance > 0.0 ? ATOL * (me->now.tolerance / RTOL) : ATOL;
     run->max_step = HUGE_VAL;
-    model_enter(run);
+    model_start_run(run);
 }
 
 int fmu_exit_initialization(fmu *me)
@@ -253,6 +301,9 @@ int fmu_exit_initialization(fmu *me)
     start(me);
 #endif
     begin(me);
+#if N_CONFIGURATIONS > 1
+    if (me->now.run.status == MODEL(EVENT)) return fmu_stopped(me, me->now.run.failed);
+#endif
     me->now.fresh = 1;
     me->now.mode = me->cosimulation && !me->events ? STEPPING : EVENT;
     me->known = 0;
@@ -283,7 +334,7 @@ int fmu_set_states(fmu *me, const double *states, size_t count)
     if (!right_length(me, count, N_STATES, states)) return FMU_ERROR;
     for (size_t i = 0; i < N_STATES; i++) {
         if (!isfinite(states[i])) return fmu_fail(me, "state '%s' would not be a finite number", STATE_NAMES[i]);
-        me->now.run.state[i] = states[i] * STATE_FACTORS[i];
+        set_state(me, i, states[i] * STATE_FACTORS[i]);
     }
     me->known = 0;
     return FMU_OK;
@@ -292,7 +343,8 @@ int fmu_set_states(fmu *me, const double *states, size_t count)
 int fmu_get_states(fmu *me, double *states, size_t count)
 {
     if (!right_length(me, count, N_STATES, states)) return FMU_ERROR;
-    for (size_t i = 0; i < N_STATES; i++) states[i] = me->now.run.state[i] / STATE_FACTORS[i];
+    const double *now = fmu_states(me);
+    for (size_t i = 0; i < N_STATES; i++) states[i] = now[i] / STATE_FACTORS[i];
     return FMU_OK;
 }
 
@@ -314,6 +366,7 @@ int fmu_get_indicators(fmu *me, double *indicators, size_t count)
     if (!right_length(me, count, N_INDICATORS, indicators)) return FMU_ERROR;
     fmu_constants(me);
 #if N_EVENTS > 0
+    for (int k = 0; k < N_EVENTS; k++) g[k] = 1.0; /* a configuration may have fewer */
     model_events(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, g);
     for (int k = 0, i = 0; k < N_EVENTS; k++)
         if (EVENTS[k].clock < 0) indicators[i++] = g[k];

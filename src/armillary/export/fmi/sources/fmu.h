@@ -10,6 +10,9 @@
  *  saved.c       states of an instance, saved and restored
  *  fmi2.c, fmi3.c             the functions of the standard, one file per version
  *
+ *  Where joints lock or dependent speeds are exchanged, the states of the FMU are the motion: all coordinates, all speeds,
+ *  states of the user's own. Those of the equations of the present configuration, `run.state`, are some of them.
+ *
  *  There are no globals: all data of an instance are in its own struct.
  */
 #ifndef FMU_H
@@ -23,6 +26,15 @@
 
 /* Arrays of C have at least one entry. */
 #define ROOM(n) ((n) > 0 ? (n) : 1)
+
+/* States of the present configuration of an instance `me`: how many, and their places among those of the FMU. */
+#if N_CONFIGURATIONS > 1
+#define USED (me->now.run.used)
+#define PLACE(i) (STATE_PLACES[me->now.run.configuration][i])
+#else
+#define USED N_STATES
+#define PLACE(i) (i)
+#endif
 
 enum { FMU_OK, FMU_WARNING, FMU_DISCARD, FMU_ERROR };  /* the same numbers in FMI 2 and 3 */
 
@@ -45,6 +57,10 @@ typedef struct {
     model_run run;                          /* time, state, memory and constants, in the model's own units */
     double parameters[ROOM(N_PARAMETERS)];  /* in the units of modelDescription.xml */
     double last_slopes[ROOM(N_MEMORY)];     /* of inputs, in the last communication step */
+#if N_CONFIGURATIONS > 1
+    double motion[N_STATES];                /* as the importer has set it or last read it */
+    int32_t loose;                          /* run.state still has to follow from it */
+#endif
     double tolerance;                       /* of the importer; 0: none */
     int32_t given[ROOM(N_STATES)];          /* 1 for states that the importer has set */
     int32_t changed;                        /* a parameter or a coordinate is not that of the description */
@@ -94,7 +110,9 @@ typedef struct {
 /* fmu.c */
 typedef enum { TIME, PARAMETER, MEMORY, STATE, RATE, OUTPUT, INDICATOR, TICK, UNKNOWN } fmu_kind;
 fmu_kind fmu_find(uint32_t reference, size_t *index);
-void fmu_constants(fmu *me);
+void fmu_constants(fmu *me); /* up to date, and the state, too */
+double *fmu_states(fmu *me);  /* those of the FMU, in the model's own units, up to date */
+void fmu_rates(const fmu *me, const double *memory, double *rates);
 void fmu_start(fmu *me);
 int fmu_fail(fmu *me, const char *format, ...);
 int fmu_allowed(fmu *me, const char *function, int modes);

@@ -38,19 +38,25 @@ static int read_sensitivity(fmu *me, const direction *seed, const double *found,
     }
 }
 
+static void pack(const fmu *me, const direction *along, double *packed)
+{
+    packed[0] = along->time;
+    for (int i = 0; i < USED; i++) packed[1 + i] = along->state[PLACE(i)];
+    for (int i = 0; i < N_MEMORY; i++) packed[1 + USED + i] = along->memory[i];
+    (void)me;
+}
+
 int fmu_directional(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *knowns, size_t m,
                     const double *seed, double *sensitivity)
 {
     direction along;
-    double packed[1 + N_STATES + N_MEMORY], found[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)];
+    double packed[1 + N_PACKED + N_MEMORY], found[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)] = {0};
     if ((n && (!unknowns || !sensitivity)) || (m && (!knowns || !seed))) return fmu_fail(me, "an array is missing");
     memset(&along, 0, sizeof along);
     for (size_t j = 0; j < m; j++)
         if (place_seed(me, &along, knowns[j], seed[j]) != FMU_OK) return FMU_ERROR;
-    packed[0] = along.time;
-    for (int i = 0; i < N_STATES; i++) packed[1 + i] = along.state[i];
-    for (int i = 0; i < N_MEMORY; i++) packed[1 + N_STATES + i] = along.memory[i];
     fmu_constants(me);
+    pack(me, &along, packed);
     model_directional(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, packed, found);
     for (size_t i = 0; i < n; i++)
         if (read_sensitivity(me, &along, found, unknowns[i], &sensitivity[i]) != FMU_OK) return FMU_ERROR;
@@ -61,17 +67,17 @@ int fmu_directional(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t 
 int fmu_output_rates(fmu *me, const uint32_t *outputs, size_t n, const int32_t *orders, double *values)
 {
     direction along;
-    double packed[1 + N_STATES + N_MEMORY], found[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)];
+    double packed[1 + N_PACKED + N_MEMORY], found[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)] = {0};
     model_run *run = &me->now.run;
     if (n && (!outputs || !orders || !values)) return fmu_fail(me, "an array is missing");
     for (size_t i = 0; i < n; i++)
         if (orders[i] != 1) return fmu_fail(me, "derivatives of outputs are of order 1, not %d", (int)orders[i]);
     memset(&along, 0, sizeof along);
     fmu_constants(me);
-    model_derivatives(run->t, run->state, run->constants, run->memory, along.state);
-    packed[0] = along.time = 1.0;
-    for (int i = 0; i < N_STATES; i++) packed[1 + i] = along.state[i];
-    for (int i = 0; i < N_MEMORY; i++) packed[1 + N_STATES + i] = along.memory[i] = me->now.last_slopes[i];
+    fmu_rates(me, run->memory, along.state);
+    along.time = 1.0;
+    memcpy(along.memory, me->now.last_slopes, sizeof along.memory);
+    pack(me, &along, packed);
     model_directional(run->t, run->state, run->constants, run->memory, packed, found);
     for (size_t i = 0; i < n; i++)
         if (read_sensitivity(me, &along, found, outputs[i], &values[i]) != FMU_OK) return FMU_ERROR;
@@ -83,8 +89,8 @@ int fmu_output_rates(fmu *me, const uint32_t *outputs, size_t n, const int32_t *
 int fmu_adjoint(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *knowns, size_t m,
                 const double *seed, double *sensitivity)
 {
-    double weights[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)] = {0}, found[1 + N_STATES + N_MEMORY];
-    double own[1 + N_STATES + N_MEMORY] = {0}; /* of unknowns that are states or memory themselves */
+    double weights[ROOM(N_STATES + N_OUTPUTS + N_INDICATORS)] = {0}, found[1 + N_PACKED + N_MEMORY];
+    double states[ROOM(N_STATES)] = {0}, own[1 + N_STATES + N_MEMORY] = {0}; /* of unknowns that are states or memory themselves */
     const model_run *run = &me->now.run;
     size_t at = 0;
     if ((n && (!unknowns || !seed)) || (m && (!knowns || !sensitivity))) return fmu_fail(me, "an array is missing");
@@ -101,11 +107,12 @@ int fmu_adjoint(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *kno
         }
     fmu_constants(me);
     model_adjoint(run->t, run->state, run->constants, run->memory, weights, found);
+    for (int i = 0; i < USED; i++) states[PLACE(i)] = found[1 + i];
     for (size_t j = 0; j < m; j++)
         switch (fmu_find(knowns[j], &at)) {
         case TIME: sensitivity[j] = found[0]; break;
-        case STATE: sensitivity[j] = (found[1 + at] + own[1 + at]) * STATE_FACTORS[at]; break;
-        case MEMORY: sensitivity[j] = (found[1 + N_STATES + at] + own[1 + N_STATES + at]) * MEMORY_FACTORS[at]; break;
+        case STATE: sensitivity[j] = (states[at] + own[1 + at]) * STATE_FACTORS[at]; break;
+        case MEMORY: sensitivity[j] = (found[1 + USED + at] + own[1 + N_STATES + at]) * MEMORY_FACTORS[at]; break;
         default:
             return fmu_fail(me, "no derivative is known with respect to the variable with value reference %lu",
                             (unsigned long)knowns[j]);

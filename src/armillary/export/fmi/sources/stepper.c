@@ -22,7 +22,7 @@ static int outcome(fmu *me)
     case MODEL(TOO_SMALL):
         me->now.mode = FAILED;
         return fmu_fail(me, "no step is small enough for the tolerance at t = %g, by '%s'", run->t,
-                        STATE_NAMES[run->failed]);
+                        STATE_NAMES[PLACE(run->failed)]);
 #if HAS_MASSES
     case MODEL(SINGULAR):
         me->now.mode = FAILED;
@@ -31,7 +31,7 @@ static int outcome(fmu *me)
     default:
         me->now.mode = FAILED;
         return fmu_fail(me, "the motion diverges after t = %g, in '%s'; a smaller step may help", run->t,
-                        STATE_NAMES[run->failed]);
+                        STATE_NAMES[PLACE(run->failed)]);
     }
 }
 
