@@ -219,6 +219,8 @@ FORMALISM = Setting(
 )
 RUN_TABLE: dict[str, Setting] = {FILE_KEYS[name]: setting for name, setting in SETTINGS.items()}
 RUN_TABLE["formalism"] = FORMALISM
+EFFORT = Setting('"high" searches for fewer operations, up to a minute.', WORDS, _name, option=True)
+RUN_TABLE["effort"] = EFFORT
 
 
 # ------------------------------------------------------- keywords of verbs that hand them to ``simulate``

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.llvm import cache, jit
+from armillary import cache
+from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
 
 TEXT = "define double @twice(double %x) {{\n  %y = fmul double %x, {factor}\n  ret double %y\n}}"

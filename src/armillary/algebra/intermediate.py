@@ -56,6 +56,16 @@ def own_intermediates() -> Iterator[None]:
         _INTERMEDIATES.reset(before)
 
 
+@contextmanager
+def trial_intermediates() -> Iterator[None]:
+    """As ``own_intermediates``, with the names given so far; those given meanwhile are forgotten."""
+    before = _INTERMEDIATES.set(dict(_INTERMEDIATES.get() or {}))
+    try:
+        yield
+    finally:
+        _INTERMEDIATES.reset(before)
+
+
 def _intermediate(definition: Expr, name: str, smallness: float | None) -> Expr:
     known = _INTERMEDIATES.get()
     found = None if known is None else known.get((definition, smallness))

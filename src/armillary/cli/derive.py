@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     armillary derive car.toml --equations html -o car.html
     armillary derive car.toml --pieces --equations latex -o handout.tex
     armillary derive stanford_arm --formalism kane --equations text --section outputs
+    armillary derive stanford_arm --effort high
     armillary derive array_deployment --configurations
     """
 )
 @options.model_argument
 @options.formalism_option
+@options.effort_option
 @click.option("--compare", is_flag=True, help="Operations by every formalism, side by side.")
 @click.option(
     "--configurations", is_flag=True, help="Sets of locked joints and choices of dependent speeds of runs."
@@ -42,6 +44,7 @@ def derive(
     source: str,
     loading: dict[str, Any],
     formalism: str | None,
+    effort: str | None,
     compare: bool,
     configurations: bool,
     form: str | None,
@@ -59,7 +62,7 @@ def derive(
     from armillary.atomic import replacing
     from armillary.program.configurations.table import configurations_of
 
-    simulation = options.simulation(source, loading, {"run.formalism": formalism})
+    simulation = options.simulation(source, loading, {"run.formalism": formalism, "run.effort": effort})
     if compare:
         system = simulation.system
         costs = system.compare_formalisms()

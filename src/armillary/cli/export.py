@@ -37,6 +37,7 @@ def _languages() -> Iterable[str]:
 @click.argument("language", type=options.NameType("language", _languages))
 @options.model_argument
 @options.formalism_option
+@options.effort_option
 @click.option("-o", "--output", type=click.Path(), help="Folder, or .fmu file; else NAME_LANGUAGE here.")
 @click.option("--force", is_flag=True, help="Write over files that are there and are not of an export.")
 @click.option("--profile", help="Of C: host, or embedded for microcontrollers.")
@@ -46,6 +47,7 @@ def export(
     source: str,
     loading: dict[str, Any],
     formalism: str | None,
+    effort: str | None,
     output: str | None,
     force: bool,
     profile: str | None,
@@ -66,7 +68,7 @@ def export(
         raise ArmillaryError(
             f"cannot export to '{language}'{nearest(language, LANGUAGES)}; there are {', '.join(LANGUAGES)}"
         )
-    simulation = options.simulation(source, loading, {"run.formalism": formalism})
+    simulation = options.simulation(source, loading, {"run.formalism": formalism, "run.effort": effort})
     stem = Path(simulation.file.model).stem
     path = output or (f"{stem}.fmu" if language == "fmu" else f"{stem}_{language}")
     settings = _settings(simulation, language) | dict(parse_setting(text) for text in extra)

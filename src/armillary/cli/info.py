@@ -66,14 +66,14 @@ def _version(name: str) -> str | None:
 
 
 def _cache() -> dict[str, Any]:
-    from armillary.llvm import cache
+    from armillary import cache
 
     folder, (files, size) = cache.folder(), cache.size()
     return {"folder": None if folder is None else str(folder), "files": files, "bytes": size}
 
 
 def _clear() -> int:
-    from armillary.llvm import cache
+    from armillary import cache
 
     return cache.clear()
 

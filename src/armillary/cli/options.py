@@ -255,6 +255,12 @@ def formalism_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return _run_option("formalism", FORMALISM)(function)
 
 
+def effort_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    from armillary.settings import EFFORT
+
+    return _run_option("effort", EFFORT)(function)
+
+
 def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--set", "assignments", multiple=True, type=SettingType(), metavar="NAME=VALUE",

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import cache as once
 from typing import Any, NamedTuple
 
+from armillary import cache
 from armillary.errors import ArmillaryError
-from armillary.llvm import cache
 from armillary.llvm.arrangement import LABEL
 
 LIBRARY_FUNCTIONS = (

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.cache import digest
 from armillary.llvm.assembly import (
     ADDRESS,
     NOTHING,
@@ -29,7 +30,6 @@ from armillary.llvm.assembly import (
     constant,
 )
 from armillary.llvm.builder import Code, Value, Variable, Vector
-from armillary.llvm.cache import digest
 from armillary.llvm.jit import Passes, engine
 
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))

@@ -16,6 +16,8 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Clock, Derivation, derivation
 from armillary.program.formalisms.registry import formalism_named
 
+EFFORTS = ("normal", "high")
+
 
 def derive(
     system: Description,
@@ -25,6 +27,7 @@ def derive(
     small: bool = True,
     keep: int = 1,
     axes: str = "ground",
+    effort: str = "normal",
     configuration: Configuration | None = None,
     named: bool = False,
     check: bool = False,
@@ -34,12 +37,16 @@ def derive(
     Momenta and redundant coordinates have states of their own, so "auto" does not choose them.
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
     ``keep`` orders above it. ``axes`` are those of angular momenta as states.
+    With ``effort="high"`` fewer operations are searched for, up to a minute (search.py); other
+    configurations than the first are derived without.
     With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.
     With ``check`` the program is tested after every pass; see checker.py.
     """
     regroup, small = flag(regroup, "regroup=", ModelError), flag(small, "small=", ModelError)
     check = flag(check, "check=", ModelError)
     text(axes, "axes=", ModelError)
+    if effort not in EFFORTS:
+        raise ModelError(f"effort={effort!r} is none of {', '.join(EFFORTS)}")
     system = snapshot(system)
     with derivation():
         clock = Clock()
@@ -65,6 +72,7 @@ def derive(
                 keep=keep,
                 axes=axes,
                 named=named,
+                effort=effort if configuration is None else EFFORTS[0],
                 check=check,
                 clock=clock,
             )

@@ -68,6 +68,7 @@ class DerivedEquations:
     options: dict[str, Any]  # of the derivation, for another configuration of the same system
     judged: Judged = field(default_factory=Judged)
     considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
+    searched: tuple[Gain, ...] = ()  # what effort="high" has found
 
     absolute: ClassVar[bool] = False  # whether states are coordinates of all bodies, joints being constraints
 

@@ -143,6 +143,7 @@ def report(equations: DerivedEquations) -> Text:
     lines.append(f"  derivatives(): {equations.operations}")
     if equations.paired.total:
         lines.append(f"  of which in pairs: {equations.paired}")
+    lines += [f"  search, {found.name}: {found.before} became {found.after}" for found in equations.searched]
     lines.append(f"  precomputed: {len(equations.program.constants)} constants")
     lines += [f"  {line}" for line in equations.judged.lines()]
     lines += _constraint_lines(equations)

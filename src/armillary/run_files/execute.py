@@ -98,9 +98,10 @@ class Simulation:
 
     @cached_property
     def equations(self) -> Equations:
-        formalism = self.values.settings.get("formalism")
+        given = self.values.settings
+        chosen = {key: given[key].value for key in ("formalism", "effort") if key in given}
         with self._stage("derive"):
-            made = self.system.derive(formalism.value if formalism else "auto")
+            made = self.system.derive(**chosen)
         self.names = matching_outputs((c.name for c in made.targets.columns), self.values.select)
         return made
 

@@ -258,6 +258,10 @@ def known_names(key: str) -> Iterable[str]:
         from armillary.program.formalisms.registry import FORMALISMS
 
         return ["auto", *FORMALISMS]
+    if key == "effort":
+        from armillary.program.derive import EFFORTS
+
+        return EFFORTS
     return ()
 
 

@@ -145,18 +145,22 @@ class System(description.Description):
         small: bool = True,
         keep: int = 1,
         axes: str = "ground",
+        effort: str = "normal",
         check: bool = False,
     ) -> Equations:
         """The equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
         ignores what is declared small or large; else sums keep their leading order and ``keep`` above it.
         With "momentum", ``axes`` ("ground" or "body") are those of a free body's angular momentum.
-        check=True tests the program after every pass, for work on Armillary itself."""
+        effort="high" searches for equations with fewer operations, for up to a minute; the result is the same
+        in every process, and kept. check=True tests the program after every pass, for work on Armillary
+        itself."""
         from armillary.program.derive import derive
         from armillary.stages.equations import with_verbs
 
-        return with_verbs(
-            derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes, check=check)
+        made = derive(
+            self, formalism, regroup=regroup, small=small, keep=keep, axes=axes, effort=effort, check=check
         )
+        return with_verbs(made)
 
     def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> str:
         """A sketch of the mechanism where runs start, as SVG text; see ``Model.draw``."""

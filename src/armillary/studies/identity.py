@@ -122,7 +122,8 @@ def rebuild_model(
     study wrote: machine code (FMUs) that a changed one names is not loaded.
     """
     system = build_system(build) if build else _from_text(folder, about, trust)
-    known = {key: value for key, value in about["derived"].items() if key in ("regroup", "small", "keep")}
+    kept = ("regroup", "small", "keep", "effort")
+    known = {key: value for key, value in about["derived"].items() if key in kept}
     model = system.derive(about["formalism"], **known).compile()
     if asked := about.get("sensitivities"):
         ignored = asked.get("ignore_jumps", True)

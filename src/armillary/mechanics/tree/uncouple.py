@@ -7,7 +7,7 @@ in the model.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from armillary.algebra.vectors.scalars import is_zero, minus, times
 from armillary.errors import ModelError
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
+Order = str | Sequence[int]
+"""One of ORDERS, or the unknowns themselves, in the order of their elimination."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +51,13 @@ class Eliminated:
         return {k: x[k] for k in reversed([step[0] for step in self.steps])}
 
 
-def uncouple(equations: ImplicitEquations, order: str) -> dict[int, Any]:
-    """x by speed index, eliminated in the named order."""
+def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Any]:
+    """x by speed index, eliminated in the given order."""
     return eliminate(equations, order).solution({})
 
 
-def eliminate(equations: ImplicitEquations, order: str, keep: Collection[int] = ()) -> Eliminated:
-    """All unknowns but those to keep, eliminated in the named order; kept ones have negative numbers."""
+def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] = ()) -> Eliminated:
+    """All unknowns but those to keep, eliminated in the given order; kept ones have negative numbers."""
     rows = _rows(equations)
     force = dict(equations.force)
     eliminated: list[tuple[int, Any, dict[int, Any]]] = []
@@ -89,7 +91,9 @@ def _rows(equations: ImplicitEquations) -> dict[int, dict[int, Any]]:
     return rows
 
 
-def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: str) -> int:
+def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: Order) -> int:
+    if not isinstance(order, str):
+        return next(k for k in order if k in remaining)
     if order == "leaves first":
         return max(remaining)
     if order == "root first":

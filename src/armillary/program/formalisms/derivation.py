@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from armillary.algebra.expression import Expr
@@ -16,6 +16,7 @@ from armillary.mechanics.masses.massless import MotionWithoutMass
 from armillary.model.description import Description
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations, Stage
+from armillary.program.lanes.alike import corresponding
 from armillary.program.sections import program_of
 from armillary.program.targets import Targets
 
@@ -51,6 +52,7 @@ class Derivation:
     keep: int
     axes: str
     named: bool
+    effort: str
     check: bool
     clock: Clock
 
@@ -64,6 +66,15 @@ class Derivation:
         **more: Any,
     ) -> Kind:
         """Equations of this kind: the wanted expressions improved and put into sections."""
+        if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):
+            # Where branches are alike, what one of them gains would make it differ from the others, with
+            # which it is computed in vectors.
+            from armillary.program.search import fewest_operations
+
+            rates, gained = fewest_operations(wanted.rates, self.system.parameters)
+            wanted = replace(wanted, rates=tuple(rates))
+            more["searched"] = (*more.get("searched", ()), *gained)
+            self.clock.stage("search")
         program, gains = program_of(self.system, wanted, reduction.plain, check=self.check)
         self.clock.stage("improve", program.derivatives.operations)
         found = {"configuration": self.configuration, **more}

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,13 @@ from armillary.mechanics.masses.massless import MotionWithoutMass
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import Tree
-from armillary.mechanics.tree.uncouple import uncouple
+from armillary.mechanics.tree.uncouple import Order, eliminate, uncouple
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
 from armillary.program.formalisms.derivation import Clock, Derivation
 from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.passes.sequence import Gain
 from armillary.program.schedule import critical_path
 from armillary.program.small_quantities import (
     Judged,
@@ -50,10 +51,10 @@ _DEEP = 5.0
 _CHAIN = 0.35  # share of the longest chain of dependent operations in the time of an evaluation
 
 
-def _kane(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+def _kane(reduction: Reduction, loads: AppliedLoads, order: Order = "fewest neighbours") -> dict[int, Any]:
     factors = reduction.elimination.factors
     equations = reduced_equations(implicit_equations(reduction.tree, loads), factors)
-    return dependent_rates(reduction.tree, uncouple(equations, "fewest neighbours"), factors)
+    return dependent_rates(reduction.tree, uncouple(equations, order), factors)
 
 
 def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Any]]:
@@ -114,9 +115,13 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
     considered = [_considered(c) for c in candidates] if len(candidates) > 1 else []
     cycles = [c.cycles for c in considered]
     best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
+    made: dict[str, Any] = {}
+    if d.effort == "high" and best.formalism == "kane" and best.chosen is None:
+        best, made["searched"] = _searched(best, loads, system, reduction)
+        clock.stage("search orders")
     judged = _judged(d.declared, plain, best)
     check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism, small=False).targets)
-    made: dict[str, Any] = {"judged": judged, "considered": tuple(considered)}
+    made |= {"judged": judged, "considered": tuple(considered)}
     kind: type[DerivedEquations] = DerivedEquations
     if best.chosen is not None:
         from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations, described
@@ -124,7 +129,7 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
         own, kind = described(system, best.chosen), DerivedFreeSpeedEquations
         reduction = best.chosen.reduction
         made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
-    options = {"regroup": d.regroup, "small": d.small, "keep": d.keep, "named": d.named}
+    options = {"regroup": d.regroup, "small": d.small, "keep": d.keep, "named": d.named, "effort": d.effort}
     return d.finish(kind, best.formalism, best.targets, reduction, options, **made)
 
 
@@ -157,15 +162,39 @@ def _chosen_candidate(name: str, system: Description, chosen: Chosen, clock: Clo
 
 
 def _candidate(
-    name: str, loads: AppliedLoads, system: Description, reduction: Reduction, clock: Clock
+    name: str,
+    loads: AppliedLoads,
+    system: Description,
+    reduction: Reduction,
+    clock: Clock,
+    solve: Callable[[Reduction, AppliedLoads], dict[int, Any]] | None = None,
 ) -> _Candidate:
     def wanted_of() -> Targets:
-        rates = speed_rates(reduction.tree, RATES[name](reduction, loads))
+        rates = speed_rates(reduction.tree, (solve or RATES[name])(reduction, loads))
         return targets(system, rates, reduction)
 
     wanted, neglected = truncated_targets(reduction.plain, wanted_of)
     clock.stage(name)
     return _Candidate(name, wanted, neglected)
+
+
+def _searched(
+    best: _Candidate, loads: AppliedLoads, system: Description, reduction: Reduction
+) -> tuple[_Candidate, tuple[Gain, ...]]:
+    """Kane's equations with the order of elimination that takes the fewest operations of those tried."""
+    from armillary.program.search import best_order
+
+    def rates(order: Order) -> Sequence[Expr]:
+        return tried(order).targets.rates
+
+    def tried(order: Order) -> _Candidate:
+        return _candidate(best.formalism, loads, system, reduction, Clock(), partial(_kane, order=order))
+
+    factors = reduction.elimination.factors
+    equations = reduced_equations(implicit_equations(reduction.tree, loads), factors)
+    first = tuple(k for k, _, _ in eliminate(equations, "fewest neighbours").steps)
+    order, gain = best_order(first, rates)
+    return (best if order == first else tried(order)), (gain,)
 
 
 def _judged(declared: dict[Expr, int], plain: Undimensioned, best: _Candidate) -> Judged:

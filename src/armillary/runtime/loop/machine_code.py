@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
 
-from armillary.llvm.cache import digest
+from armillary.cache import digest
 from armillary.llvm.jit import Passes, chosen, engine, holds_addresses, quick
 from armillary.runtime.loop.layout import Control, LoopShape, Reason
 

@@ -1,9 +1,9 @@
-"""Machine code kept between processes, by content.
+"""What took long to compute, machine code above all, kept between processes by content.
 
-A file holds one object file under the digest of all that decides it: the program's text, how it is compiled,
-the processor, LLVM. So it is never wrong, only absent: whoever cannot read or write it compiles. A file
-appears whole or not at all, and begins with a digest of its content, so that neither two processes at once,
-nor a full disk, nor a damaged disk do harm.
+A file holds one object file under the digest of all that decides it (the program's text, how it is compiled,
+the processor, LLVM), or the choices of a search under that of its subject. So it is never wrong, only absent:
+whoever cannot read or write it compiles. A file appears whole or not at all, and begins with a digest of its
+content, so that neither two processes at once, nor a full disk, nor a damaged disk do harm.
 
 ``ARMILLARY_CACHE`` names another folder, or is "off". Machine code from a folder that others may write to
 would be theirs to choose; the folder is made for this user alone.
