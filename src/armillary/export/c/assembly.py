@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from armillary.export.c.model import INPUTS, RESULT
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
+from armillary.export.c.solver import CSolverPrinter
 from armillary.export.c.text import Signature, block, function, quoted
 from armillary.export.text.assembly import Assembly
 from armillary.export.text.layout import wrapped
@@ -44,6 +45,7 @@ def assembly_code(source: Source, file: str = "", opening: str = _OPENING, closi
         "depend on, then these from scattered starts. Only where more is given than the loops leave free,",
         "given dependent coordinates are first guesses.",
     ]  # fmt: skip
+    solved = AssemblyPrinter(loops, stem)
     values = {
         "name": stem,
         "NAME": stem.upper(),
@@ -52,7 +54,13 @@ def assembly_code(source: Source, file: str = "", opening: str = _OPENING, closi
         "closing": closing,
         "helpers": "\n".join([_APART, helpers(geometry), *tables]),
         "functions": geometry,
-        **_numbers(loops),
+        "sizes": _listed("enum { ", [f"{name} = {n}" for name, n in loops.sizes.items()], " };"),
+        "tables": solved.tables(),
+        "fields": "\n".join(solved.record()),
+        "constants": "\n".join(solved.constants()),
+        "solver": solved.text().rstrip("\n"),
+        "first": _listed("", map(repr, loops.first)),
+        "whole": _listed("", map(str, loops.whole)),
         "before": _texts(before for before, _ in loops.gaps),
         "after": _texts(after for _, after in loops.gaps),
         "redundant": quoted(loops.redundant),
@@ -71,27 +79,34 @@ _APART = """\
 """
 
 
-def _numbers(loops: Assembly) -> dict[str, str]:
-    counts = {"gaps": len(loops.gaps), "rows": loops.rows, "coordinates": len(loops.coordinates)}
-    counts |= {"speeds": loops.speeds, "jacobian_count": len(loops.jacobian), "rates_count": len(loops.rates)}
-    counts |= {"jacobian_room": max(1, len(loops.jacobian)), "rates_room": max(1, len(loops.rates))}
-    counts["quaternion_count"] = len(loops.quaternions)
-    lists = {
-        "jacobian": [f"{{{i}, {j}}}" for i, j in loops.jacobian] or ["{0, 0}"],
-        "rates": [f"{{{i}, {j}}}" for i, j in loops.rates] or ["{0, 0}"],
-        "dependent": map(str, loops.dependent),
-        "holding": map(str, loops.holding),
-        "kept": map(str, loops.kept),
-        "quaternion_places": map(str, loops.quaternions),
-        "first": map(repr, loops.first),
-        "whole": map(str, loops.whole),
-    }
-    found = {name: str(count) for name, count in counts.items()}
-    return found | {name: _listed(items) for name, items in lists.items()}
+class AssemblyPrinter(CSolverPrinter):
+    """The functions that close loops."""
+
+    def __init__(self, loops: Assembly, stem: str) -> None:
+        super().__init__(loops.described, stem)
+        self.names = {name: name.lower() for name in self.solver.constants} | {
+            "FIRST": "0",
+            "INFINITY": "INFINITY",
+        }
+        self.loops, self.record_type = loops, "loops"
+
+    def extent(self, kind: str, room: bool = False) -> str:
+        return str(self.loops.lengths[kind])
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        return [f"{self.stem}_geometry({', '.join(arguments)}, run->constants, run->memory, {targets[0]});"]
+
+    def tables(self) -> str:
+        """Tables of the system."""
+        tables: dict[str, Sequence[int]] = {**self.loops.whole_tables(0), **self.loops.truth_tables}
+        return "\n".join(
+            _listed(f"static const int {name}[{max(1, len(numbers))}] = {{", map(str, numbers or [0]), "};")
+            for name, numbers in tables.items()
+        )
 
 
-def _listed(items: Iterable[str]) -> str:
-    return "\n".join(wrapped(", ".join(items), 60, "", "    "))
+def _listed(before: str, items: Iterable[str], after: str = "") -> str:
+    return "\n".join(wrapped(f"{before}{', '.join(items)}{after}", 110, "", "    "))
 
 
 def _texts(texts: Iterable[str]) -> str:

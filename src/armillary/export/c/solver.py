@@ -19,7 +19,7 @@ from armillary.runtime.solver.translator import Field, Function, Solver, solver_
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(
-    ("Wholes", "Truths", "Locks", "RowNumbers", "SpeedNumbers"), "int"
+    ("Wholes", "Truths", "Locks", "RowNumbers", "SpeedNumbers", "PlaceFlags", "SpeedFlags"), "int"
 )  # of vectors; others are of reals
 # Sizes and tables of configurations; those of the present one are in `present`.
 _OF_CONFIGURATIONS = {
@@ -119,6 +119,7 @@ class CSolverPrinter(SolverPrinter):
     heads = {  # noqa: RUF012
         "if": "if ({}) {{", "elif": "}} else if ({}) {{", "else": "}} else {{", "while": "while ({}) {{",
         "loop": "for (;;) {{", "for": "for (int {0} = 0; {0} < {1}; {0}++) {{",
+        "from": "for (int {0} = {2}; {0} < {1}; {0}++) {{",
     }  # fmt: skip
     closings = dict.fromkeys(("if", "while", "loop", "for"), "}")
     functions = {  # noqa: RUF012
@@ -161,7 +162,7 @@ class CSolverPrinter(SolverPrinter):
             names["N_JACOBIAN"] = f"({upper}_ROWS * {upper}_SPEEDS)"
             names["LOCKED"] = f"(locked_in + run->configuration * {upper}_LOCKABLE)"
         super().__init__(solver, names)
-        self.stem, self.upper = stem, upper
+        self.stem, self.upper, self.record_type = stem, upper, f"{stem}_run"
 
     def of_present(self, name: str, index: ast.expr) -> str:
         return self.item(self.names[name], self.expression(index))
@@ -263,7 +264,7 @@ class CSolverPrinter(SolverPrinter):
         return [f"run->fired[{k}] = 1;"]
 
     def function(self, function: Function) -> list[str]:
-        run = f"{'' if function.changes_run else 'const '}{self.stem}_run *run"
+        run = f"{'' if function.changes_run else 'const '}{self.record_type} *run"
         arguments = [run] if function.takes_run else []
         for name, kind in function.arguments.items():
             arguments.append(f"const double *{name}" if kind == "States" else f"{_TYPES[kind]} {name}")

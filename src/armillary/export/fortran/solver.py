@@ -58,7 +58,7 @@ class FortranSolverPrinter(SolverPrinter):
     }  # fmt: skip
     heads = {  # noqa: RUF012
         "if": "if ({}) then", "elif": "else if ({}) then", "else": "else", "while": "do while ({})",
-        "loop": "do", "for": "do {} = 1, {}",
+        "loop": "do", "for": "do {} = 1, {}", "from": "do {0} = {2}, {1}",
     }  # fmt: skip
     closings = {"if": "end if", "while": "end do", "loop": "end do", "for": "end do"}  # noqa: RUF012
     functions = {  # noqa: RUF012

@@ -54,7 +54,7 @@ class MatlabSolverPrinter(SolverPrinter):
     spelled = {"and": "&&", "or": "||", "not": "~", "!=": "~="}  # noqa: RUF012
     heads = {  # noqa: RUF012
         "if": "if {}", "elif": "elseif {}", "else": "else", "while": "while {}", "loop": "while true",
-        "for": "for {} = 1:{}",
+        "for": "for {} = 1:{}", "from": "for {0} = {2}:{1}",
     }  # fmt: skip
     closings = dict.fromkeys(("if", "while", "loop", "for"), "end")
     functions = {  # noqa: RUF012

@@ -41,7 +41,7 @@ class PythonSolverPrinter(SolverPrinter):
     spelled = {"not": "not "}  # noqa: RUF012
     heads = {  # noqa: RUF012
         "if": "if {}:", "elif": "elif {}:", "else": "else:", "while": "while {}:", "loop": "while True:",
-        "for": "for {} in range({}):",
+        "for": "for {} in range({}):", "from": "for {0} in range({2}, {1}):",
     }  # fmt: skip
     functions = {  # noqa: RUF012
         "is_finite": "finite", "floor": "math.floor", "sqrt": "math.sqrt", "isnan": "{0} != {0}",

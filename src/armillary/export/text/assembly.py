@@ -1,9 +1,9 @@
 """What exported code needs to close loops before a run, as the process does it.
 
-The algorithm is that of mechanics/constraints/assembly.py and runtime/start/assembly.py, which each language
-has as a text of its own (assembly.c.txt and the like). Its data are here: a section of gaps Φ, elements of J
-and elements of N, for gaps and motions in terms of their sizes (mechanics/constraints/sizes.py), and the
-sizes of gaps; where these stand, which speeds may move in which attempt, and the words of the error.
+The algorithm is that of runtime/solver/assembly.py, which the printer of each language writes. Its data are
+here: a section of gaps Φ, elements of J and elements of N, for gaps and motions in terms of their sizes
+(mechanics/constraints/sizes.py), and the sizes of gaps; where these stand, which speeds may move in which
+attempt, and the words of the error.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from armillary.mechanics.constraints.assembly import Geometry
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section, section
+from armillary.runtime.solver.translator import Solver, read_assembly
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,56 @@ class Assembly:
     first: tuple[float, ...]  # coordinates from which the search starts
     kept: tuple[int, ...]  # 1 for rows that are not redundant
     redundant: str  # the error where rows that were redundant are not; "": there are none
+
+    @property
+    def described(self) -> Solver:
+        """The functions of the algorithm."""
+        features = {"REDUNDANT"} if self.redundant else set()
+        features |= {"UNITS"} if self.quaternions else set()
+        return read_assembly(features, (*(["make_start_unit"] if self.quaternions else []), "close_loops"))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes by their names in the description."""
+        n, m, gaps = len(self.coordinates), self.speeds, len(self.gaps)
+        elements, rates = len(self.jacobian), len(self.rates)
+        return {
+            "N_COORDINATES": n, "N_SPEEDS": m, "N_GAPS": gaps, "N_ROWS": self.rows, "N_ELEMENTS": elements,
+            "N_RATES": rates, "N_UNITS": len(self.quaternions), "N_JACOBIAN": self.rows * m,
+            "N_RATE_PLACES": n * m, "AT_JACOBIAN": gaps, "AT_RATES": gaps + elements,
+            "AT_SIZES": gaps + elements + rates,
+        }  # fmt: skip
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Lengths of vectors by their kinds."""
+        n, m, sides = (
+            len(self.coordinates),
+            self.speeds,
+            max(len(self.gaps) + len(self.coordinates), self.rows),
+        )
+        return {
+            "Places": n, "PlaceFlags": n, "SpeedFlags": m, "Speeds": m, "Figures": len(self.section.results),
+            "Jacobian": self.rows * m, "Rates": n * m, "Equations": sides * m, "Sides": sides,
+            "Square": m * m,
+        }  # fmt: skip
+
+    def whole_tables(self, first: int) -> dict[str, list[int]]:
+        """Tables of numbers in a language whose indices begin with ``first``."""
+        tables = {
+            "ELEMENT_ROW": [i for i, _ in self.jacobian],
+            "ELEMENT_SPEED": [j for _, j in self.jacobian],
+            "RATE_PLACE": [i for i, _ in self.rates],
+            "RATE_SPEED": [j for _, j in self.rates],
+            **({"UNIT_FROM": list(self.quaternions)} if self.quaternions else {}),
+        }
+        return {name: [i + first for i in numbers] for name, numbers in tables.items()}
+
+    @property
+    def truth_tables(self) -> dict[str, tuple[int, ...]]:
+        """Tables of truth values, as 1 and 0."""
+        found = {"DEPENDENT": self.dependent, "HOLDING": self.holding}
+        return found | ({"IS_KEPT": self.kept} if self.redundant else {})
 
 
 def assembly(equations: DerivedEquations) -> Assembly | None:

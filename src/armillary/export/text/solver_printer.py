@@ -39,7 +39,7 @@ class SolverPrinter:
     remark = "# {}"  # a comment
     spelled: Mapping[str, str] = {}  # operators that are written in another way
     functions: Mapping[str, str] = {}  # likewise, functions of numbers
-    heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop" and "for"
+    heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop", "for" and "from"
     closings: Mapping[str, str] = {}  # their last lines, of "elif" and "else" that of "if"
     names: Mapping[str, str]  # constants, sizes and enumerated values
 
@@ -100,7 +100,7 @@ class SolverPrinter:
 
     def block(self, head: str, *parts: str) -> tuple[str, list[str]]:
         """The first and the last line of a statement with a body."""
-        last = self.closings.get("if" if head == "elif" else head, "")
+        last = self.closings.get({"elif": "if", "from": "for"}.get(head, head), "")
         return self.heads[head].format(*parts), [last] if last else []
 
     def result(self, value: str | None, last: bool) -> list[str]:
@@ -149,8 +149,11 @@ class SolverPrinter:
                 return self.nested("loop", "", node.body)
             case ast.While():
                 return self.nested("while", self.expression(node.test), node.body)
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[ast.Name(id=size)])):
-                return self.nested("for", name, node.body, self.names[size])
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[count])):
+                return self.nested("for", name, node.body, self.expression(count))
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[first, count])):
+                ends = (self.expression(count), self.expression(first))
+                return self.nested("from", name, node.body, *ends)
             case ast.Return(value=value):
                 return self.result(None if value is None else self.expression(value), last)
             case ast.Break():

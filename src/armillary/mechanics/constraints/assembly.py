@@ -19,7 +19,7 @@ from armillary.mechanics.constraints.closing_thresholds import (
     HALVINGS,
     LEAST_SIZE,
     LONGEST_STEP,
-    SLOW,
+    STALLED,
     WEAK_FIRST,
     WEAK_LAST,
     WEAK_SECOND,
@@ -142,7 +142,7 @@ class Geometry:
             step = np.linalg.lstsq(J, -here.gap, rcond=weak[0])[0]
             step *= min(1.0, LONGEST_STEP / max(np.max(np.abs(step)), 1e-300))
             moved, there = self._tried(t, q, here, step)
-            slow = there is None or np.linalg.norm(there.gap) > SLOW * np.linalg.norm(here.gap)
+            slow = there is None or np.linalg.norm(there.gap) > STALLED * np.linalg.norm(here.gap)
             if there is not None:
                 q, here = moved, there
             if slow and len(weak) > 1:

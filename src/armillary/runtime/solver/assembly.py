@@ -3,6 +3,7 @@
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
 matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move. Rows and
 motions are in terms of their sizes (mechanics/constraints/sizes.py), so that no norm adds lengths to angles.
+Where gaps cannot be closed, damped steps lead to the smallest ones: δ = −(JᵀJ + λ)⁻¹ Jᵀ Φ.
 
 What is given stays as it is; what depends on it is found. Attempts with more and more freedom: the dependent
 coordinates; all that the loops depend on; these from scattered starts. Only where more is given than the
@@ -63,18 +64,14 @@ def is_number(run: Loops) -> truth:
 
 
 def worst_gap(run: Loops) -> real:
-    """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes.
-
-    A row that vanishes near a singular place has at least a ten-thousandth of the largest one's size: its gap
-    cannot be less than rounding leaves.
-    """
+    """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes."""
     largest: real = 0.0
     for i in range(N_GAPS):
         for j in range(N_SPEEDS):
             largest = max(largest, abs(run.jacobian[at(i, N_SPEEDS, j)]))
     worst: real = 0.0
     for i in range(N_GAPS):
-        size: real = LEAST_SIZE * largest
+        size: real = LEAST_SIZE * largest  # rows vanish near singular places, and their gaps do not
         for j in range(N_SPEEDS):
             size = max(size, abs(run.jacobian[at(i, N_SPEEDS, j)]))
         part: real = abs(run.numbers[i])
@@ -114,7 +111,8 @@ def move(run: Loops) -> None:
         for j in range(N_SPEEDS):
             total = total + run.rates[at(k, N_SPEEDS, j)] * run.step[j]
         run.moved[k] = total
-    make_unit(run)
+    if UNITS:
+        make_unit(run)
     for k in range(N_COORDINATES):
         if run.held[k]:  # a step along a tangent leaves them but for its square
             run.moved[k] = run.place[k]
@@ -128,10 +126,7 @@ def accept(run: Loops) -> None:
 
 
 def set_equations(run: Loops, weight: real) -> None:
-    """J d = -gap for the speeds that may move, and N d = 0, so much weighed, for coordinates that are held.
-
-    The rows of both are of one size; a coordinate that no speed moves has none.
-    """
+    """J d = -gap for speeds that may move; N d = 0, so much weighed, for coordinates that are held."""
     largest: real = 0.0
     for i in range(N_GAPS):
         for j in range(N_SPEEDS):
@@ -196,7 +191,7 @@ def close_from(run: Loops) -> None:
         limit_step(run)
         before: real = gap_length(run)
         smaller = take_step(run)
-        slow: truth = not smaller or gap_length(run) > SLOW * before
+        slow: truth = not smaller or gap_length(run) > STALLED * before
         if slow and weak > WEAK_LAST:
             weak = WEAK_LAST if weak < WEAK_FIRST else WEAK_SECOND
         elif not smaller:
@@ -212,10 +207,7 @@ def keep_best(run: Loops) -> None:
 
 
 def approach(run: Loops) -> None:
-    """The smallest gaps, as a whole, near a place where they cannot be closed.
-
-    Damped steps, (J'J + damping) d = -J' gap. Source: Marquardt (1963), SIAM J. Appl. Math. 11, 431-441.
-    """
+    """The smallest gaps near the place, by damped steps (Marquardt 1963, SIAM J. Appl. Math. 11)."""
     look(run)
     damping: real = 1e-3
     turn: real = 0.0
@@ -248,10 +240,7 @@ def measure_gaps(run: Loops) -> None:
 
 
 def draw(run: Loops) -> None:
-    """A number between -1 and 1 by chance, the same in every language.
-
-    s becomes 16807 s mod (2^31 - 1), exact in doubles. Source: Park and Miller (1988), CACM 31, 1192-1201.
-    """
+    """A number between -1 and 1 by chance, exact in doubles (Park and Miller 1988, CACM 31)."""
     product: real = 16807.0 * run.seed
     run.seed = product - 2147483647.0 * floor(product / 2147483647.0)
     run.chance = 2.0 * (run.seed / 2147483647.0) - 1.0
@@ -269,9 +258,7 @@ def measure_reach(run: Loops) -> None:
 
 
 def search_elsewhere(run: Loops) -> truth:
-    """Of the ways to close the loops that scattered starts lead to, the one nearest to the start; whether
-    there is one.
-    """
+    """From scattered starts: the closed place that is nearest to the start; whether there is one."""
     if not some_speed_moves(run):
         return False
     measure_reach(run)
@@ -313,31 +300,32 @@ def too_many_given(run: Loops) -> truth:
     for j in range(N_SPEEDS):
         run.moving[j] = True
     together: whole = 0
-    loops: whole = 0
-    apart: whole = 0
+    of_loops: whole = 0
+    of_given: whole = 0
     turn: real = 0.0
     while turn < 3.0:
         turn = turn + 1.0
         for k in range(N_COORDINATES):
             draw(run)
             run.moved[k] = run.start[k] + run.reach[k] * (NEAR_REACH * run.chance)
-        make_unit(run)
+        if UNITS:
+            make_unit(run)
         run.place = run.moved
         look(run)
         set_equations(run, 1.0)
         together = rank_of_rows(run, FIRST, run.active, FREE_ROW)
         set_equations(run, 1.0)
-        loops = rank_of_rows(run, FIRST, N_GAPS, FREE_ROW)
-        apart = rank_of_rows(run, N_GAPS + FIRST, run.active, FREE_ROW)
-        if loops + apart <= together:
+        of_loops = rank_of_rows(run, FIRST, N_GAPS, FREE_ROW)
+        of_given = rank_of_rows(run, N_GAPS + FIRST, run.active, FREE_ROW)
+        if of_loops + of_given <= together:
             return False
     return True
 
 
-def attempt(run: Loops, dependent: truth) -> truth:
+def attempt(run: Loops, first_try: truth) -> truth:
     """The loops closed from the start by dependent speeds, or by all; whether they are closed."""
     for j in range(N_SPEEDS):
-        run.moving[j] = DEPENDENT[j] if dependent else HOLDING[j]
+        run.moving[j] = DEPENDENT[j] if first_try else HOLDING[j]
     run.place = run.start
     close_from(run)
     if worst_gap(run) <= CLOSED_LOOP:
@@ -449,12 +437,12 @@ def measure_residual(run: Loops) -> real:
     return largest
 
 
-def adjust_speeds(run: Loops, dependent: truth) -> truth:
+def adjust_speeds(run: Loops, first_try: truth) -> truth:
     """The smallest change of dependent speeds, or of all, that satisfies the constraints; whether it does."""
     scale: real = 1.0
     for j in range(N_SPEEDS):
         run.change[j] = 0.0
-        run.moving[j] = DEPENDENT_SPEED[j] if dependent else HOLDING_SPEED[j]
+        run.moving[j] = DEPENDENT_SPEED[j] if first_try else HOLDING_SPEED[j]
         run.moving[j] = run.moving[j] and not run.fixed[j]
         scale = max(scale, 1.0 + abs(run.speed[j]))
     worst: real = 0.0

@@ -23,10 +23,10 @@ class Loops:
     active: whole
     left: Equations
     right: Sides
-    basis: Equations
-    solution: Sides
-    lower: Sides
+    basis: Square  # orthonormal rows
     inverse: Square
+    solution: Speeds
+    lower: Speeds
     # What was found so far.
     best: Places  # with the smallest gaps
     least: real  # of these, the size

@@ -57,13 +57,13 @@ Rates = np.ndarray  # one real per coordinate and speed, coordinate after coordi
 RowReals = np.ndarray  # one real per row of constraints
 Equations = np.ndarray  # one real per equation and speed, equation after equation
 Sides = np.ndarray  # one real per equation
-Square = np.ndarray  # one real per pair of equations
+Square = np.ndarray  # one real per pair of speeds
 
 # Sizes, and the properties of events.
 N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
 N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
-N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = N_EQUATIONS = 0
+N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
@@ -71,7 +71,7 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether an adaptive step is taken aga
 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
-REDUNDANT = AGREEMENT = True
+REDUNDANT = AGREEMENT = UNITS = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,

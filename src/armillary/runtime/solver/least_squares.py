@@ -1,9 +1,11 @@
 """The shortest of the best solutions of linear equations, in the small language of language.py.
 
 The rows of `left` with the sides `right` are those of a least-squares problem; the first `active` count. Rows
-that are independent by a wide margin are made orthogonal one after another. Others are turned in pairs until
-all are at right angles; their lengths are then the singular values, of which small ones are left out. Neither
-depends on a library, so that every language finds the same solution.
+that are independent by a wide margin are made orthogonal one after another, A = L Q; then L y = right, and
+the step is Qᵀ y. ‖A‖ ‖L⁻¹‖ in Frobenius' norm is at least the quotient of the largest and the smallest
+singular value, so it shows that none has to be left out. Other rows are turned in pairs until all are at
+right angles; their lengths are then the singular values, of which small ones are left out. Neither depends on
+a library, so that every language finds the same solution.
 
 Source: Hestenes (1958), Inversion of matrices by biorthogonalization, J. SIAM 6, 51–90.
 """
@@ -27,9 +29,11 @@ def turn_rows(run: Loops, first: whole, end: whole) -> None:
                 dot: real = 0.0
                 one: real = 0.0
                 two: real = 0.0
+                a: real = 0.0
+                b: real = 0.0
                 for j in range(N_SPEEDS):
-                    a: real = run.left[at(i, N_SPEEDS, j)]
-                    b: real = run.left[at(k, N_SPEEDS, j)]
+                    a = run.left[at(i, N_SPEEDS, j)]
+                    b = run.left[at(k, N_SPEEDS, j)]
                     dot = dot + a * b
                     one = one + a * a
                     two = two + b * b
@@ -71,12 +75,9 @@ def rank_of_rows(run: Loops, first: whole, end: whole, least: real) -> whole:
 
 
 def solve_independent(run: Loops, weak: real) -> truth:
-    """The solution where all singular values are above `weak` of the largest; false where they may not be.
-
-    The rows are L Q with orthonormal rows of Q; then L y = right, and the step is Q'y. The product of the
-    Frobenius norms of the rows and of the inverse of L is at least the quotient of the largest and the
-    smallest singular value.
-    """
+    """The solution where all singular values are above `weak` of the largest; whether that is certain."""
+    if run.active > N_SPEEDS:
+        return False
     total: real = 0.0
     for i in range(run.active):
         total = total + row_square(run, i)
@@ -95,9 +96,8 @@ def solve_independent(run: Loops, weak: real) -> truth:
             for j in range(N_SPEEDS):
                 factor = factor + run.basis[at(i, N_SPEEDS, j)] * run.basis[at(k, N_SPEEDS, j)]
             for j in range(N_SPEEDS):
-                run.basis[at(i, N_SPEEDS, j)] = (
-                    run.basis[at(i, N_SPEEDS, j)] - factor * run.basis[at(k, N_SPEEDS, j)]
-                )
+                here: real = run.basis[at(i, N_SPEEDS, j)]
+                run.basis[at(i, N_SPEEDS, j)] = here - factor * run.basis[at(k, N_SPEEDS, j)]
             run.lower[k] = factor
             side = side - factor * run.solution[k]
         square: real = 0.0
@@ -118,10 +118,10 @@ def solve_independent(run: Loops, weak: real) -> truth:
             for k in range(c, run.active):
                 if k == i:
                     break
-                part = part + run.lower[k] * run.inverse[at(k, N_EQUATIONS, c)]
-            run.inverse[at(i, N_EQUATIONS, c)] = -part / length
+                part = part + run.lower[k] * run.inverse[at(k, N_SPEEDS, c)]
+            run.inverse[at(i, N_SPEEDS, c)] = -part / length
             inverse = inverse + (part / length) * (part / length)
-        run.inverse[at(i, N_EQUATIONS, i)] = 1.0 / length
+        run.inverse[at(i, N_SPEEDS, i)] = 1.0 / length
         inverse = inverse + 1.0 / square
         if not (limit * inverse < 1.0):
             return False

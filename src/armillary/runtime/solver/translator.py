@@ -30,7 +30,7 @@ MODEL = (
 # Features of the solver, and the words of text/features.py for those that a system decides.
 FEATURES = (
     *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
-    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED", "REDUNDANT", "AGREEMENT"),
+    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED", "REDUNDANT", "AGREEMENT", "UNITS"),
 )
 _OF_SYSTEMS = {
     word.lower(): word

@@ -80,20 +80,24 @@ class LoopStart:
         self.gaps = layout.gaps
         n, m, gaps = layout.coordinates, layout.speeds, len(layout.gaps)
         self.rows = [*layout.gaps, *(i for i in range(layout.rows) if i not in set(layout.gaps))]
-        equation_count = max(gaps + n, layout.rows)
+        sides = max(gaps + n, layout.rows)
         tables, begin = self._tables()
         scaled = len(program.geometry.results)
         sizes = {
             "N_COORDINATES": n, "N_SPEEDS": m, "N_GAPS": gaps, "N_ROWS": layout.rows,
             "N_ELEMENTS": len(layout.jacobian), "N_RATES": len(layout.rates),
-            "N_UNITS": len(layout.quaternions), "N_EQUATIONS": equation_count,
+            "N_UNITS": len(layout.quaternions),
             "N_JACOBIAN": layout.rows * m, "N_RATE_PLACES": n * m,
             "AT_JACOBIAN": gaps + layout.rows, "AT_RATES": gaps + layout.rows + len(layout.jacobian),
             "AT_SIZES": scaled, "scaled": scaled, "figures": scaled + gaps,
             "redundant": int(bool(reduction.elimination.redundant)),
         }  # fmt: skip
-        rooms = sizes | {"states": len(program.state), "equations": equation_count * m}
-        rooms["square"] = equation_count * equation_count
+        rooms = sizes | {
+            "states": len(program.state),
+            "sides": sides,
+            "equations": sides * m,
+            "square": m * m,
+        }
         record = np.zeros(len(FIELDS), dtype=np.int64)
         for name, value in (sizes | begin).items():
             record[FIELDS[name]] = value

@@ -20,7 +20,7 @@ _WANTED = ("close_loops", "stays_redundant", "agree_speeds")
 def loop_module() -> RecordModule:
     """The whole code; its visible function is armillary_close_many(records, workspace, count, length)."""
     program = RecordModule(FIELDS, REALS, ADDRESSES)
-    solver = read_assembly({"AGREEMENT"}, _WANTED, commented=False)
+    solver = read_assembly({"AGREEMENT", "UNITS"}, _WANTED, commented=False)
     code = SolverCode(
         program,
         solver,

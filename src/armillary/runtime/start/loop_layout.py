@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REALS = ("t", "least", "seed", "chance")
 SIZES = (
-    *("N_COORDINATES", "N_SPEEDS", "N_GAPS", "N_ROWS", "N_ELEMENTS", "N_RATES", "N_UNITS", "N_EQUATIONS"),
+    *("N_COORDINATES", "N_SPEEDS", "N_GAPS", "N_ROWS", "N_ELEMENTS", "N_RATES", "N_UNITS"),
     *("N_JACOBIAN", "N_RATE_PLACES", "AT_JACOBIAN", "AT_RATES", "AT_SIZES"),
     *("scaled", "figures"),  # figures that the geometry gives, and with the sizes of gaps
 )
@@ -18,12 +18,11 @@ WHOLE_TABLES = TABLES[:6]
 VECTORS = {
     **dict.fromkeys(("start", "place", "moved", "best", "found", "reach"), "states"),
     **dict.fromkeys(("given", "held"), "N_COORDINATES"),
-    **dict.fromkeys(("moving", "step", "speed", "change", "fixed"), "N_SPEEDS"),
+    **dict.fromkeys(("moving", "step", "speed", "change", "fixed", "solution", "lower"), "N_SPEEDS"),
     **dict.fromkeys(("numbers", "there"), "figures"),
     "jacobian": "N_JACOBIAN", "rates": "N_RATE_PLACES",
-    **dict.fromkeys(("left", "basis"), "equations"),
-    **dict.fromkeys(("right", "solution", "lower"), "N_EQUATIONS"),
-    "inverse": "square", "residual": "N_ROWS",
+    "left": "equations", "right": "sides", "residual": "N_ROWS",
+    **dict.fromkeys(("basis", "inverse"), "square"),
 }  # fmt: skip
 # Outside: the tables, the function of the geometry and what it takes; factors of figures, sizes of speeds and
 # of gaps; coordinates and speeds, which are changed; what of both is given; what remains where that fails.
