@@ -64,7 +64,7 @@ class GeometryLayout:
         return found[0], found[1]
 
     @cached_property
-    def _owners(self) -> tuple[np.ndarray, ...]:
+    def owners(self) -> tuple[np.ndarray, ...]:
         """Rows of gaps; rows and speeds of the elements of J; speeds of those of N."""
         row, speed = (np.array([e[k] for e in self.jacobian], dtype=int) for k in (0, 1))
         return np.array(self.gaps, dtype=int), row, speed, np.array([j for _, j in self.rates], dtype=int)
@@ -73,7 +73,7 @@ class GeometryLayout:
         """Factors of all numbers that lead to rows and motions in terms of their sizes; a row of factors per
         row of sizes.
         """
-        gaps, row, speed, moved = self._owners
+        gaps, row, speed, moved = self.owners
         rows = 1.0 / row_sizes
         parts = (rows[..., gaps], rows, sizes[..., speed] * rows[..., row], sizes[..., moved])
         return np.concatenate(parts, axis=-1)

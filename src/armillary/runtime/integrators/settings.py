@@ -61,6 +61,20 @@ class IntegrationSettings(RunSettings):
         return replace(self, sample=(self.t_end - self.t0) / _ROWS)
 
     @cached_property
+    def row_times(self) -> np.ndarray:
+        """Times of all rows; without ``sample`` the ends of steps."""
+        if not self.samples.every_step:
+            return self.samples.times(0, self.samples.count)
+        times = SampleTimes(self.step, self.t0, self.t_end)
+        found = times.times(0, times.count)
+        return found if len(found) and found[-1] >= self.t_end else np.append(found, self.t_end)
+
+    @cached_property
+    def at_times(self) -> IntegrationSettings:
+        """The same with the times of rows themselves."""
+        return replace(self, sample=np.maximum(self.row_times, self.t0))
+
+    @cached_property
     def told(self) -> dict[str, str | int | float]:
         """What a run tells of how it was made."""
         tolerances: dict[str, str | float] = {"rtol": self.rtol, "atol": str(self.atol)}

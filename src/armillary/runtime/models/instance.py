@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import real, unsigned_zeros
+from armillary.algebra.arguments import real
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.assembly import Geometry
+from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
@@ -31,9 +31,21 @@ if TYPE_CHECKING:
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 _NOTHING = np.zeros(1)  # the address of a memory without entries, which is not read
+_NOWHERE = _NOTHING.ctypes.data
 _FARTHER = 10.0  # than at the start of a run, by which a link may slide
 _OFF = 1e-5  # by which a constraint may fail before a run is stopped: far more than any method leaves
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
+
+
+def address(array: np.ndarray) -> int:
+    """The address of an array; of an empty one, of something that is not read."""
+    if not array.size:
+        return _NOWHERE
+    buffer: Any = array
+    try:
+        return ctypes.addressof(ctypes.c_double.from_buffer(buffer))  # a quarter of the time of the other way
+    except TypeError:  # of an array that cannot be written to
+        return array.ctypes.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +71,22 @@ class Instance:
             return self.model.constants_inside(self.inside)
         return self.model.constants(self.parameters)
 
+    @cached_property
+    def _constants_address(self) -> int:
+        return self.constants.ctypes.data
+
     def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The results of a generated function, by name."""
-        out, stored = np.empty(length), memory if memory.size else _NOTHING
-        y = np.ascontiguousarray(state, dtype=float)
-        places = (a.ctypes.data for a in (y, self.constants, stored, out))
-        self.model.function(name)(real(t, "the time"), *places)
-        return unsigned_zeros(out)
+        out, y = np.empty(length), np.array(state, dtype=float)
+        self.model.function(name)(
+            t if type(t) is float else real(t, "the time"),
+            address(y),
+            self._constants_address,
+            address(memory),
+            address(out),
+        )
+        out += 0.0  # a zero has no sign
+        return out
 
     def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return self.call("derivatives", len(state), t, state, memory)
@@ -109,32 +130,44 @@ class Instance:
             lambda: self.model.parameters_inside(self.parameters) if inside is None else inside,
         )
 
-    def check(self, place: Place) -> None:
-        """An error where a place does not satisfy the constraints, or this program cannot tell its speeds."""
+    def check(self, place: Place, reached: bool = False) -> None:
+        """An error where a place does not satisfy the constraints, or this program cannot tell its speeds; a
+        place that it has ``reached`` has the speeds that it tells.
+        """
         if not self.equations.reduction.rows:
             return
-        geometry = self.geometry(place.memory)
-        here = geometry.in_sizes().at(place.t, place.q)
+        layout = self._layout
+        _, row, speed, _ = layout.owners
+        numbers = self._factors * self._geometry_numbers(place.t, place.q, place.memory)
+        gaps, start = len(layout.gaps), len(layout.gaps) + layout.rows
         sizes, _ = self._sizes
-        again = self.place(place.t, self.packed(place), place.memory).u / sizes
         u = place.u / sizes
-        scale = 1.0 + float(np.max(np.abs(u), initial=0.0))
-        speeds = here.jacobian @ u + here.known
-        wrong = [i for i, v in zip(geometry.layout.gaps, here.gap, strict=True) if not abs(v) < _OFF]
-        wrong += [i for i, v in enumerate(speeds) if not abs(v) < _OFF * scale]
-        if wrong:
-            constraint = self.equations.reduction.rows[wrong[0]].constraint
+        scale = 1.0 + float(np.abs(u).max(initial=0.0))
+        off = np.abs(numbers[:start])
+        products = numbers[start : start + len(row)] * u[speed]
+        off[gaps:] = np.abs(numbers[gaps:start] + np.bincount(row, products, layout.rows)) / scale
+        if not (off < _OFF).all():
+            rows = [*layout.gaps, *range(layout.rows)]
+            constraint = self.equations.reduction.rows[rows[int(np.argmin(off < _OFF))]].constraint
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold "
                 "any more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot "
                 "follow what is prescribed"
             )
-        told = [u not in self.equations.reduction.given for u in self.equations.system.speeds]
-        if not np.max(np.abs(again - u)[told], initial=0.0) < 1e-3 * scale:
+        if reached:
+            return
+        again = self.place(place.t, self.packed(place), place.memory).u / sizes
+        if not np.abs(again - u)[self._told].max(initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
                 "motion can go on in more than one way; start a little away from there"
             )
+
+    @cached_property
+    def _told(self) -> np.ndarray:
+        """Which speeds are not given."""
+        given = self.equations.reduction.given
+        return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
 
     def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The state with its loops closed and unit Euler parameters."""
@@ -186,15 +219,24 @@ class Instance:
 
     def geometry(self, memory: np.ndarray) -> Geometry:
         """The constraints as numbers of time and coordinates."""
+        numbers = self._geometry_numbers
+        return Geometry(self._layout, lambda t, q: numbers(t, q, memory), *self._sizes)
+
+    def _geometry_numbers(self, t: float, q: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        program = self.equations.program
+        state = np.zeros(len(q) + len(program.state))
+        state[: len(q)] = q
+        return self.call("geometry", len(program.geometry.results), t, state, memory)
+
+    @property
+    def _layout(self) -> GeometryLayout:
         layout = self.equations.reduction.layout
         assert layout is not None
-        program = self.equations.program
-        length, still = len(program.geometry.results), np.zeros(len(program.state))
-        return Geometry(
-            layout,
-            lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory),
-            *self._sizes,
-        )
+        return layout
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        return self._layout.sized(*self._sizes)
 
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:

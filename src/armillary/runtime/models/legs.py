@@ -19,7 +19,6 @@ from armillary.program.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RAN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.change_thresholds import AROUND
 from armillary.runtime.loop.formulas import EPSILON
@@ -81,7 +80,8 @@ def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, 
     legs = RunLegs(instance, [result], events)
     if result.status in ("finished", "event") and instance.equations.reduction.rows:
         try:
-            instance.check(instance.place(result.t_stop, result.final_state, result.final_memory))
+            reached = instance.place(result.t_stop, result.final_state, result.final_memory)
+            instance.check(reached, reached=True)
         except ArmillaryError as error:
             legs.parts = [_consistent_rows(instance, result)]
             legs.failure = str(error)
@@ -129,7 +129,7 @@ class LegRunner:
         self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
         self.t0, self.t_end, self.grid = settings.t0, settings.t_end, settings.fixed_step
         self.shown = -np.inf
-        self.times = _all_times(settings)
+        self.times = settings.row_times
         self.configuration = configurations.suitable(place, configurations.first)
         self.legs = RunLegs(configurations[self.configuration])
         self.stride = 0.0
@@ -229,7 +229,7 @@ class LegRunner:
     def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
         """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
         try:
-            instance.check(reached)
+            instance.check(reached, reached=True)
         except ArmillaryError:
             self.legs.parts.append(_consistent_rows(instance, result))
             raise
@@ -265,23 +265,30 @@ class LegRunner:
         if self.short_steps is not None and self.place.t >= self.short_steps.begin:
             step = min(self.grid, self.short_steps.step) if self.grid else None
             max_step = min(max_step, self.short_steps.step)
-        tried = sum(p.steps + p.rejected for p in self.legs.parts)
-        leg = replace(
-            self.settings,
-            t0=self.place.t,
-            t_end=end,
-            step=step,
-            sample=np.maximum(due, self.place.t),  # an event's time may be before its row's, by rounding
-            max_step=max_step,
-            max_steps=self.settings.max_steps - tried,
-            atol=self.configurations.tolerances(self.configuration, self.settings.atol),
-        )
+        atol = self.configurations.tolerances(self.configuration, self.settings.atol)
+        if not self.legs.parts and end == self.t_end and self.short_steps is None:  # the whole run
+            leg = self.settings.at_times
+            leg = leg if atol is leg.atol else replace(leg, atol=atol)
+        else:
+            tried = sum(p.steps + p.rejected for p in self.legs.parts)
+            leg = replace(
+                self.settings,
+                t0=self.place.t,
+                t_end=end,
+                step=step,
+                sample=np.maximum(due, self.place.t),  # an event's time may be before its row's, by rounding
+                max_step=max_step,
+                max_steps=self.settings.max_steps - tried,
+                atol=atol,
+            )
         if changes is not None:
             again = self.ahead.next_look(self.place.t) if self.ahead else self.place.t + self.brief
-            changes = replace(changes, look=again if np.isfinite(again) else -np.inf)
+            if np.isfinite(again):
+                changes = replace(changes, look=again)
             self.ahead, self.brief = self.ahead if self.ahead and self.ahead.certain else None, np.inf
         result = _integrated(instance, self.place, leg, self.report, changes)
-        return replace(result, time=due[: len(result.time)])
+        result.time = due[: len(result.time)]
+        return result
 
     def _changes(self) -> RunChanges | None:
         """The configurations that this leg may enter by itself."""
@@ -293,7 +300,8 @@ class LegRunner:
             self.inside, self.tables = (known.configurations, known.tables) if known else ((), None)
         if self.tables is None or self.configuration not in self.inside:
             return None
-        return replace(self.tables, start=self.inside.index(self.configuration))
+        number = self.inside.index(self.configuration)
+        return self.tables if number == self.tables.start else replace(self.tables, start=number)
 
     def _note_changes(self, began: Configuration, result: Integration) -> None:
         """Notes of what the loop changed by itself."""
@@ -387,15 +395,6 @@ def _violated(instance: Instance, result: Integration, k: int) -> int:
 def _lock_text(event: Event) -> str:
     both = (("locks", event.lock), ("unlocks", event.unlock))
     return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)
-
-
-def _all_times(settings: IntegrationSettings) -> np.ndarray:
-    """Times of all rows; without ``sample`` the ends of steps."""
-    if not settings.samples.every_step:
-        return settings.samples.times(0, settings.samples.count)
-    times = SampleTimes(settings.step, settings.t0, settings.t_end)
-    found = times.times(0, times.count)
-    return found if len(found) and found[-1] >= settings.t_end else np.append(found, settings.t_end)
 
 
 def _check_progress(stops: list[float], changing: list[Event]) -> None:
