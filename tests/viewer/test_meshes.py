@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.files.meshes.reading import read_surface
-from armillary.files.meshes.surface import MeshFault, Surface
+from armillary.files.meshes.surface import MeshFault, Paint, Surface, from_hex
 from armillary.viewer import meshes
 from armillary.viewer.meshes import picture_mesh, upward_axis
 
@@ -27,7 +27,7 @@ def _sphere(n: int) -> Surface:
     corners = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=2).reshape(-1, 3)
     i = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()
     faces = np.vstack([np.stack([i, i + n + 1, i + 1], 1), np.stack([i + 1, i + n + 1, i + n + 2], 1)])
-    return Surface(corners, faces, ((0, "#ff0000"), (n * n, "")))
+    return Surface(corners, faces, ((0, Paint("#ff0000")), (n * n, Paint())))
 
 
 def _unpacked(packed: dict) -> tuple[np.ndarray, np.ndarray]:
@@ -139,3 +139,68 @@ def test_the_page_has_the_corners_and_normals_of_a_mesh(tmp_path: Path, open_pag
     assert np.allclose(
         np.reshape(seen["normals"], (-1, 3, 3)), flat[:, None], atol=2e-3
     )  # all edges are sharp
+
+
+# ------------------------------------------------------------------------------------ textures
+
+QUAD = """mtllib quad.mtl
+usemtl board
+v 0 0 0
+v 1 0 0
+v 1 0 1
+v 0 0 1
+vt 0 0
+vt 1 0
+vt 1 1
+vt 0 1
+f 1/1 2/2 3/3 4/4
+"""
+PLACES = [[[0, 1], [1, 1], [1, 0]], [[0, 1], [1, 0], [0, 0]]]  # from the upper left corner
+SEEN = """() => {
+  const [made] = MESHES.values(), [picture] = made.textures;
+  let shown = 0;
+  armillary.scene.world.traverse((o) => {
+    shown += [o.material].flat().filter((m) => m && m.defines && m.defines.MAPPED).length;
+  });
+  const { width, height } = picture.image;
+  return { uv: [...made.geometry.attributes.uv.array], size: [width, height], shown };
+}"""
+
+
+@pytest.fixture
+def quad(tmp_path: Path) -> Path:
+    """A square board: of its picture the left half is red and the right half blue."""
+    Image = pytest.importorskip("PIL.Image")
+    picture = Image.new("RGB", (1024, 256), (255, 0, 0))
+    picture.paste((0, 0, 255), (512, 0, 1024, 256))
+    picture.save(tmp_path / "board.png")
+    (tmp_path / "quad.mtl").write_text("newmtl board\nKd 1 1 1\nmap_Kd board.png\n")
+    (tmp_path / "quad.obj").write_text(QUAD)
+    return tmp_path / "quad.obj"
+
+
+def test_a_texture_and_the_places_in_it_reach_page_and_glb(quad: Path, tmp_path: Path, open_page) -> None:
+    surface = read_surface(quad)
+    mean = surface.colours[0][1]  # half of the light of 255 is 188 in sRGB
+    assert surface.mapped.tolist() == PLACES and np.allclose(
+        from_hex(mean), [188 / 255, 0, 188 / 255], atol=0.01
+    )
+    run = _system(quad).derive().compile().simulate(0.1, step=0.05)
+    seen = open_page(run.animate(tmp_path / "quad.html")).evaluate(SEEN)
+    assert np.allclose(np.reshape(seen["uv"], (2, 3, 2)), PLACES, atol=1e-4)
+    assert seen["size"] == [512, 128] and seen["shown"] == 1  # reduced
+    again = read_surface(run.animate(tmp_path / "quad.glb"))  # which holds the ground, too
+    (first, paint) = next((f, p) for f, p in again.paints if p.image)
+    assert np.allclose(again.mapped[first : first + 2], PLACES, atol=1e-6)
+    assert np.allclose(from_hex(paint.colour), from_hex(mean), atol=0.02)
+
+
+def test_textures_without_room_are_shown_as_colours(quad: Path, monkeypatch) -> None:
+    monkeypatch.setattr(meshes, "PICTURES", 100)
+    store = meshes.MeshStore()
+    with pytest.warns(
+        arm.PictureWarning, match=r"textures of mesh 'quad\.obj' are shown as their mean colours"
+    ):
+        key = store.key("board", str(quad), "")
+    packed = store.packed()[key]
+    assert "images" not in packed and packed["colours"] == [[0, read_surface(quad).colours[0][1]]]

@@ -6,6 +6,7 @@ export {
   Box3, BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, CatmullRomCurve3, Color, ConeGeometry,
   CylinderGeometry, DepthTexture, DoubleSide, FrontSide, GLSL3, Group, InstancedMesh, LessEqualCompare, Line, LinearFilter,
   LineSegments, Matrix3, Matrix4, Mesh, OrthographicCamera, PerspectiveCamera, PlaneGeometry, Quaternion, RawShaderMaterial,
-  Raycaster, Scene, SphereGeometry, TorusGeometry, TubeGeometry, Vector2, Vector3, WebGLRenderer, WebGLRenderTarget,
+  Raycaster, RepeatWrapping, Scene, SphereGeometry, SRGBColorSpace, Texture, TorusGeometry, TubeGeometry, Vector2, Vector3,
+  WebGLRenderer, WebGLRenderTarget,
 } from "three";
 export { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";

@@ -8,10 +8,11 @@ deflate packs both well.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +20,35 @@ import numpy as np
 
 from armillary.errors import PictureWarning, outside
 from armillary.files.meshes.reading import read_surface
-from armillary.files.meshes.surface import MOST, MeshFault, Surface, hull
+from armillary.files.meshes.surface import MOST, MeshFault, Paint, Surface, hull
 from armillary.viewer.encoding import LEVELS, compressed
 
 FINEST = 200_000  # triangles of a mesh in a picture; more are merged
+PICTURES = 4_000_000  # bytes of all textures of a picture
 
 
 @dataclass(frozen=True, eq=False)
 class PictureMesh:
-    """Corners as levels of 16 bits (n, 3), from ``low`` in steps; faces; and (first face, colour)."""
+    """Corners as levels of 16 bits (n, 3), from ``low`` in steps; faces; (first face, paint); and where there
+    are pictures, places in them (m, 3, 2) of the corners of faces.
+    """
 
     levels: np.ndarray
     low: np.ndarray
     step: float
     faces: np.ndarray
-    colours: tuple[tuple[int, str], ...]
+    paints: tuple[tuple[int, Paint], ...]
+    mapped: np.ndarray | None = None
+
+    @property
+    def colours(self) -> tuple[tuple[int, str], ...]:
+        """(first face, colour) in order."""
+        return tuple((first, paint.colour) for first, paint in self.paints)
+
+    def plain(self) -> PictureMesh:
+        """The mesh with colours in place of pictures."""
+        paints = tuple((first, paint._replace(image=b"")) for first, paint in self.paints)
+        return replace(self, paints=paints, mapped=None)
 
     @property
     def corners(self) -> np.ndarray:
@@ -42,18 +57,39 @@ class PictureMesh:
 
     def packed(self) -> dict[str, Any]:
         """The mesh as JSON data of a page."""
-        before = np.vstack([np.zeros((1, 3), dtype=np.int64), self.levels[:-1]])
-        differences = (self.levels - before).T & 0xFFFF
         order = self.faces.ravel()
         highest = np.maximum.accumulate(order) + 1
         codes = np.concatenate([[0], highest[:-1]]) - order
         return {
             "low": self.low.tolist(),
             "step": self.step,
-            "corners": compressed(_planes(differences, 2)),
+            "corners": compressed(_planes(_differences(self.levels), 2)),
             "faces": compressed(_planes(codes, 3)),
             "colours": [list(entry) for entry in self.colours],
+            **self._pictures(),
         }
+
+    def _pictures(self) -> dict[str, Any]:
+        """Pictures of the paints, empty for those without, and places in them."""
+        if self.mapped is None:
+            return {}
+        places = self.mapped.reshape(-1, 2)
+        low = places.min(axis=0)
+        step = np.maximum(np.ptp(places, axis=0), 1e-9) / LEVELS
+        levels = np.rint((places - low) / step).astype(np.int64)
+        return {
+            "images": [base64.b64encode(paint.image).decode("ascii") for _, paint in self.paints],
+            "mapped": {
+                "low": low.tolist(),
+                "step": step.tolist(),
+                "data": compressed(_planes(_differences(levels), 2)),
+            },
+        }
+
+
+def _differences(levels: np.ndarray) -> np.ndarray:
+    """From one row to the next, modulo 2¹⁶, column by column."""
+    return np.diff(levels, axis=0, prepend=0).T & 0xFFFF
 
 
 def _planes(values: np.ndarray, count: int) -> bytes:
@@ -67,6 +103,7 @@ class MeshStore:
 
     def __init__(self) -> None:
         self.found: dict[str, PictureMesh | None] = {}
+        self._pictures: set[bytes] = set()
 
     def __len__(self) -> int:
         return sum(mesh is not None for mesh in self.found.values())
@@ -77,7 +114,8 @@ class MeshStore:
         if key not in self.found:
             try:
                 surface = read_surface(Path(file))
-                self.found[key] = made = picture_mesh(_upright(surface, Path(file), up))
+                made = self._fitted(picture_mesh(_upright(surface, Path(file), up)), shape, Path(file).name)
+                self.found[key] = made
                 if len(surface.faces) > FINEST:
                     warnings.warn(
                         f"shape '{shape}': mesh '{Path(file).name}' has {len(surface.faces):,} triangles; "
@@ -93,6 +131,20 @@ class MeshStore:
                     outside(),
                 )
         return None if self.found[key] is None else key
+
+    def _fitted(self, mesh: PictureMesh, shape: str, name: str) -> PictureMesh:
+        """A mesh without its pictures where all of them together would take too much room."""
+        images = {paint.image for _, paint in mesh.paints}
+        if sum(map(len, self._pictures | images)) <= PICTURES:
+            self._pictures |= images
+            return mesh
+        warnings.warn(
+            f"shape '{shape}': textures of mesh '{name}' are shown as their mean colours: all together would "
+            f"take more than {PICTURES / 1e6:g} MB",
+            PictureWarning,
+            outside(),
+        )
+        return mesh.plain()
 
     def given(self, shape: str, corners: Sequence[Any], faces: Sequence[Any]) -> str | None:
         """The key of a mesh of given corners, or of their convex hull where there are no faces."""
@@ -149,11 +201,11 @@ def picture_mesh(surface: Surface) -> PictureMesh:
     if not len(faces):
         raise MeshFault("its faces have no area")
     order, first = _by_use(faces)
-    starts = [int(np.searchsorted(kept, face)) for face, _ in surface.colours]
-    names = [name for _, name in surface.colours]
+    starts = [int(np.searchsorted(kept, face)) for face, _ in surface.paints]
     ends = [*starts[1:], len(kept)]
-    colours = tuple((s, n) for s, e, n in zip(starts, ends, names, strict=True) if e > s)
-    return PictureMesh(places[first].astype(np.int64), low, step, order, colours)
+    paints = tuple((s, p) for s, e, (_, p) in zip(starts, ends, surface.paints, strict=True) if e > s)
+    mapped = None if surface.mapped is None else surface.mapped[kept]
+    return PictureMesh(places[first].astype(np.int64), low, step, order, paints, mapped)
 
 
 def _merged(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

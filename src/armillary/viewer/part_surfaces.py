@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from armillary.files.meshes.surface import Paint
 from armillary.viewer.meshes import PictureMesh
 from armillary.viewer.surfaces import MAKERS as SOLIDS
 from armillary.viewer.surfaces import Surface, between, joined, surface_of, turned_to
@@ -16,6 +17,7 @@ _CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at more are seen as an edg
 # Colours of what is not a body's own, where the part states none.
 _COLOURS = {"plane": "#cfd6dc", "grid": "#8a949d", "heights": "#a9b4a2", "earth": "#2b6ca3"}
 _ORBIT = "#e69f00"
+_FINE = 4096  # corners of a mesh are one where they are as close in its picture, whose side is one
 _LINE = 0.002  # width of a line as a part of what it belongs to
 
 
@@ -25,7 +27,8 @@ def surfaces_of(
     """Surfaces of a part in the axes of its body, each with a colour; "" is that of the body."""
     own = part.get("colour") or _COLOURS.get(part["kind"], "")
     if part["kind"] == "mesh":
-        return [(_placed(made, part), own or colour) for made, colour in mesh_surfaces(meshes[part["mesh"]])]
+        known = mesh_surfaces(meshes[part["mesh"]])
+        return [(_placed(one.surface, part), own or one.paint.colour) for one in known]
     if part["kind"] in SOLIDS:
         made = surface_of(part)
         return [] if made is None else [(made, own)]
@@ -60,19 +63,31 @@ def scaled(made: Surface, factors: Any) -> Surface:
 # ------------------------------------------------------------ meshes
 
 
-def mesh_surfaces(mesh: PictureMesh | None) -> list[tuple[Surface, str]]:
-    """The faces of each colour of a mesh, with normals that are smooth but for edges."""
+class PaintedSurface(NamedTuple):
+    """A surface with its paint, and places (n, 2) of its corners in the paint's picture, if it has one."""
+
+    surface: Surface
+    paint: Paint
+    mapped: np.ndarray | None
+
+
+def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
+    """The faces of each paint of a mesh, with normals that are smooth but for edges."""
     if mesh is None:
         return []
-    ends = [*(first for first, _ in mesh.colours[1:]), len(mesh.faces)]
+    ends = [*(first for first, _ in mesh.paints[1:]), len(mesh.faces)]
     normals = _creased(mesh)
     found = []
-    for (first, colour), end in zip(mesh.colours, ends, strict=True):
+    for (first, paint), end in zip(mesh.paints, ends, strict=True):
         corners, directions = mesh.faces[first:end].ravel(), normals[3 * first : 3 * end]
         keys = np.column_stack([corners, np.rint(1000 * directions).astype(np.int64)])
+        spots = mesh.mapped[first:end].reshape(-1, 2) if mesh.mapped is not None and paint.image else None
+        if spots is not None:
+            keys = np.column_stack([keys, np.rint(_FINE * spots).astype(np.int64)])
         _, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         vertices = mesh.corners[corners[index]]
-        found.append((Surface(vertices, directions[index], inverse.reshape(-1, 3)), colour))
+        made = Surface(vertices, directions[index], inverse.reshape(-1, 3))
+        found.append(PaintedSurface(made, paint, None if spots is None else spots[index]))
     return found
 
 

@@ -201,8 +201,12 @@ def test_textures_of_glb_and_dae_files_are_their_mean_colour(tmp_path: Path) -> 
     }
     (tmp_path / "a.glb").write_bytes(glb_bytes(**painted))
     assert read_surface(tmp_path / "a.glb").colours == ((0, "#008000"),)
+    order = " ".join(f"{n} {i % 3}" for i, n in enumerate(FACES.ravel()))
+    spots = '<source id="uv"><float_array count="6">0 0 1 0 0 1</float_array></source>'
     text = dae_text('<triangles count="4" material="m"><input semantic="VERTEX" source="#v" offset="0"/>'
-                    f"<p>{' '.join(map(str, FACES.ravel()))}</p></triangles>")  # fmt: skip
+                    '<input semantic="TEXCOORD" source="#uv" offset="1"/>'
+                    f"<p>{order}</p></triangles>")  # fmt: skip
+    text = text.replace("<vertices", f"{spots}<vertices", 1)
     colour = text[text.index("<diffuse>") : text.index("</diffuse>")]
     text = text.replace(colour, '<diffuse><texture texture="s" texcoord="c"/>').replace(
         "<profile_COMMON>",
@@ -211,4 +215,6 @@ def test_textures_of_glb_and_dae_files_are_their_mean_colour(tmp_path: Path) -> 
     )
     images = '<library_images><image id="i"><init_from>sea%20blue.png</init_from></image></library_images>'
     (tmp_path / "a.dae").write_text(text.replace("<library_effects>", images + "<library_effects>"))
-    assert read_surface(tmp_path / "a.dae").colours == ((0, "#0080ff"),)
+    found = read_surface(tmp_path / "a.dae")
+    assert found.colours == ((0, "#0080ff"),)
+    assert found.mapped.tolist() == [[[0, 1], [1, 1], [0, 0]]] * 4  # from the upper left corner

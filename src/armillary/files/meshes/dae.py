@@ -1,4 +1,4 @@
-"""Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with the colours of materials.
+"""Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with paints of materials.
 
 Axes are the file's, whatever <up_axis> says, as robots' programs (RViz, Gazebo) have it; lengths are
 multiplied by <unit meter="…">. The XML is read as that of robot files: without entities or document types.
@@ -15,11 +15,12 @@ from urllib.parse import unquote
 import numpy as np
 
 from armillary.files.meshes.obj import Beside
-from armillary.files.meshes.surface import MOST, MeshFault, Patch, fans, hex_colour, placed
-from armillary.files.meshes.textures import mean_colour
+from armillary.files.meshes.surface import MOST, MeshFault, Paint, Patch, fans, hex_colour, placed
+from armillary.files.meshes.textures import texture
 from armillary.files.xml import Element, parse_xml
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
+_NONE = np.zeros((0, 3), dtype=np.int64)
 _NODES, _DEEPEST = 30_000, 200  # nodes, counted as often as they are instanced, and nodes in each other
 
 
@@ -69,7 +70,7 @@ class _Scene:
                 self.known.setdefault(key, element)
             stack += element.children
         self.faces: dict[str, list[_Face]] = {}
-        self.textures: dict[str, str] = {}
+        self.textures: dict[str, Paint] = {}
 
     def found(self, reference: str) -> Element:
         """The element that "#id" names."""
@@ -87,7 +88,7 @@ class _Scene:
         if scene is None:
             for geometry in _all(_first(self.root, "library_geometries") or self.root, "geometry"):
                 for face in self.geometry(geometry):
-                    yield placed(face.patch._replace(colour=self.colour(face.material, {})), whole)
+                    yield placed(face.patch._replace(paint=self.paint(face.material, {})), whole)
             return
         stack = [(node, whole, 0) for node in reversed(_all(scene, "node"))]
         met = total = 0
@@ -103,7 +104,7 @@ class _Scene:
                     total += len(face.patch.faces)
                     if total > MOST:
                         raise MeshFault(f"it has more than {MOST:,} triangles")
-                    yield placed(face.patch._replace(colour=self.colour(face.material, bound)), T)
+                    yield placed(face.patch._replace(paint=self.paint(face.material, bound)), T)
             others = [self.found(i.attributes["url"]) for i in _all(node, "instance_node")]
             stack += [(child, T, depth + 1) for child in reversed([*_all(node, "node"), *others])]
 
@@ -121,21 +122,21 @@ class _Scene:
         found = _all(common, "instance_material") if common is not None else []
         return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in found}
 
-    def colour(self, symbol: str, bound: dict[str, str]) -> str:
-        """The diffuse colour of a material, or the mean of its texture; none where there is nothing."""
+    def paint(self, symbol: str, bound: dict[str, str]) -> Paint:
+        """The diffuse colour of a material, or its texture; none where there is nothing."""
         target = bound.get(symbol, f"#{symbol}").removeprefix("#")
         effect = _first(self.known.get(target), "instance_effect")
         profile = _first(self.known.get((effect.attributes["url"])[1:]) if effect else None, "profile_COMMON")
         technique = _first(profile, "technique")
         for model in technique.children if technique is not None else []:
             if (given := _first(model, "diffuse", "color")) is not None:
-                return hex_colour(_numbers(given))
-            if (texture := _first(model, "diffuse", "texture")) is not None:
-                return self.texture(texture.attributes.get("texture", ""), profile)
-        return ""
+                return Paint(hex_colour(_numbers(given)))
+            if (used := _first(model, "diffuse", "texture")) is not None:
+                return self.texture(used.attributes.get("texture", ""), profile)
+        return Paint()
 
-    def texture(self, name: str, profile: Element | None) -> str:
-        """The mean colour of an image that a sampler, through its surface, or a name of its own leads to."""
+    def texture(self, name: str, profile: Element | None) -> Paint:
+        """An image that a sampler, through its surface, or a name of its own leads to."""
         for kind, inner in (("sampler2D", "source"), ("surface", "init_from")):
             params = _all(profile, "newparam") if profile is not None else []
             own = next((p for p in params if p.attributes.get("sid") == name), None)
@@ -145,7 +146,7 @@ class _Scene:
             file = _first(self.known.get(name), "init_from")
             named = _first(file, "ref") or file  # COLLADA 1.5
             place = unquote(named.words.strip().removeprefix("file://")) if named is not None else ""
-            self.textures[name] = mean_colour(self.beside(place)) if place else ""
+            self.textures[name] = texture(self.beside(place)) if place else Paint()
         return self.textures[name]
 
     # ------------------------------------------------------------ geometry
@@ -164,24 +165,44 @@ class _Scene:
         offset = int(vertex.attributes.get("offset", 0))
         corners = self._positions(self.found(vertex.attributes["source"]))
         rows = [np.array(p.words.split(), dtype=np.int64) for p in _all(element, "p")]
-        rows = [row[: len(row) // stride * stride].reshape(-1, stride)[:, offset] for row in rows]
-        order = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        rows = [row[: len(row) // stride * stride].reshape(-1, stride) for row in rows]
+        order = np.concatenate(rows) if rows else np.zeros((0, stride), dtype=np.int64)
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         kind = _tag(element)
         if kind == "triangles":
-            faces = order[: len(order) // 3 * 3].reshape(-1, 3)
+            places = np.arange(len(order) // 3 * 3).reshape(-1, 3)
         elif kind == "tristrips":
-            faces = np.concatenate([_strip(row) for row in rows]) if rows else np.zeros((0, 3), int)
+            starts = np.cumsum(lengths) - lengths
+            places = np.concatenate([_strip(n) + k for n, k in zip(lengths, starts, strict=True)] or [_NONE])
         else:
-            faces = order[fans(_counts(element) if kind == "polylist" else lengths)]
-        return _Face(Patch(corners, faces), element.attributes.get("material", ""))
+            places = fans(_counts(element) if kind == "polylist" else lengths)
+        faces = order[:, offset][places]
+        return _Face(
+            Patch(corners, faces, mapped=self._mapped(inputs, order, places)),
+            element.attributes.get("material", ""),
+        )
+
+    def _mapped(self, inputs: list[Element], order: np.ndarray, places: np.ndarray) -> np.ndarray | None:
+        """Places in a picture, from its upper left corner; none where there are none."""
+        given = next((i for i in inputs if i.attributes.get("semantic") == "TEXCOORD"), None)
+        if given is None:
+            return None
+        spots = self._source(self.found(given.attributes["source"]), 2)[:, :2]
+        chosen = order[:, int(given.attributes.get("offset", 0))][places]
+        if spots.shape[1] < 2 or (chosen.size and not 0 <= chosen.min() <= chosen.max() < len(spots)):
+            return None
+        return np.asarray((spots * (1.0, -1.0) + (0.0, 1.0))[chosen])
 
     def _positions(self, vertices: Element) -> np.ndarray:
         source = self.found(_input(_all(vertices, "input"), "POSITION").attributes["source"])
+        return self._source(source, 3)[:, :3]
+
+    @staticmethod
+    def _source(source: Element, width: int) -> np.ndarray:
         accessor = _first(source, "technique_common", "accessor")
-        stride = int(accessor.attributes.get("stride", 3)) if accessor is not None else 3
+        stride = int(accessor.attributes.get("stride", width)) if accessor is not None else width
         values = _numbers(_first(source, "float_array"))
-        return values[: len(values) // stride * stride].reshape(-1, stride)[:, :3]
+        return values[: len(values) // stride * stride].reshape(-1, stride)
 
 
 def _input(inputs: list[Element], semantic: str) -> Element:
@@ -196,9 +217,9 @@ def _counts(element: Element) -> np.ndarray:
     return np.array(given.words.split() if given is not None else [], dtype=np.int64)
 
 
-def _strip(row: np.ndarray) -> np.ndarray:
-    i = np.arange(max(len(row) - 2, 0))
-    return row[np.stack([i, i + 1 + i % 2, i + 2 - i % 2], axis=1)]
+def _strip(count: int) -> np.ndarray:
+    i = np.arange(max(count - 2, 0))
+    return np.stack([i, i + 1 + i % 2, i + 2 - i % 2], axis=1)
 
 
 def _transform(node: Element) -> np.ndarray:

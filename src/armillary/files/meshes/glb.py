@@ -1,4 +1,4 @@
-"""Triangles of binary glTF 2.0 files: meshes at their nodes, with the base colours of their materials.
+"""Triangles of binary glTF 2.0 files: meshes at their nodes, with base colours and textures of materials.
 
 A file is a header, a JSON chunk that describes accessors into buffers, and a binary chunk. Buffers in other
 files are not opened. Axes and lengths are the file's: metres, y upwards.
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from armillary.files.meshes.obj import Beside
-from armillary.files.meshes.surface import MOST, MeshFault, Patch, fans, from_hex, hex_colour, placed
-from armillary.files.meshes.textures import linear, mean_colour, srgb
+from armillary.files.meshes.surface import MOST, MeshFault, Paint, Patch, fans, hex_colour, placed
+from armillary.files.meshes.textures import srgb, texture
 
 _KINDS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
@@ -84,30 +84,47 @@ class _Scene:
             order = np.arange(len(corners))
             if "indices" in primitive:
                 order = self.array(primitive["indices"]).astype(np.int64).ravel()
-            yield Patch(corners, _faces(order, mode), self.colour(primitive))
+            faces = _faces(order, mode)
+            paint, used = self.paint(primitive)
+            yield Patch(corners, faces, paint, self.mapped(primitive, used, faces) if paint.image else None)
 
-    def colour(self, primitive: dict[str, Any]) -> str:
-        """The base colour of a material times the mean of its texture, in sRGB; none without both."""
+    def paint(self, primitive: dict[str, Any]) -> tuple[Paint, dict[str, Any]]:
+        """The base colour of a material times its texture, in sRGB, and how the texture is used; none without
+        both.
+        """
         if "material" not in primitive:
-            return ""
+            return Paint(), {}
         found = self.json["materials"][primitive["material"]].get("pbrMetallicRoughness", {})
-        mean = self.texture(found.get("baseColorTexture"))
-        if not mean and "baseColorFactor" not in found:
-            return ""
         factor = np.clip(np.asarray(found.get("baseColorFactor", (1, 1, 1))[:3], dtype=float), 0.0, 1.0)
-        return hex_colour(srgb(factor * linear(from_hex(mean)) if mean else factor))
+        used = found.get("baseColorTexture") or {}
+        seen = texture(image, factor) if (image := self.image(used)) else Paint()
+        if seen.colour or "baseColorFactor" not in found:
+            return seen, used
+        return Paint(hex_colour(srgb(factor))), {}
 
-    def texture(self, used: dict[str, Any] | None) -> str:
-        """The mean colour of an image inside the file; empty without one."""
-        if used is None or "source" not in (texture := self.json["textures"][used["index"]]):
-            return ""
-        image = self.json["images"][texture["source"]]
+    def image(self, used: dict[str, Any]) -> bytes:
+        """The bytes of an image inside the file; none without one."""
+        if "index" not in used or "source" not in (found := self.json["textures"][used["index"]]):
+            return b""
+        image = self.json["images"][found["source"]]
         if "bufferView" in image:
             view = self.json["bufferViews"][image["bufferView"]]
             start = int(view.get("byteOffset", 0))
-            return mean_colour(self._buffer(view["buffer"])[start : start + int(view["byteLength"])])
+            return self._buffer(view["buffer"])[start : start + int(view["byteLength"])]
         uri = image.get("uri", "")
-        return mean_colour(base64.b64decode(uri.partition(",")[2])) if uri.startswith("data:") else ""
+        return base64.b64decode(uri.partition(",")[2]) if uri.startswith("data:") else b""
+
+    def mapped(self, primitive: dict[str, Any], used: dict[str, Any], faces: np.ndarray) -> np.ndarray | None:
+        """Places in the picture of the corners of faces, with KHR_texture_transform."""
+        change = used.get("extensions", {}).get("KHR_texture_transform", {})
+        name = f"TEXCOORD_{change.get('texCoord', used.get('texCoord', 0))}"
+        if name not in primitive["attributes"]:
+            return None
+        spots = self.array(primitive["attributes"][name]).astype(float)
+        angle = float(change.get("rotation", 0.0))
+        c, s = np.cos(angle), np.sin(angle)
+        spots = spots * np.asarray(change.get("scale", (1.0, 1.0)), dtype=float) @ np.array([[c, -s], [s, c]])
+        return np.asarray((spots + np.asarray(change.get("offset", (0.0, 0.0)), dtype=float))[faces])
 
     def array(self, index: int) -> np.ndarray:
         """The values of an accessor, a row each."""

@@ -1,7 +1,6 @@
 """Triangles of mesh files by their suffix: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE.
 
-Corners and faces are read, and of OBJ, GLB and DAE the colours of materials, a texture as its mean colour;
-normals are not.
+Corners and faces are read, and of OBJ, GLB and DAE the colours and textures of materials; normals are not.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from armillary.errors import ModelError
 from armillary.files.meshes.dae import read_dae
 from armillary.files.meshes.glb import read_glb
 from armillary.files.meshes.obj import Beside, read_obj
-from armillary.files.meshes.surface import MeshFault, Patch, Surface, Triangles
+from armillary.files.meshes.surface import MeshFault, Paint, Patch, Surface, Triangles
 
 LARGEST = 200_000_000  # bytes
 # What readers raise on damaged files; a ModelError is one of the XML.
@@ -72,19 +71,30 @@ def _beside(path: Path, name: str) -> bytes:
 
 
 def _together(patches: Iterable[Patch]) -> Surface:
-    """Patches one after the other, each with the colour of its faces."""
-    corners, faces, start, first = [], [], 0, 0
-    colours: list[tuple[int, str]] = []
+    """Patches one after the other, each with the paint of its faces."""
+    corners, faces, mapped, start, first = [], [], [], 0, 0
+    paints: list[tuple[int, Paint]] = []
     for patch in patches:
         places, triangles = checked(patch.corners, patch.faces)
         corners.append(places)
         faces.append(triangles + start)
-        if not colours or colours[-1][1] != patch.colour:
-            colours.append((first, patch.colour))
+        paint, spots = _mapped(patch, len(triangles))
+        mapped.append(spots)
+        if not paints or paints[-1][1] != paint:
+            paints.append((first, paint))
         start, first = start + len(places), first + len(triangles)
     if not corners:
         raise MeshFault("it has no triangles")
-    return Surface(np.concatenate(corners), np.concatenate(faces), tuple(colours))
+    shown = np.concatenate(mapped) if any(paint.image for _, paint in paints) else None
+    return Surface(np.concatenate(corners), np.concatenate(faces), tuple(paints), shown)
+
+
+def _mapped(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
+    """The paint of a patch, without a picture where places in it are missing, and these places."""
+    spots = patch.mapped
+    if spots is None or spots.shape != (count, 3, 2) or not np.isfinite(spots).all():
+        return patch.paint._replace(image=b""), np.zeros((count, 3, 2))
+    return patch.paint, np.asarray(spots, dtype=float)
 
 
 def checked(vertices: np.ndarray, faces: np.ndarray) -> Triangles:

@@ -14,27 +14,47 @@ class MeshFault(Exception):
     """What is wrong with a mesh file, in words."""
 
 
+class Paint(NamedTuple):
+    """A colour, "#0072b2", or none that the file states; and a picture whose mean it is, as bytes of JPEG."""
+
+    colour: str = ""
+    image: bytes = b""
+
+
 class Patch(NamedTuple):
-    """Triangles of one colour, "#0072b2", or of none that the file states."""
+    """Triangles of one paint. ``mapped`` (m, 3, 2) are places in its picture, from its upper left corner with
+    its sides as units, of the corners of each face.
+    """
 
     corners: np.ndarray
     faces: np.ndarray
-    colour: str = ""
+    paint: Paint = Paint()
+    mapped: np.ndarray | None = None
 
 
 class Surface(NamedTuple):
-    """Corners (n, 3), faces (m, 3) as indices of corners; ``colours``: (first face, colour) in order."""
+    """Corners (n, 3), faces (m, 3) as indices of corners; ``paints``: (first face, paint) in order; places in
+    their pictures as those of patches.
+    """
 
     corners: np.ndarray
     faces: np.ndarray
-    colours: tuple[tuple[int, str], ...] = ((0, ""),)
+    paints: tuple[tuple[int, Paint], ...] = ((0, Paint()),)
+    mapped: np.ndarray | None = None
+
+    @property
+    def colours(self) -> tuple[tuple[int, str], ...]:
+        """(first face, colour) in order."""
+        return tuple((first, paint.colour) for first, paint in self.paints)
 
 
 def placed(patch: Patch, T: np.ndarray) -> Patch:
     """A patch moved by a 4 × 4 matrix; one that mirrors turns the faces around."""
     corners = np.asarray(patch.corners, dtype=float).reshape(-1, 3) @ T[:3, :3].T + T[:3, 3]
-    faces = np.asarray(patch.faces).reshape(-1, 3)
-    return Patch(corners, faces[:, ::-1] if np.linalg.det(T[:3, :3]) < 0 else faces, patch.colour)
+    faces, mapped = np.asarray(patch.faces).reshape(-1, 3), patch.mapped
+    if np.linalg.det(T[:3, :3]) < 0:
+        faces, mapped = faces[:, ::-1], mapped if mapped is None else mapped[:, ::-1]
+    return Patch(corners, faces, patch.paint, mapped)
 
 
 def fans(counts: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from armillary.viewer.surfaces import Surface
 
 _FLOAT, _SHORT, _INT = 5126, 5123, 5125
 _VERTICES, _INDICES = 34962, 34963
-_WIDTHS = {1: "SCALAR", 3: "VEC3", 4: "VEC4"}
+_WIDTHS = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
 
 
 class Document:
@@ -26,7 +26,8 @@ class Document:
             "scenes": [{"nodes": []}],
         }
         self._binary = bytearray()
-        self._materials: dict[tuple[str, float], int] = {}
+        self._materials: dict[tuple[str, float, int], int] = {}
+        self._textures: dict[bytes, int] = {}
 
     def add(self, kind: str, entry: dict[str, Any]) -> int:
         """An entry of one of the lists of a document."""
@@ -39,11 +40,8 @@ class Document:
     def _accessor(self, data: np.ndarray, component: int, target: int | None, *, bounds: bool) -> int:
         """An array (rows × width) of the buffer."""
         rows = np.ascontiguousarray(data.reshape(len(data), -1))
-        view = {"buffer": 0, "byteOffset": len(self._binary), "byteLength": rows.nbytes}
-        self._binary += rows.tobytes()
-        self._binary += b"\0" * (-len(self._binary) % 4)
         entry: dict[str, Any] = {
-            "bufferView": self.add("bufferViews", view | ({"target": target} if target else {})),
+            "bufferView": self._view(rows.tobytes(), target),
             "componentType": component,
             "count": len(rows),
             "type": _WIDTHS[rows.shape[1]],
@@ -51,6 +49,13 @@ class Document:
         if bounds:
             entry |= {"min": rows.min(axis=0).tolist(), "max": rows.max(axis=0).tolist()}
         return self.add("accessors", entry)
+
+    def _view(self, data: bytes, target: int | None = None) -> int:
+        """A part of the buffer."""
+        view = {"buffer": 0, "byteOffset": len(self._binary), "byteLength": len(data)}
+        self._binary += data
+        self._binary += b"\0" * (-len(self._binary) % 4)
+        return self.add("bufferViews", view | ({"target": target} if target else {}))
 
     def floats(self, data: np.ndarray, *, bounds: bool = False, vertices: bool = False) -> int:
         """Numbers of single precision."""
@@ -65,9 +70,17 @@ class Document:
 
     # ------------------------------------------------------------ meshes
 
-    def material(self, colour: str, opacity: float) -> int:
-        """A material of this colour, "#0072b2", once each."""
-        key = (colour.lower(), round(opacity, 4))
+    def texture(self, image: bytes) -> int:
+        """A picture as bytes of JPEG, once each."""
+        if image not in self._textures:
+            source = self.add("images", {"bufferView": self._view(image), "mimeType": "image/jpeg"})
+            self._textures[image] = self.add("textures", {"source": source})
+        return self._textures[image]
+
+    def material(self, colour: str, opacity: float, image: bytes = b"") -> int:
+        """A material of this colour, "#0072b2", times a picture, once each."""
+        picture = self.texture(image) if image else -1
+        key = (colour.lower(), round(opacity, 4), picture)
         if key not in self._materials:
             srgb = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
             linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
@@ -79,13 +92,19 @@ class Document:
                     "roughnessFactor": 0.55,
                 },
             }
+            if image:
+                entry["pbrMetallicRoughness"]["baseColorTexture"] = {"index": picture}
             if opacity < 1:
                 entry["alphaMode"] = "BLEND"
             self._materials[key] = self.add("materials", entry)
         return self._materials[key]
 
-    def geometry(self, surface: Surface, targets: list[np.ndarray] | None = None) -> dict[str, Any]:
-        """A primitive without its material: triangles, and displacements of their corners, one per target."""
+    def geometry(
+        self, surface: Surface, targets: list[np.ndarray] | None = None, mapped: np.ndarray | None = None
+    ) -> dict[str, Any]:
+        """A primitive without its material: triangles, displacements of their corners, one per target, and
+        places of corners in a picture.
+        """
         made: dict[str, Any] = {
             "attributes": {
                 "POSITION": self.floats(surface.vertices, bounds=True, vertices=True),
@@ -93,6 +112,8 @@ class Document:
             },
             "indices": self._indices(surface.faces, len(surface.vertices)),
         }
+        if mapped is not None:
+            made["attributes"]["TEXCOORD_0"] = self.floats(mapped, vertices=True)
         if targets:
             places = [self.floats(moved, bounds=True, vertices=True) for moved in targets]
             made["targets"] = [{"POSITION": index} for index in places]

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from armillary.algebra.units.dimension import LENGTH
 from armillary.atomic import replacing
+from armillary.files.meshes.surface import Paint
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.viewer.bent_surfaces import bent_surface
@@ -49,7 +50,7 @@ class _Scene:
         poses = figure.channels[self.rows].reshape(len(self.rows), -1, 7)
         self.positions, self.turned = poses[..., :3], _continuous(poses[..., 3:])
         self.index = {body["name"]: i for i, body in enumerate(self.content["bodies"])}
-        self.shared: dict[str, list[tuple[dict[str, Any], str]]] = {}
+        self.shared: dict[str, list[tuple[dict[str, Any], Paint]]] = {}
         self.channels: list[dict[str, Any]] = []
         self.samplers: list[dict[str, Any]] = []
         self.input = self.document.floats(seconds, bounds=True) if len(seconds) > 1 else -1
@@ -127,17 +128,24 @@ class _Scene:
         key = part["mesh"]
         if key not in self.shared:
             found = mesh_surfaces(self.figure.meshes.found[key])
-            self.shared[key] = [(self.document.geometry(surface), own) for surface, own in found]
+            self.shared[key] = [
+                (self.document.geometry(surface, mapped=mapped), own) for surface, own, mapped in found
+            ]
         opacity = part.get("opacity", 1.0)
         primitives = [
-            geometry
-            | {"material": self.document.material(part.get("colour") or own or body["colour"], opacity)}
+            geometry | {"material": self._paint(part, own, body["colour"], opacity)}
             for geometry, own in self.shared[key]
         ]
         place: dict[str, Any] = {"translation": part.get("at", [0, 0, 0]), "scale": part["scale"]}
         if "axes" in part:
             place["rotation"] = _quaternion(Rotation.from_matrix(np.reshape(part["axes"], (3, 3))).as_quat())
         return self._node(f"{body['name']} mesh", mesh=self.document.mesh(primitives, key), **place)
+
+    def _paint(self, part: dict[str, Any], own: Paint, other: str, opacity: float) -> int:
+        """The material of a mesh: that of its part, else its own, else that of the body."""
+        if own.image and not part.get("colour"):
+            return self.document.material("#ffffff", opacity, own.image)
+        return self.document.material(part.get("colour") or own.colour or other, opacity)
 
     def _bent(self, part: dict[str, Any], body: dict[str, Any], first: int, modes: int) -> int:
         surface, targets = bent_surface(part)

@@ -6,23 +6,41 @@ const CREASE = Math.cos((35 * Math.PI) / 180); // faces that meet at more are se
 async function readMeshes() {
   for (const [key, packed] of Object.entries(data.meshes || {})) {
     const [corners, faces] = await Promise.all([inflate(packed.corners), inflate(packed.faces)]);
-    const count = corners.length / 6, half = 3 * count, places = new Float32Array(half);
-    for (let axis = 0; axis < 3; axis++) {
-      let level = 0;
-      for (let i = 0; i < count; i++) {
-        const k = axis * count + i;
-        level = (level + corners[k] + 256 * corners[half + k]) & 0xffff;
-        places[3 * i + axis] = packed.low[axis] + packed.step * level;
-      }
-    }
+    const places = levelled(corners, packed.low, [packed.step, packed.step, packed.step]);
     const uses = faces.length / 3, order = new Uint32Array(uses);
     for (let i = 0, highest = 0; i < uses; i++) {
       const code = faces[i] + 256 * faces[uses + i] + 65536 * faces[2 * uses + i];
       order[i] = highest - code;
       if (code === 0) highest++;
     }
-    MESHES.set(key, { geometry: creased(places, order, packed.colours), colours: packed.colours });
+    const geometry = creased(places, order, packed.colours), { mapped, images = [] } = packed;
+    if (mapped) geometry.setAttribute("uv", new THREE.BufferAttribute(levelled(await inflate(mapped.data), mapped.low, mapped.step), 2));
+    MESHES.set(key, { geometry, colours: packed.colours, textures: await Promise.all(images.map(pictured)) });
   }
+}
+
+// Rows of numbers from levels of 16 bits: differences along each column, low bytes of all first.
+function levelled(bytes, low, step) {
+  const width = low.length, half = bytes.length / 2, count = half / width, values = new Float32Array(half);
+  for (let axis = 0; axis < width; axis++) {
+    let level = 0;
+    for (let i = 0; i < count; i++) {
+      const k = axis * count + i;
+      level = (level + bytes[k] + 256 * bytes[half + k]) & 0xffff;
+      values[width * i + axis] = low[axis] + step[axis] * level;
+    }
+  }
+  return values;
+}
+
+// A picture as a texture that goes on beyond its sides; none where the browser cannot read it.
+async function pictured(text) {
+  if (!text) return null;
+  try {
+    const image = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], { type: "image/jpeg" }));
+    const texture = new THREE.Texture(image);
+    return Object.assign(texture, { flipY: false, colorSpace: THREE.SRGBColorSpace, wrapS: THREE.RepeatWrapping, wrapT: THREE.RepeatWrapping, anisotropy: 4, needsUpdate: true });
+  } catch { return null; }
 }
 
 // Triangles with a normal at each corner: the sum of those faces around it that make no edge with its own.
@@ -58,17 +76,18 @@ function creased(places, order, colours) {
   return geometry;
 }
 
-// A mesh with the colours of its file where the part has none; `skin` is the material of what neither has.
+// A mesh with the colours and pictures of its file where the part has none; `skin` is the material of what neither has.
 MAKERS.mesh = (p, skin) => {
-  const { geometry, colours } = MESHES.get(p.mesh);
-  const material = (colour) => {
+  const { geometry, colours, textures } = MESHES.get(p.mesh);
+  const material = (colour, texture) => {
     const made = skin.clone();
     if (colour) made.color.set(colour);
+    if (texture) made.show(texture);
     if (p.opacity !== undefined) { made.opacity = p.opacity; made.transparent = p.opacity < 1; }
     made.side = THREE.DoubleSide;
     return made;
   };
-  const mesh = placed(new THREE.Mesh(geometry, colours.map(([, own]) => material(p.colour || own))), p);
+  const mesh = placed(new THREE.Mesh(geometry, colours.map(([, own], i) => material(p.colour || own, p.colour ? null : textures[i]))), p);
   mesh.scale.set(...p.scale);
   mesh.userData.painted = true;
   return mesh;

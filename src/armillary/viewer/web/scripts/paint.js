@@ -17,7 +17,14 @@ out vec3 tint;
 #ifdef LOGDEPTH
 out float depth;
 #endif
+#ifdef MAPPED
+in vec2 uv;
+out vec2 spot;
+#endif
 void main() {
+#ifdef MAPPED
+  spot = uv;
+#endif
   vec4 place = vec4(position, 1.0);
 #ifdef MANY
   mat3 turn = mat3(instanceMatrix);
@@ -50,6 +57,9 @@ in vec3 tint;
 #ifdef LOGDEPTH
 in float depth; uniform float logDepthBufFC;
 #endif
+#ifdef MAPPED
+in vec2 spot; uniform sampler2D map; // in place of the paint, which is its mean
+#endif
 #ifndef PLAIN
 in vec3 across, seen, shadowed;
 uniform vec3 sun, up; uniform float gloss, shadows, texel;
@@ -66,6 +76,9 @@ void main() {
   float a = alpha;
 #ifdef MANY
   c *= tint;
+#endif
+#ifdef MAPPED
+  c = texture(map, spot).rgb;
 #endif
 #ifdef LIT
   vec3 n = normalize(gl_FrontFacing ? across : -across), h = normalize(sun - normalize(seen));
@@ -90,6 +103,7 @@ function makePaint() {
   Object.assign(LIGHT, { sun: { value: new THREE.Vector3(0, 1, 0) }, up: { value: new THREE.Vector3(0, 1, 0) }, toSun: { value: new THREE.Matrix4() } });
   Paint = class extends THREE.RawShaderMaterial {
     // `colour`: text or a colour; `kind`: LIT, PLAIN or SHADE; `many`: of an instanced mesh; else properties of a material.
+    // A picture in place of the colour is given by `show`.
     constructor({ colour = "#ffffff", opacity = 1, gloss = 0.05, kind = LIT, many = false, ...more } = {}) {
       const own = { paint: { value: new THREE.Color(colour) }, alpha: { value: opacity }, gloss: { value: gloss } };
       super({ glslVersion: THREE.GLSL3, vertexShader: VERTEX, fragmentShader: FRAGMENT, uniforms: { ...own, ...LIGHT }, transparent: opacity < 1, ...more });
@@ -98,6 +112,7 @@ function makePaint() {
       if (many) this.defines.MANY = 1;
       if (farthest() > 0) this.defines.LOGDEPTH = 1;
     }
+    show(texture) { this.uniforms.map = { value: texture }; this.defines.MAPPED = 1; return this; }
     get color() { return this.uniforms.paint.value; }
     get opacity() { return this.uniforms && this.uniforms.alpha ? this.uniforms.alpha.value : 1; } // three.js sets it before there are uniforms
     set opacity(value) { if (this.uniforms && this.uniforms.alpha) { this.uniforms.alpha.value = value; this.uniformsNeedUpdate = true; } }
@@ -107,6 +122,7 @@ function makePaint() {
       super.copy(source);
       LIGHT.shadow.value = map;
       Object.assign(this.uniforms, LIGHT);
+      if (source.uniforms.map) this.uniforms.map = source.uniforms.map; // a clone would have to be sent to the card again
       this.kind = source.kind;
       return this;
     }
