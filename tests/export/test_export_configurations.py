@@ -1,99 +1,251 @@
-"""C programs that lock and unlock joints and exchange dependent speeds, beside runs in the process."""
+"""Exported programs that lock and unlock joints and exchange dependent speeds, beside runs in the process."""
 
 from __future__ import annotations
 
+import ast
 import csv
+import importlib.util
+import re
+import shutil
 import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import armillary as arm
-from examples.four_bar import system as four_bar
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.solver.methods import exported_methods
+from armillary.runtime.solver.translator import read_solver
 from tests.export.test_export_c import CC
+from tests.export.test_export_matlab import OCTAVE
+from tests.export.test_export_rust import cargo
 from tests.runtime.test_modes import five_bar
 
-FLAGS = "-std=c99 -O1 -Wall -Wextra -Werror -pedantic -ffp-contract=off"
+FLAGS = "-std=c99 -O0 -Wall -Wextra -Werror -pedantic -ffp-contract=off"
 
 
-def latched() -> arm.System:
-    """A double pendulum whose elbow is caught on its way, and let go."""
-    s = arm.System("latched pendulum")
+def panels() -> arm.System:
+    """A panel that is latched to another and let go, over and over; the other is kicked where it passes; a
+    wheel that a brake stops and a motor turns. A memory adds up the times of the user's own events.
+    """
+    s = arm.System("panels")
     s.gravity(9.81, -s.ground.z)
     upper = s.body("upper", joint=arm.Revolute("y"), mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
     lower = s.body(
         "lower", upper, at=(0, 0, -1.0), joint=arm.Revolute("y"), mass=1.0, com=(0, 0, -0.4),
         inertia=(0.1, 0.1, 0.01),
     )  # fmt: skip
-    s.event("catch", lower.q1 + 0.3, direction=1, lock="lower.q1")
-    s.event("let go", "t - 1.5", direction=1, unlock="lower.q1")
+    wheel = s.body("wheel", joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.2))
+    s.brake("drum", wheel.q1, capacity=0.05)
+    s.moment("motor", "0.1*sin(6*t)", s.ground.z, on=wheel)
+    s.memory("times", 0.0)
+    s.event("catch", lower.q1, direction=1, lock="lower.q1", set={"times": "times + t"})
+    s.event("let go", upper.q1, direction=-1, unlock="lower.q1", set={"times": "times + t"})
+    kicked = {"upper.u1": upper.u1 + 0.4, "times": "times + t"}
+    s.event("kick", upper.q1 - 0.05, direction=1, set=kicked)
     s.output("energy", s.kinetic_energy())
+    s.output("sum of times", "times")
     s.start({"upper.q1": 1.0, "lower.q1": -0.6})
     return s
 
 
-def table_of(folder: Path, program: str, run_file: str) -> tuple[list[str], np.ndarray, str]:
-    """Names, rows and events of a run of an exported program."""
-    (folder / "own.toml").write_text(run_file)
+class Case(NamedTuple):
+    """A system, its run, and what happens in it."""
+
+    system: Callable[[], arm.System]
+    span: float
+    initial: dict[str, float]
+    tolerance: float
+    changes: tuple[str, ...]
+    events: int
+
+
+LONGEST = 0.1  # step of programs that are slow
+STEPS = 4000  # of those with steps of one size
+CASES = {
+    "locks": Case(panels, 19.0, {}, 1e-8, ("catch", "let go"), 50),
+    "exchanges": Case(five_bar, 0.8, {"A.u1": 6.0}, 1e-10, ("became independent", "catch", "let go"), 2),
+}
+
+
+@cache
+def equations(name: str) -> DerivedEquations:
+    return CASES[name].system().derive()
+
+
+@cache
+def process(name: str, language: str = "c") -> arm.Run:
+    """The run in the process as a program runs; where there are contacts, adaptive steps are short unless the
+    longest is given.
+    """
+    case = CASES[name]
+    how: dict[str, Any] = {"method": "dop853", "rtol": case.tolerance, "atol": 0.01 * case.tolerance}
+    how |= {"max_step": LONGEST} if language == "matlab" else {}
+    how = {"method": "rk4", "step": case.span / STEPS} if language == "rust" else how
+    run = equations(name).compile().simulate(case.span, sample=case.span / 8, initial=case.initial, **how)
+    assert all(word in run.info["modes"] for word in case.changes)
+    assert len(run.events) >= case.events
+    return run
+
+
+Found = tuple[list[str], np.ndarray]
+
+
+def run_c(folder: Path, case: Case) -> Found:
+    start = "".join(f'"{name}" = {value}\n' for name, value in case.initial.items())
+    settings = f"rtol = {case.tolerance}\natol = {0.01 * case.tolerance}\n"
+    timing = f'duration = {case.span}\nsample = {case.span / 8}\nmethod = "dop853"\n'
+    (folder / "own.toml").write_text(f"[initial]\n{start}[run]\n{timing}{settings}")
+    program = next(p.name.removesuffix("_solver.c") for p in folder.glob("*_solver.c"))
     made = ["make", "ARCH=", f"CFLAGS={FLAGS}", program, "self_test"]
     subprocess.run(made, cwd=folder, check=True, capture_output=True)
     subprocess.run(["./self_test"], cwd=folder, check=True, capture_output=True)
-    ran = subprocess.run(
-        [f"./{program}", "own.toml", "own.csv"], cwd=folder, check=True, capture_output=True, text=True
-    )
-    with (folder / "own.csv").open() as stream:
+    subprocess.run([f"./{program}", "own.toml", "own.csv"], cwd=folder, check=True, capture_output=True)
+    return read_csv(folder / "own.csv")
+
+
+def read_csv(path: Path) -> Found:
+    with path.open() as stream:
         names, *rows = list(csv.reader(stream))
-    return names, np.array(rows, dtype=float), ran.stderr
+    return names, np.array(rows, dtype=float)
 
 
-@pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
-@pytest.mark.parametrize("method", ["dop853", "rk4"])
-@pytest.mark.parametrize(
-    ("system", "program", "span", "initial", "changes"),
-    [
-        (latched, "latched_pendulum", 3.0, {}, ["catch", "let go"]),
-        (five_bar, "five_bar", 0.8, {"A.u1": 6.0}, ["became independent", "catch", "let go"]),
-    ],
-    ids=["locks", "exchanges"],
-)
-def test_a_c_program_changes_as_the_process_does(
-    system: object, program: str, span: float, initial: dict[str, float], changes: list[str], method: str,
-    tmp_path: Path,
-) -> None:  # fmt: skip
-    """Rows to 1e-9, through the impulses of the locks and other choices of dependent speeds."""
-    equations = system().derive()  # type: ignore[operator]
-    how = {"rtol": 1e-10, "atol": 1e-12} if method == "dop853" else {"step": 2e-4}
-    run = equations.compile().simulate(span, sample=span / 8, initial=initial, method=method, **how)
-    assert all(word in run.info["modes"] for word in changes)
-    folder = equations.export("c", tmp_path / "c", configurations=True)
-    start = "".join(f'"{name}" = {value}\n' for name, value in initial.items())
-    settings = "".join(f"{name} = {value}\n" for name, value in how.items())
-    text = f'[initial]\n{start}[run]\nduration = {span}\nsample = {span / 8}\nmethod = "{method}"\n{settings}'
-    names, rows, happened = table_of(folder, program, text)
-    for name in run.names:
-        expected = run[name]
-        np.testing.assert_allclose(
-            rows[:, names.index(name)], expected, rtol=1e-9, atol=1e-9 * (1 + np.max(np.abs(expected)))
-        )
-    for event in run.events:
-        assert f"t = {event.time:.9g}: event '{event.name}'" in happened
+def run_python(folder: Path, case: Case) -> Found:
+    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
+    subprocess.run([sys.executable, f"test_{path.name}"], cwd=folder, check=True, capture_output=True)
+    module = loaded(path)
+    run = module.simulate(
+        case.span, sample=case.span / 8, initial=case.initial, method="dop853", rtol=case.tolerance,
+        atol=0.01 * case.tolerance,
+    )  # fmt: skip
+    assert run.status == "finished"
+    return ["time", *module.OUTPUTS], np.column_stack([run.time, run.rows])
 
 
-@pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
-def test_exchanges_without_locks_read_no_table_beyond_its_end(tmp_path: Path) -> None:
-    """Under the address sanitizer; with nothing to lock, the tables of locks are empty."""
-    folder = four_bar().derive().export("c", tmp_path / "c", configurations=True)
-    flags = "-std=c99 -O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
-    made = subprocess.run(["make", "ARCH=", f"CFLAGS={flags}"], cwd=folder, capture_output=True, text=True)
-    if "sanitize" in made.stderr and made.returncode:
-        pytest.skip("this compiler has no sanitizers")
-    assert made.returncode == 0, made.stderr
-    subprocess.run(["./four_bar_linkage"], cwd=folder, check=True, capture_output=True)
+def loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"exported_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = ModuleType(spec.name)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_fortran(folder: Path, case: Case) -> Found:
+    start = "".join(f"  {name.replace('.', '_')} = {value}\n" for name, value in case.initial.items())
+    settings = f"  rtol = {case.tolerance}, atol = {0.01 * case.tolerance}\n"
+    timing = f"  duration = {case.span}, sample = {case.span / 8}, method = 'dop853'\n"
+    (folder / "own.nml").write_text(f"&run\n{timing}{settings}/\n&initial\n{start}/\n")
+    flags = "FFLAGS=-std=f2008 -O0 -fcheck=all -Wall -Wextra -pedantic -Werror"
+    program = next(p.name.removesuffix("_solver.f90") for p in folder.glob("*_solver.f90"))
+    subprocess.run(["make", flags, program, "test"], cwd=folder, check=True, capture_output=True)
+    subprocess.run([f"./{program}", "own.nml", "own.csv"], cwd=folder, check=True, capture_output=True)
+    return read_csv(folder / "own.csv")
+
+
+def run_matlab(folder: Path, case: Case) -> Found:
+    package = next(p.name[1:] for p in folder.glob("+*"))
+    initial = ", ".join(f"'{name}', {value}" for name, value in case.initial.items())
+    settings = f"'sample', {case.span / 8}, 'rtol', {case.tolerance}, 'atol', {0.01 * case.tolerance}"
+    settings += f", 'max_step', {LONGEST}"
+    program = f"""test_{package}
+r = {package}.simulate({case.span}, [], 'initial', {{{initial}}}, {settings});
+file = fopen('own.csv', 'w');
+fprintf(file, '%s\\n', strjoin(r.names, ','));
+fprintf(file, [repmat('%.17g,', 1, columns(r.values) - 1) '%.17g\\n'], r.values');
+fclose(file);
+"""
+    (folder / "own.m").write_text(program)
+    command = [str(OCTAVE), "--norc", "--quiet", "--eval", "own"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return read_csv(folder / "own.csv")
+
+
+RUST = """\
+use {stem}::*;
+fn main() {{
+    let mut run = Run::new(&PARAMETER_VALUES, 0.0, {span}, {step});
+    {start}
+    run.begin();
+    let mut row = 0.0;
+    loop {{
+        if run.t >= row * {span} / 8.0 - 1e-9 {{
+            let mut out = [0.0; OUTPUTS];
+            outputs_of(run.configuration, run.t, &run.state, &run.constants, &run.memory, &mut out);
+            println!("{{:?}}", out);
+            row += 1.0;
+        }}
+        if run.status != RUNNING {{ break }}
+        run.step();
+    }}
+}}
+"""
+
+
+def run_rust(folder: Path, case: Case) -> Found:
+    """Without names, in the order of the outputs."""
+    start = "".join(f"run.state[state::{n.replace('.', '_')}] = {v:.17e};" for n, v in case.initial.items())
+    (folder / "examples").mkdir()
+    stem = re.findall(r'name = "(\w+)"', (folder / "Cargo.toml").read_text())[0]
+    text = RUST.format(stem=stem, span=case.span, step=case.span / STEPS, start=start)
+    (folder / "examples" / "rows.rs").write_text(text)
+    told = cargo(folder, "run", "--example", "rows")
+    rows = [re.sub(r"[\[\],]", " ", line).split() for line in told.splitlines()]
+    return [], np.array(rows, dtype=float)
+
+
+LANGUAGES = {
+    "c": run_c, "python": run_python, "fortran": run_fortran, "matlab": run_matlab, "rust": run_rust,
+}  # fmt: skip
+TOOLS = {
+    "c": CC, "fortran": shutil.which("gfortran"), "matlab": OCTAVE, "rust": shutil.which("cargo"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_programs_change_as_the_process_does(language: str, name: str, tmp_path: Path) -> None:
+    """Rows to 1e-9 after fifty events, through the impulses of locks and other choices of dependent speeds;
+    times of events to 1e-12.
+    """
+    if TOOLS.get(language, "") is None:
+        pytest.skip(f"no compiler of {language}")
+    run = process(name, language if language in ("matlab", "rust") else "c")
+    folder = equations(name).export(language, tmp_path / language, configurations=True)
+    names, rows = LANGUAGES[language](folder, CASES[name])
+    assert len(rows) == len(run.time)
+    for output in run.names:
+        expected, found = run[output], rows[:, (names or run.names).index(output)]
+        size = 1 + np.max(np.abs(expected))
+        assert np.max(np.abs(found - expected)) <= (1e-12 if output == "sum of times" else 1e-9) * size
+
+
+def test_programs_without_locks_hold_nothing_of_them() -> None:
+    """The tables of locks are then empty."""
+    features = {"EVENTS", "ADAPTIVE", "CONFIGURATIONS", "CHOICES", "RATED"}
+    solver = read_solver(features, exported_methods(True), ("start_run", "find_row", "choose_start"))
+    nodes = [n for f in solver.functions.values() for s in f.body for n in ast.walk(s)]
+    names = {n.id for n in nodes if isinstance(n, ast.Name)}
+    assert not {"LOCKED", "LOCKED_IN", "LOCKS", "UNLOCKS", "N_LOCKABLE"} & names
+    assert {"ROW_OF_STEP", "MEMBER"} <= names
+
+
+def test_a_run_that_needs_a_configuration_beyond_the_table_says_so(tmp_path: Path) -> None:
+    """As if the table had no configuration with the lock: the run ends where it would close."""
+    module = loaded(equations("locks").export("python", tmp_path / "python") / "panels.py")
+    module.LOCKED_IN[:] = [False, False]
+    run = module.simulate(1.0)
+    assert run.t == pytest.approx(0.24088, abs=1e-5)
+    assert run.status.startswith("stopped: the run needs a configuration that this program does not hold, or")
 
 
 def test_events_that_lock_and_set_at_once_are_refused(tmp_path: Path) -> None:
-    s = latched()
+    s = panels()
     s.event("stop", "t - 2", lock="lower.q1", set={"upper.u1": 0})
     with pytest.raises(arm.ArmillaryError, match=r"'stop' locks or unlocks joints and sets upper\.u1"):
         s.derive().export("c", tmp_path / "c")

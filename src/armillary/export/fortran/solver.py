@@ -6,6 +6,8 @@ import ast
 from collections.abc import Collection, Sequence
 from math import isinf
 
+from armillary.export.fortran.configurations import fortran_name
+from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
 from armillary.export.text.settings import SAMPLES, run_keys
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators import usual_method
@@ -15,7 +17,8 @@ from armillary.runtime.solver.translator import Function, Solver, solver_for
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
 }  # fmt: skip
-_ELEMENTS = {"Wholes": "integer", "Truths": "logical"}
+_ELEMENTS = {"Wholes": "integer", "Truths": "logical", "Locks": "logical"}
+_ELEMENTS |= dict.fromkeys(("RowNumbers", "SpeedNumbers"), "integer")
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds"}
 
@@ -23,7 +26,8 @@ _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds"}
 def solver_values(has: Collection[str]) -> dict[str, str]:
     """What the template puts in: the methods, the components of a run, the constants and the procedures."""
     methods = exported_methods(adaptive=True)
-    printer = FortranSolverPrinter(solver_for(has, True, ("start_run", "find_row")))
+    wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
+    printer = FortranSolverPrinter(solver_for(has, True, wanted))
     return {
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
         "method_list": method_names(True),
@@ -64,6 +68,7 @@ class FortranSolverPrinter(SolverPrinter):
     functions = {  # noqa: RUF012
         "is_finite": "all(ieee_is_finite({}))", "floor": "aint", "float": "real({}, dp)",
         "isnan": "ieee_is_nan", "power": "({})**({})", "differs": ".not. ({0} <= {1} .and. {0} >= {1})",
+        "at": "({} - 1)*{} + {}", "below": "{} <= {}", "agree": "{} .eqv. {}",
     }  # fmt: skip
 
     def __init__(self, solver: Solver) -> None:
@@ -80,6 +85,11 @@ class FortranSolverPrinter(SolverPrinter):
         spelled |= {name: name.lower() for name in (*sizes, *words, *solver.constants)} | {
             "EPSILON": "epsilon_1"
         }
+        self.sizes = _SIZES
+        if any(f.name == "configuration" for f in solver.fields):
+            spelled |= {name: fortran_name(name) for name in (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")}
+            spelled |= {role: str(number) for number, role in enumerate(ROLES)}
+            self.sizes = _SIZES | {kind: fortran_name(name) for kind, name in CHANGE_EXTENTS.items()}
         for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = method.name
         super().__init__(solver, spelled)
@@ -88,7 +98,7 @@ class FortranSolverPrinter(SolverPrinter):
         """The components of the derived type."""
         lines = []
         for f in self.solver.fields:
-            size = "" if f.type in _TYPES else f"({_SIZES.get(f.type, 'n_events')})"
+            size = "" if f.type in _TYPES else f"({self.sizes.get(f.type, 'n_events')})"
             kind = _TYPES.get(f.type) or _ELEMENTS.get(f.type, "real(dp)")
             lines.append(f"    {kind} :: {f.name}{size}" + (f"  ! {f.about}" if f.about else ""))
         return lines
@@ -124,6 +134,8 @@ class FortranSolverPrinter(SolverPrinter):
         return self.lines(f"{target} = {self.expression(value)}")
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if self.changing and name != "pivot_shares":
+            return self.section(name, targets, arguments)
         if name == "fire":
             given = f"{', '.join(arguments)}, r%constants, r%memory, r%new_memory, r%stage"
             return [f"call fire({given})", "r%memory = r%new_memory", "r%state = r%stage"]
@@ -134,6 +146,25 @@ class FortranSolverPrinter(SolverPrinter):
         return self.lines(
             f"call {name}({given})" if name == "normalise" else f"call {name}({given}, {targets[0]})"
         )
+
+    def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        """Results of a section of the present configuration, or of one that is named."""
+        c, constants, memory = "r%configuration", "r%constants", "r%memory"
+        if name in ("enter", "impulse"):
+            c, *arguments = arguments
+            constants = f"r%all_constants(:, {c})"
+        if name == "outputs":
+            *arguments, memory = arguments
+        name = "constraints" if name == "geometry" else name
+        given = f"{', '.join(arguments)}, {constants}, {memory}"
+        if name == "fire":
+            call = f"call fire_of({c}, {given}, r%new_memory, r%stage)"
+            return [*self.lines(call), "r%memory = r%new_memory", "r%state = r%stage"]
+        results = "" if name == "normalise" else f", {targets[0]}"
+        return self.lines(f"call {name}_of({c}, {given}{results})")
+
+    def report_change(self) -> list[str]:
+        return []
 
     def report(self, k: str) -> list[str]:
         return [f"r%happened({k}) = r%happened({k}) + 1"]
@@ -154,7 +185,7 @@ class FortranSolverPrinter(SolverPrinter):
         intent = "inout" if function.changes_run else "in"
         lines = [f"type(run_t), intent({intent}) :: r"] if function.takes_run else []
         for name, kind in function.arguments.items():
-            size = "(n_states)" if kind == "States" else ""
+            size = f"({self.sizes['States']})" if kind == "States" else ""
             lines.append(f"{_TYPES.get(kind, 'real(dp)')}, intent(in) :: {name}{size}")
         if function.result:
             lines.append(f"{_TYPES[function.result]}{', intent(out)' if is_subroutine else ''} :: value")

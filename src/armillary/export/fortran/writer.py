@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from armillary.export.fortran.assembly import assembly_data, assembly_text
+from armillary.export.fortran.configurations import changes_module, sections_of
 from armillary.export.fortran.lines import pieces, short_lines
 from armillary.export.fortran.printer import FortranPrinter, literal, table_function
 from armillary.export.fortran.program import (
@@ -17,6 +18,7 @@ from armillary.export.fortran.program import (
 )
 from armillary.export.fortran.solver import solver_values
 from armillary.export.text.body import Body
+from armillary.export.text.configurations import SENTENCE, change_functions, changes_wanted
 from armillary.export.text.description import State, Stored
 from armillary.export.text.features import features
 from armillary.export.text.folder import write_folder
@@ -46,14 +48,25 @@ _ARGUMENTS = {
 }  # fmt: skip
 
 
-def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
-    made = source(equations)
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    configurations: bool | None = None,
+) -> Path:
+    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README.
+
+    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
+    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
+    """
+    made = source(equations, changes_wanted(equations, configurations))
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
     values["set_parameters"] = parameter_assignments(made)
     values |= solver_values(has) | {"jumps": "\n".join(_jumps(made))}
+    values["left"] = "'// &\n        '".join(pieces(SENTENCE, 90))
 
     def filled(name: str) -> str:
         return fill(template(__package__, name), values, has)
@@ -62,6 +75,7 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
         path,
         {
             f"{stem}_model.f90": short_lines(model_text(made, sections)),
+            **({f"{stem}_changes.f90": short_lines(_changes(made))} if made.others else {}),
             f"{stem}_solver.f90": short_lines(filled("solver.txt")),
             f"{stem}.f90": short_lines(program_text(made)),
             f"test_{stem}.f90": short_lines(filled("test.txt")),
@@ -77,20 +91,39 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
 def model_text(made: Source, sections: Sections) -> str:
     """The module of the equations: parameters, names, and a pure subroutine per section."""
     d, stem = made.description, made.stem
-    functions = "\n".join(_functions(made, sections))
-    tables = "\n".join(table_function(name, t, WIDTH) for t, name in sections.printer.tables.items())
-    called = "\n".join(needed(helpers(__package__), functions + tables))
-    words = [
-        w for w in ("ieee_is_nan", "ieee_value", "ieee_quiet_nan", "ieee_positive_inf", "ieee_negative_inf")
-    ]
-    used = [w for w in words if w in functions + tables + called]
     lines = [f"! {line}".rstrip() for line in head(d, f"{stem}_model.f90", "the equations of motion.")]
     lines += ["!", "! Parameters and outputs are in the units stated with them. All subroutines are pure."]
-    lines += [f"module {stem}_model", "  use, intrinsic :: iso_fortran_env, only: dp => real64"]
+    data = ["  implicit none", "  private", *_public(made), "", *_data(made)]
+    return "\n".join([*lines, _module(f"{stem}_model", data, _functions(made, sections), sections)])
+
+
+def _changes(made: Source) -> str:
+    """The modules of further configurations, and the one through which runs call all of them."""
+    texts = []
+    for other in made.others:
+        sections = Sections(other, FortranPrinter(), RESERVED)
+        data = [
+            f"  use {made.stem}_model, only: parameters_t",
+            "  implicit none",
+            "  private",
+            "  public :: &",
+        ]
+        data += [*listed(sections_of(other), WIDTH, "    ", " &"), _sizes(other)]
+        texts.append(_module(f"{made.stem}_model{other.prefix}", data, _equations(other, sections), sections))
+    return "\n".join([*texts, changes_module(made, _array)])
+
+
+def _module(name: str, data: Sequence[str], functions: Sequence[str], sections: Sections) -> str:
+    """A module of subroutines, with the tables and the small functions that they call."""
+    text = "\n".join(functions)
+    tables = "\n".join(table_function(name, t, WIDTH) for t, name in sections.printer.tables.items())
+    called = "\n".join(needed(helpers(__package__), text + tables))
+    words = ("ieee_is_nan", "ieee_value", "ieee_quiet_nan", "ieee_positive_inf", "ieee_negative_inf")
+    used = [w for w in words if w in text + tables + called]
+    lines = [f"module {name}", "  use, intrinsic :: iso_fortran_env, only: dp => real64"]
     if used:
         lines.append(f"  use, intrinsic :: ieee_arithmetic, only: {', '.join(used)}")
-    lines += ["  implicit none", "  private", *_public(made), "", *_data(made), "", "contains", ""]
-    return "\n".join([*lines, functions, tables + called, f"end module {stem}_model"]) + "\n"
+    return "\n".join([*lines, *data, "", "contains", "", text, tables + called, f"end module {name}"]) + "\n"
 
 
 def _public(made: Source) -> list[str]:
@@ -112,6 +145,8 @@ def _public(made: Source) -> list[str]:
     if "guard" in has:
         names.append("event_guards")
     names += [name for name in ("update", "normalise") if name in has]
+    if "configurations" in has:
+        names += [name for name in sections_of(made) if name not in names]
     names += ["started"] if "start" in has else []
     names += ["check_physical", "physical_names"] if "physical" in has else []
     if "masses" in has:
@@ -122,12 +157,8 @@ def _public(made: Source) -> list[str]:
 
 def _data(made: Source) -> list[str]:
     """Sizes, names, the parameters as a type, and the initial values."""
-    d, program = made.description, made.program
-    sizes = {"n_states": len(d.states), "n_outputs": len(d.outputs), "n_memory": len(d.memory)}
-    sizes["n_constants"] = len(program.constants)
-    if d.events:
-        sizes["n_events"] = len(d.events)
-    lines = [f"  integer, parameter :: {', '.join(f'{name} = {n}' for name, n in sizes.items())}"]
+    d = made.description
+    lines = [_sizes(made)]
     lines.append(
         "  real(dp), parameter :: missing = -huge(1.0_dp)  ! in place of a default where there is none"
     )
@@ -168,6 +199,17 @@ def _data(made: Source) -> list[str]:
     return [*lines, "  end type parameters_t"]
 
 
+def _sizes(made: Source) -> str:
+    d, program = made.description, made.program
+    sizes = {"n_states": len(d.states), "n_outputs": len(d.outputs), "n_memory": len(d.memory)}
+    sizes["n_constants"] = len(program.constants)
+    if d.events:
+        sizes["n_events"] = len(d.events)
+    if program.changes:
+        sizes["n_motion"] = len(program.motion)
+    return f"  integer, parameter :: {', '.join(f'{name} = {n}' for name, n in sizes.items())}"
+
+
 def _jumps(made: Source) -> list[str]:
     """Times at which data of inputs bend, with infinity at their end, and whether they jump there."""
     if not (stops := made.program.stops):
@@ -203,17 +245,16 @@ def _array(kind: str, declared: str, values: Sequence[str], comment: str) -> lis
 # ---------------------------------------------------------------- subroutines
 
 
-def _functions(made: Source, sections: Sections) -> list[str]:
+def _section(f: SectionFunction, sections: Sections) -> str:
+    body = sections.body(f.section)
+    targets = [(f"{f.out}({i + 1})", text) for i, text in enumerate(body.results)]
+    return _subroutine(f.name, f.about, body, [f"{f.out}({f.size})"], targets, f.labels)
+
+
+def _equations(made: Source, sections: Sections) -> list[str]:
+    """The sections that every configuration has, and those of its changes."""
     program = made.program
-    texts = [_initial(made), _precompute(made, sections)]
-
-    def add(f: SectionFunction) -> None:
-        body = sections.body(f.section)
-        targets = [(f"{f.out}({i + 1})", text) for i, text in enumerate(body.results)]
-        texts.append(_subroutine(f.name, f.about, body, [f"{f.out}({f.size})"], targets, f.labels))
-
-    for function in made.functions:
-        add(function)
+    texts = [_precompute(made, sections), *(_section(f, sections) for f in made.functions)]
     for k, section in enumerate(program.fire):
         texts.append(_fire(k, section, made, sections))
     if program.fire:
@@ -222,8 +263,7 @@ def _functions(made: Source, sections: Sections) -> list[str]:
             for k in range(1, len(program.fire) + 1)
         )
         texts.append(_FIRE.replace("CASES", cases))
-    for function in made.corrections:
-        add(function)
+    texts += [_section(f, sections) for f in made.corrections]
     if program.quaternions or program.corrected:
         indent = " " * (6 if program.corrected else 4)
         values = {
@@ -237,9 +277,19 @@ def _functions(made: Source, sections: Sections) -> list[str]:
             ),
         }
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
+    for f in change_functions(program) if program.changes else ():
+        name = "constraints" if f.name == "geometry" else f.name  # that of the start
+        texts.append(_section(f._replace(name=name), sections))
+    return texts
+
+
+def _functions(made: Source, sections: Sections) -> list[str]:
+    texts = [_initial(made), *_equations(made, sections)]
     if (loops := made.assembly) is not None:
         about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
-        add(SectionFunction(loops.section, "geometry", about, loops.section.labels, "numbers", "n_numbers"))
+        labels = loops.section.labels
+        geometry = SectionFunction(loops.section, "geometry", about, labels, "numbers", "n_numbers")
+        texts.append(_section(geometry, sections))
         texts.append(assembly_text(loops, _quoted))
     if made.start is not None:
         texts.append(_started(made, made.start, sections))
@@ -270,6 +320,8 @@ def _subroutine(
     """
     plain = [out.partition("(")[0] for out in outs]
     given = {"p" if parameters and a == "constants" else a: size for a, size in _ARGUMENTS.items()}
+    if name in ("enter", "impulse", "ratings"):
+        given["state"] = "state(n_motion)"
     used = {{"": "t", "parameters": "p"}.get(i.array, i.array) for i in body.inputs}
     idle = [a for a in ("t", *given) if a not in used]
     lines = [f"  ! {about}: {operations_text(body.section.operations)}."]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.text.layout import wrapped
+from armillary.export.matlab.configurations import structure
+from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
 from armillary.export.text.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.methods import exported_methods, method_names
@@ -23,7 +24,8 @@ _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reache
 def solver_values(has: Collection[str], package: str) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
     methods = exported_methods(adaptive=True)
-    printer = MatlabSolverPrinter(solver_for(has, True, ("start_run", "find_row")), package)
+    wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
+    printer = MatlabSolverPrinter(solver_for(has, True, wanted), package)
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
     return {
         "method_names": ", ".join(f"'{m.name}'" for m in methods),
@@ -32,16 +34,16 @@ def solver_values(has: Collection[str], package: str) -> dict[str, str]:
         "adaptive": ", ".join(f"'{m.name}'" for m in methods if m.adaptive),
         **setting_values("Inf"),
         "method_commas": ", ".join(m.name for m in methods),
-        "values": _struct({name: str(number) for name, number in values.items()}),
-        "rules": _struct({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
+        "values": structure({name: str(number) for name, number in values.items()}),
+        "rules": structure({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
         "fields": "\n".join(printer.fields()),
         "solver": printer.text().rstrip("\n"),
     }
 
 
-def _struct(values: dict[str, str]) -> str:
-    pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())
-    return "\n".join(wrapped(f"struct({pairs})", 100, "", " " * 13, " ..."))
+def _size(name: str) -> str:
+    """A size of runtime/solver/language.py, which begins with N_."""
+    return f"r.n.{name[2:].lower()}"
 
 
 class MatlabSolverPrinter(SolverPrinter):
@@ -60,6 +62,7 @@ class MatlabSolverPrinter(SolverPrinter):
     functions = {  # noqa: RUF012
         "is_finite": "all(isfinite({}))", "first_nonfinite": "find(~isfinite({}), 1)", "float": "({})",
         "power": "({})^({})", "differs": "{} ~= {}",
+        "at": "({} - 1)*{} + {}", "below": "{} <= {}",
     }  # fmt: skip
 
     def __init__(self, solver: Solver, package: str) -> None:
@@ -72,6 +75,13 @@ class MatlabSolverPrinter(SolverPrinter):
         }  # fmt: skip
         spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled
         spelled |= {name: f"r.rules.{name.lower()}" for name in solver.constants}
+        self.sizes = _SIZES
+        if any(f.name == "configuration" for f in solver.fields):
+            tables = (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")
+            spelled |= {name: f"r.tables.{name.lower()}" for name in tables}
+            spelled |= {name: _size(name) for name in OF_CHANGES if name.startswith("N_")}
+            spelled |= {role: str(number) for number, role in enumerate(ROLES)}
+            self.sizes = _SIZES | {kind: _size(name) for kind, name in CHANGE_EXTENTS.items()}
         for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
         super().__init__(solver, spelled)
@@ -86,8 +96,9 @@ class MatlabSolverPrinter(SolverPrinter):
         for f in self.solver.fields:
             if f.name in (*_GIVEN, "sample", "step"):
                 continue
-            size = _SIZES.get(f.type, "numel(about.event_direction)") if f.type not in _ZEROS else ""
-            value = _ZEROS.get(f.type) or f"{'false' if f.type == 'Truths' else 'zeros'}({size}, 1)"
+            size = self.sizes.get(f.type, "numel(about.event_direction)") if f.type not in _ZEROS else ""
+            made = "false" if f.type in ("Truths", "Locks") else "zeros"
+            value = _ZEROS.get(f.type) or f"{made}({size}, 1)"
             lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
         return lines
 
@@ -114,10 +125,35 @@ class MatlabSolverPrinter(SolverPrinter):
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         if name == "pivot_shares":
             return self.lines(f"{targets[0]} = {self.package}.{name}({', '.join(arguments)}, r.p, r.memory);")
+        if self.changing:
+            return self.section(name, targets, arguments)
         *given, memory = arguments if name == "outputs" else [*arguments, "r.memory"]
         target = f"[{', '.join(targets)}]" if len(targets) > 1 else targets[0]
         call = f"{self.package}.{name}({', '.join(given)}, r.constants, {memory})"
         return self.lines(f"{target} = {call};")
+
+    def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        """Results of a section of the present configuration, or of one that is named."""
+        section, constants, memory = "r.now", "r.constants", "r.memory"
+        if name in ("enter", "impulse"):
+            c, *arguments = arguments
+            section, constants = f"r.sections{{{c}}}", f"r.all_constants{{{c}}}"
+        elif name == "outputs":
+            *arguments, memory = arguments
+        if name not in ("enter", "impulse", "ratings"):  # those take a motion
+            arguments = [*arguments[:-1], f"{arguments[-1]}(1:r.used)"]
+        function = "constraints" if name == "geometry" else name
+        call = f"{section}.{function}({', '.join(arguments)}, {constants}, {memory})"
+        if name == "fire":
+            filled = f"{targets[1]} = filled({targets[1]}, r.n.states, 0);"
+            return [*self.lines(f"[{', '.join(targets)}] = {call};"), filled]
+        filled_to = {"derivatives": "r.n.states, 0", "enter": "r.n.states, 0", "normalise": "r.n.states, 0"}
+        filled_to["events"] = "r.n.events, 1"
+        value = f"filled({call}, {filled_to[name]})" if name in filled_to else call
+        return self.lines(f"{targets[0]} = {value};")
+
+    def report_change(self) -> list[str]:
+        return []
 
     def report(self, k: str) -> list[str]:
         return [f"if ~r.hidden({k})", f"  r.log(end + 1, :) = {{r.t, r.event_names{{{k}}}}};", "end"]

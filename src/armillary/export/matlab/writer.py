@@ -7,10 +7,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from armillary.export.matlab.configurations import change_values
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.export.matlab.solver import solver_values
 from armillary.export.text.assembly import Assembly
 from armillary.export.text.body import Body
+from armillary.export.text.configurations import change_functions, changes_wanted
 from armillary.export.text.description import State, Stored
 from armillary.export.text.features import features
 from armillary.export.text.folder import write_folder
@@ -29,9 +31,19 @@ WIDTH = 120
 RESERVED = ("choose", "least", "most", "root", "lookup", "horner", "p", "about", "given", "start", "values")
 
 
-def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """A folder with a package of functions for this one system, an example, a test and a README."""
-    made = source(equations)
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    configurations: bool | None = None,
+) -> Path:
+    """A folder with a package of functions for this one system, an example, a test and a README.
+
+    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
+    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
+    """
+    made = source(equations, changes_wanted(equations, configurations))
     d, has = made.description, features(made)
     package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
@@ -44,6 +56,7 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
         "step": f"{step:g}",
         **solver_values(has, package),
         **_jumps(made),
+        **(change_values(made, package) if made.others else {}),
         "kind": " ".join(str(kind + 1) for kind in made.masses.kinds) if made.masses else "",
     }
 
@@ -54,6 +67,10 @@ def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: 
     functions = _functions(made, sections, package)
     functions["simulate"] = filled("simulate.txt")
     files: dict[str, str] = {f"+{package}/{name}.m": text for name, text in functions.items()}
+    for other in made.others:
+        inner = Sections(other, sections.printer, (*RESERVED, package))
+        own = _equations(other, inner, package, f"{package}.configuration{other.prefix}")
+        files |= {f"+{package}/+configuration{other.prefix}/{name}.m": text for name, text in own.items()}
     for table, name in sections.printer.tables.items():
         files[f"+{package}/{name}.m"] = _with_helpers(table_function(name, table, WIDTH))
     files |= {
@@ -94,33 +111,25 @@ def _fields(made: Source) -> tuple[str, ...]:
     return fields((p.name for p in made.description.parameters), KEYWORDS.split())
 
 
-def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:
+def _section(f: SectionFunction, sections: Sections) -> str:
+    body = sections.body(f.section)
+    lines = [f"function {f.out} = {f.name}(t, state, constants, memory) %#ok<INUSD>"]
+    lines += [f"% {f.name.upper()}  {f.about}: {operations_text(body.section.operations)}.", *_body(body)]
+    lines += _results(f.out, body.results, f.labels)
+    return _with_helpers("\n".join([*lines, "end"]) + "\n")
+
+
+def _equations(made: Source, sections: Sections, package: str, own: str) -> dict[str, str]:
+    """The sections that every configuration has, and those of its changes; ``own`` is their package."""
     program = made.program
-    found = {
-        "parameters": _parameters(made),
-        "names": _names(made),
-        "initial_state": _initial_state(made),
-        "initial_memory": _initial_memory(made),
-        "precompute": _precompute(made, sections, package),
-    }
-
-    def add(f: SectionFunction) -> None:
-        body = sections.body(f.section)
-        lines = [f"function {f.out} = {f.name}(t, state, constants, memory) %#ok<INUSD>"]
-        lines += [f"% {f.name.upper()}  {f.about}: {operations_text(body.section.operations)}.", *_body(body)]
-        lines += _results(f.out, body.results, f.labels)
-        found[f.name] = _with_helpers("\n".join([*lines, "end"]) + "\n")
-
-    for function in made.functions:
-        add(function)
+    found = {"precompute": _precompute(made, sections, package)}
+    found |= {f.name: _section(f, sections) for f in (*made.functions, *made.corrections)}
     if program.fire:
         found["fire"] = _fire(made, sections)
-    for function in made.corrections:
-        add(function)
     if program.quaternions or program.corrected:
         indent = "  " if program.corrected else ""
         values = {
-            "package": package,
+            "package": own,
             "corrected": " ".join(str(i + 1) for i in program.corrected),
             "sizes": " ".join(made.correction_sizes("constants({})", 1, repr)),
             "place": "\n".join(
@@ -129,6 +138,20 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
+    for f in change_functions(program) if program.changes else ():
+        name = "constraints" if f.name == "geometry" else f.name  # that of the start
+        found[name] = _section(f._replace(name=name), sections)
+    return found
+
+
+def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:
+    found = {
+        "parameters": _parameters(made),
+        "names": _names(made),
+        "initial_state": _initial_state(made),
+        "initial_memory": _initial_memory(made),
+        **_equations(made, sections, package, package),
+    }
     if (checked := made.physical) is not None:
         body = sections.body(checked.section)
         words = listed([_quoted(text) for text in checked.texts], WIDTH, "    ", " ...")
@@ -155,7 +178,9 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
     if (loops := made.assembly) is not None:
         about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
         size = str(len(loops.section.results))
-        add(SectionFunction(loops.section, "geometry", about, loops.section.labels, "numbers", size))
+        labels = loops.section.labels
+        geometry = SectionFunction(loops.section, "geometry", about, labels, "numbers", size)
+        found["geometry"] = _section(geometry, sections)
         found["assembled"] = _assembled(loops, package)
         found["first_guess"] = _first_guess(loops)
     return found

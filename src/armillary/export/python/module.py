@@ -6,10 +6,12 @@ import keyword
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from armillary.export.python.configurations import configuration_values
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.python.solver import solver_values
 from armillary.export.text.assembly import Assembly
 from armillary.export.text.body import Body
+from armillary.export.text.configurations import change_functions
 from armillary.export.text.features import features
 from armillary.export.text.heading import head, note, operations_text
 from armillary.export.text.helpers import helpers, needed
@@ -36,17 +38,18 @@ class Module:
         "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed", "started",
         "simulate", "rk4", "midpoint", "rates", "finite", "main", "lookup", "horner", "number", "replaced",
         "parameters_of", "changed_by", "physical", "check_physical", "sign_of", "csv", "sys", "OnStart",
-        "tomllib", "dataclass",
+        "tomllib", "dataclass", "constraints", "leave", "enter", "impulse", "ratings",
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
     decorator = ""  # of the class of parameters
     adaptive = True  # methods with steps of their own choice too
     needs = "Python 3.11 and later without other packages"
 
-    def __init__(self, made: Source, name: str) -> None:
+    def __init__(self, made: Source, name: str, printer: Printer | None = None) -> None:
         self.made, self.name, self.has = made, name, features(made)
-        self.made, self.program, self.description = made, made.program, made.description
-        self.sections = Sections(made, self.printer(), self.reserved)
+        self.program, self.description = made.program, made.description
+        self.sections = Sections(made, printer or self.printer(), self.reserved)
+        self.of = configuration_suffix(made)
         self.fields = fields((p.name for p in self.description.parameters), keyword.kwlist)
 
     def printer(self) -> Printer:
@@ -63,7 +66,8 @@ class Module:
         hard = ", ".join([*(str(jumps) for _, jumps in stops), "True"]) + ","
         values = {"jump_times": times, "jump_hard": hard}
         jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
-        return self.filled("solver.txt", solver_values(self.has) | jumps | self.weak_masses())
+        changes = configuration_values(self.made, function_name, WIDTH)
+        return self.filled("solver.txt", solver_values(self.has) | jumps | self.weak_masses() | changes)
 
     def weak_masses(self) -> dict[str, str]:
         """Tables for places without mass."""
@@ -174,29 +178,9 @@ class Module:
 
     def functions(self) -> list[str]:
         """All sections as functions."""
-        program = self.program
-        texts = [self.precompute()]
-
-        def add(f: SectionFunction) -> None:
-            body = self.sections.body(f.section)
-            lines = [f"def {f.name}({ARGUMENTS}) -> Vector:", *self.body(body, f.about)]
-            texts.append("\n".join([*lines, *self.returned(body.results, f.labels)]) + "\n")
-
-        for function in self.made.functions:
-            add(function)
-        if program.fire:
-            texts += [self.fire(k, section) for k, section in enumerate(program.fire)]
-            names = ", ".join(f"fire_{k + 1}" for k in range(len(program.fire)))
-            texts.append(_FIRE.format(arguments=ARGUMENTS, names=names))
-        for function in self.made.corrections:
-            add(function)
-        if program.quaternions or program.corrected:
-            places = {
-                "quaternions": repr(list(program.quaternions)),
-                "corrected": repr(list(program.corrected)),
-                "sizes": f"[{', '.join(self.made.correction_sizes('constants[{}]', 0, repr))}]",
-            }
-            texts.append(self.filled("normalise.txt", places))
+        texts = self.equations()
+        for other in self.made.others:
+            texts += type(self)(other, self.name, self.sections.printer).equations()
         if self.made.assembly is not None:
             texts += self.assembly(self.made.assembly)
         if self.made.start is not None:
@@ -213,6 +197,40 @@ class Module:
             lines = [f"def pivot_shares({arguments}) -> Vector:"]
             lines += self.body(body, "What is left of the pivots of the mass matrix")
             texts.append("\n".join([*lines, *self.returned(body.results, self.made.masses.texts)]) + "\n")
+        return texts
+
+    def equations(self) -> list[str]:
+        """The sections that every configuration has, and those of its changes."""
+        program = self.program
+        texts = [self.precompute()]
+
+        def add(f: SectionFunction) -> None:
+            body = self.sections.body(f.section)
+            name, arguments = function_name(self.made, f.name), ARGUMENTS
+            if f.name in ("enter", "impulse", "ratings"):
+                arguments = arguments.replace("state", "motion")
+            lines = [f"def {name}({arguments}) -> Vector:", *self.body(body, f.about, f.name)]
+            texts.append("\n".join([*lines, *self.returned(body.results, f.labels)]) + "\n")
+
+        for function in self.made.functions:
+            add(function)
+        if program.fire:
+            texts += [self.fire(k, section) for k, section in enumerate(program.fire)]
+            names = ", ".join(f"fire_{k + 1}{self.of}" for k in range(len(program.fire)))
+            texts.append(_FIRE.format(of=self.of, arguments=ARGUMENTS, names=names))
+        for function in self.made.corrections:
+            add(function)
+        if program.quaternions or program.corrected:
+            places = {
+                "quaternions": repr(list(program.quaternions)),
+                "corrected": repr(list(program.corrected)),
+                "sizes": f"[{', '.join(self.made.correction_sizes('constants[{}]', 0, repr))}]",
+                "of": self.of,
+            }
+            has = {*self.has, "further"} if self.of else self.has
+            texts.append(fill(template(self.package, "normalise.txt"), places, has))
+        for function in change_functions(program) if program.changes else ():
+            add(function)
         return texts
 
     call_of_geometry = "geometry(self.t, q + [0.0] * (len(STATES) - N_PLACES), self.constants, self.memory)"
@@ -244,7 +262,7 @@ class Module:
     def precompute(self) -> str:
         """Constants from parameters, which are first converted to the model's units."""
         body = self.sections.body(self.program.precompute)
-        lines = ["def precompute(parameters: Parameters) -> Vector:"]
+        lines = [f"def precompute{self.of}(parameters: Parameters) -> Vector:"]
         lines.append(
             f'    """Constants from parameters, once per run: {operations_text(body.section.operations)}."""'
         )
@@ -264,16 +282,20 @@ class Module:
                 lines.append(f"    {i.name} = {value}")
         return lines
 
-    def body(self, body: Body, about: str) -> list[str]:
+    def body(self, body: Body, about: str, name: str = "") -> list[str]:
         """Docstring, inputs and assignments of a section."""
         lines = [f'    """{_docstring(about)}: {operations_text(body.section.operations)}."""']
         sizes = {"state": len(self.program.state), "constants": len(self.program.constants)}
         sizes["memory"] = len(self.program.memory)
+        of_motion = name in ("enter", "impulse", "ratings")
+        if of_motion:
+            sizes["state"] = len(self.program.motion)
         for array, size in sizes.items():
             names = {i.index: i.name for i in body.inputs if i.array == array}
             if names:
                 listed = ", ".join(names.get(k, "_") for k in range(size))
-                lines += _unpacked(f"[{listed}]" if size == 1 else listed, array)
+                given = "motion" if of_motion and array == "state" else array
+                lines += _unpacked(f"[{listed}]" if size == 1 else listed, given)
         return lines + self.parameters(body) + _steps(body)
 
     def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
@@ -304,7 +326,7 @@ class Module:
 
     def fire(self, k: int, section: Section) -> str:
         body = self.sections.body(section)
-        lines = [f"def fire_{k + 1}({ARGUMENTS}) -> tuple[Vector, Vector]:"]
+        lines = [f"def fire_{k + 1}{self.of}({ARGUMENTS}) -> tuple[Vector, Vector]:"]
         lines += self.body(body, f"Memory and state after event '{self.description.events[k].name}'")
         return "\n".join([*lines, *self.renewed(body)]) + "\n"
 
@@ -333,10 +355,20 @@ class Module:
         return "\n".join(lines) + "\n\n"
 
 
-_FIRE = '''def fire(k: int, {arguments}) -> tuple[Vector, Vector]:
+_FIRE = '''def fire{of}(k: int, {arguments}) -> tuple[Vector, Vector]:
     """Memory and state after event k, counted from 0."""
     return ({names},)[k](t, state, constants, memory)
 '''
+
+
+def configuration_suffix(made: Source) -> str:
+    """What the names of a configuration's functions end with; nothing for the first."""
+    return f"_in{made.prefix}" if made.prefix else ""
+
+
+def function_name(made: Source, name: str) -> str:
+    """A function of a configuration; `geometry` is that of the start."""
+    return ("constraints" if name == "geometry" else name) + configuration_suffix(made)
 
 
 def _docstring(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
+from armillary.export.text.configurations import CHANGE_EXTENTS, ROLES
 from armillary.export.text.layout import wrapped
 from armillary.export.text.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
@@ -14,7 +15,7 @@ from armillary.runtime.solver.translator import Function, Solver, solver_for
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-_ELEMENTS = {"Wholes": "int", "Truths": "bool"}
+_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool", "RowNumbers": "int", "SpeedNumbers": "int"}
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS"}
 
@@ -22,7 +23,8 @@ _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS"}
 def solver_values(has: Collection[str]) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
     methods = exported_methods(adaptive=True)
-    printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row")))
+    wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
+    printer = PythonSolverPrinter(solver_for(has, True, wanted))
     names = [m.name.upper() for m in methods]
     return {
         "methods": f"{', '.join(names)} = range({len(names)})",
@@ -54,9 +56,15 @@ class PythonSolverPrinter(SolverPrinter):
             "INFINITY": "math.inf", "NAN": "math.nan", "NONE": "-1", "FIRST": "0",
             "N_PIVOTS": "len(WEAK_MASSES)", "N_KINDS": "N_KINDS",
         }  # fmt: skip
+        if any(f.name == "configuration" for f in solver.fields):
+            names = {name: text for name, text in names.items() if name not in ("N_STATES", "N_EVENTS")}
+            names |= {role: str(number) for number, role in enumerate(ROLES)}
+            self.sizes = _SIZES | CHANGE_EXTENTS
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
+
+    sizes = _SIZES
 
     def text(self) -> str:
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
@@ -69,7 +77,8 @@ class PythonSolverPrinter(SolverPrinter):
                 kind, value = _TYPES[f.type], _ZEROS[_TYPES[f.type]]
             else:
                 element = _ELEMENTS.get(f.type, "float")
-                kind, value = f"list[{element}]", f"[{_ZEROS[element]}] * {_SIZES.get(f.type, 'len(EVENTS)')}"
+                size = self.sizes.get(f.type, "len(EVENTS)")
+                kind, value = f"list[{element}]", f"[{_ZEROS[element]}] * {size}"
             lines.append(f"        self.{f.name}: {kind} = {value}" + (f"  # {f.about}" if f.about else ""))
         return lines
 
@@ -79,7 +88,7 @@ class PythonSolverPrinter(SolverPrinter):
     def item(self, array: str, index: str) -> str:
         if index == "*":  # an element of a comprehension
             return array.removeprefix("run.")
-        if array in ("DIRECTION", "STOPS"):
+        if array in ("DIRECTION", "STOPS") and not self.changing:
             return f"EVENTS[{index}].{'direction' if array == 'DIRECTION' else 'stop'}"
         return f"{array}[{index}]"
 
@@ -100,8 +109,8 @@ class PythonSolverPrinter(SolverPrinter):
         return [f"{target} = (", *wrapped(value, self.width - 16, "    ", "    "), ")"]
 
     def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
-        if isinstance(value, ast.Attribute):
-            return [f"{target} = {self.expression(value)}"]
+        if isinstance(value, ast.Attribute):  # elements of the matrix are then changed
+            return [f"{target} = {self.expression(value)}{'[:]' if kind == 'Jacobian' else ''}"]
         parts = [n for n in ast.walk(value) if isinstance(n, ast.Attribute) and self.types[n.attr] == kind]
         used = dict.fromkeys(n.attr for n in sorted(parts, key=lambda n: n.col_offset))
         self.element = "*"
@@ -120,11 +129,34 @@ class PythonSolverPrinter(SolverPrinter):
             return self.lines(f"{targets[0]} = {name}({', '.join(arguments)}, run.parameters, run.memory)")
         if name == "derivatives":
             return self.lines(f"{targets[0]} = rates(run, {', '.join(arguments)})")
+        if self.changing:
+            return self.lines(self.section(name, targets, arguments))
         *given, memory = arguments if name == "outputs" else [*arguments, "run.memory"]
         return self.lines(f"{', '.join(targets)} = {name}({', '.join(given)}, run.constants, {memory})")
 
+    def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> str:
+        """Results of a section of the present configuration, or of one that is named."""
+        if name in ("enter", "impulse"):
+            c, *given = arguments
+            call = f"SECTIONS[{c}][{name!r}]({', '.join(given)}, run.all_constants[{c}], run.memory)"
+            return f"{targets[0]} = {f'filled({call}, N_STATES)' if name == 'enter' else call}"
+        if name == "fire":
+            return f"{', '.join(targets)} = fired(run, {', '.join(arguments)})"
+        if name == "ratings":
+            read = f"{', '.join(arguments)}, run.constants, run.memory"
+            return f"{targets[0]} = SECTIONS[run.configuration]['ratings']({read})"
+        call = f"present(run, {name!r}, {', '.join(arguments)})"
+        sizes = {"events": "N_EVENTS, 1.0", "normalise": "N_STATES"}
+        return f"{targets[0]} = {f'filled({call}, {sizes[name]})' if name in sizes else call}"
+
+    def report_change(self) -> list[str]:
+        return ["pass"]
+
     def report(self, k: str) -> list[str]:
-        return [f"if not EVENTS[{k}].hidden:", f"    run.log.append((run.t, EVENTS[{k}].name))"]
+        hidden = (
+            f"{k} < N_OWN_EVENTS and not EVENTS[{k}].hidden" if self.changing else f"not EVENTS[{k}].hidden"
+        )
+        return [f"if {hidden}:", f"    run.log.append((run.t, EVENTS[{k}].name))"]
 
     def function(self, function: Function) -> list[str]:
         arguments = ["run: Run"] if function.takes_run else []

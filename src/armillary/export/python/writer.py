@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from armillary.export.python.module import Module
+from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import readme_tables
 from armillary.export.text.numbers import reference_text
@@ -18,9 +19,19 @@ from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import method_names
 
 
-def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    made = source(equations)
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    configurations: bool | None = None,
+) -> Path:
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
+
+    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
+    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
+    """
+    made = source(equations, changes_wanted(equations, configurations))
     return write_module(Module(made, module_name(made.stem)), path, force=force)
 
 

@@ -15,9 +15,11 @@ from armillary.export.c.embedded.model import ATTEMPTS
 from armillary.export.c.embedded.options import checked_precision, fixed_method
 from armillary.export.c.embedded.solver import bounded_solver
 from armillary.export.c.text import counts
+from armillary.export.rust.configurations import configuration_files
 from armillary.export.rust.model import RustModel
 from armillary.export.rust.printer import RustPrinter
 from armillary.export.rust.solver import RustSolverPrinter
+from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.folder import write_folder
 from armillary.export.text.layout import wrapped
 from armillary.export.text.selftest import self_test
@@ -34,12 +36,16 @@ def export(
     force: bool = False,
     precision: str = "double",
     method: str = "rk4",
+    configurations: bool | None = None,
 ) -> Path:
     """A folder with the system's crate in Rust.
 
-    ``precision`` is "single" or "double", and ``method`` one of fixed step.
+    ``precision`` is "single" or "double", and ``method`` one of fixed step. ``configurations``: whether it
+    holds the equations of all configurations that runs can meet, so that they lock and unlock joints and
+    exchange dependent speeds (None: where events lock or unlock).
     """
-    model, chosen = RustModel(source(equations), checked_precision(precision)), fixed_method(method)
+    made, chosen = source(equations, changes_wanted(equations, configurations)), fixed_method(method)
+    model = RustModel(made, checked_precision(precision))
     d = model.description
     values = model.values | {
         "method": chosen.name,
@@ -50,9 +56,12 @@ def export(
         "cost": counts(d.operations),
         "steps": step_table(model, chosen, ATTEMPTS),
     }
+    names = ["changes", *(f"configuration{other.prefix}" for other in made.others)] if made.others else []
+    values["modules"] = "".join(f"mod {name};\n" for name in names)
     plain = {"src/lib.rs": "lib.rs.txt", "src/math.rs": "math.rs.txt"}
     plain |= {"Cargo.toml": "Cargo.toml.txt", "README.md": "README.md.txt"}
     files = {name: fill(template(__package__, file), values, model.has) for name, file in plain.items()}
+    files |= configuration_files(model)
     files |= {"src/model.rs": model.code(), "src/solver.rs": _solver(model, chosen)}
     return write_folder(path, files | {"tests/reference.rs": _test(model, chosen)}, force=force)
 
@@ -82,6 +91,8 @@ def _solver(model: RustModel, method: Method) -> str:
 def _test(model: RustModel, method: Method) -> str:
     """tests/reference.rs"""
     test, has = self_test(model.source, model.precision, method, model.has), model.has
+    states = model.sizes["STATES"]
+    test.inputs["states"] = [[*row, *[0.0] * (states - len(row))] for row in test.inputs["states"]]
     names = {"parameters": "PARAMETERS_GIVEN", "states": "STATES_GIVEN", "memories": "MEMORIES_GIVEN"}
     lines = [_table(names.get(n, n.upper()), "Real", rows, model.printer) for n, rows in test.inputs.items()]
     wide = RustPrinter("double")

@@ -8,6 +8,7 @@ from armillary.export.c.embedded.model import ATTEMPTS, CLOSED, embedded_feature
 from armillary.export.c.model import roadmap
 from armillary.export.c.text import counts
 from armillary.export.rust.printer import RustPrinter, lookup_function
+from armillary.export.text.configurations import change_functions, change_sizes
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
@@ -27,6 +28,7 @@ class RustModel:
         self.printer = RustPrinter(precision)
         self.sections = Sections(source, self.printer)
         self.has = embedded_features(source, precision)
+        self.sizes: dict[str, int] = {}  # of arrays, once the model is written
 
     @property
     def values(self) -> dict[str, str]:
@@ -45,20 +47,22 @@ class RustModel:
     def code(self) -> str:
         """model.rs"""
         d = self.description
-        parts = [self._precompute(), *self._ordinary(), *self._fire(), *self._normalise(), self._start()]
-        tables = [lookup_function(name, table, self.printer) for table, name in self.printer.tables.items()]
         counted = {
             "PARAMETERS": d.parameters, "STATES": d.states, "MEMORY": d.memory, "OUTPUTS": d.outputs,
             "EVENTS": d.events,
         }  # fmt: skip
         sizes = {name: len(items) for name, items in counted.items()} | {"CONSTANTS": d.constants}
+        if self.source.others:  # those of the largest configuration
+            every = [self.source.equations, *(other.equations for other in self.source.others)]
+            sizes |= {name[2:]: size for name, size in change_sizes(every).items()}
+        self.sizes = sizes
         head = [f"//! {one_line(d.name)}", "", *(f"// {line}".rstrip() for line in roadmap(d))]
         values = self.values | {
             "head": "\n".join(head),
             "sizes": "\n".join(f"pub const {name}: usize = {size};" for name, size in sizes.items()),
             "lists": self._lists(),
             "defaults": self._defaults(),
-            "functions": "\n".join(part for part in (*tables, *parts) if part),
+            "functions": self.functions(),
             "clocks": "\n".join(
                 f"    memory[{i}] = t + {self.printer.number(m.period).text};"
                 for i, m in enumerate(d.memory)
@@ -66,6 +70,22 @@ class RustModel:
             ),
         }
         return fill(template(__package__, "model.rs.txt"), values, self.has)
+
+    def functions(self) -> str:
+        """The sections, and the tables that they look up."""
+        parts = [self._precompute(), *self._ordinary(), *self._fire(), *self._normalise(), self._start()]
+        parts += self._changes()
+        tables = [lookup_function(name, table, self.printer) for table, name in self.printer.tables.items()]
+        return "\n".join(part for part in (*tables, *parts) if part)
+
+    def _changes(self) -> Iterable[str]:
+        """The functions by which a run leaves and enters this configuration."""
+        sizes = {"leave": "MOTION", "enter": "STATES", "impulse": "SPEEDS", "ratings": "CONFIGURATIONS"}
+        for f in change_functions(self.program) if self.program.changes else ():
+            state = _STATE if f.name in ("leave", "geometry") else _STATE.replace("STATES", "MOTION")
+            arguments = f"{state}, out: &mut [Real; {sizes.get(f.name, 'GEOMETRY')}]"
+            targets = [f"out[{i}]" for i in range(len(f.section.results))]
+            yield self.function(f.section, f"pub fn {f.name}", arguments, targets, f"{f.about}.")
 
     def _lists(self) -> str:
         """Names of the places in all arrays, with units and descriptions."""
@@ -97,6 +117,7 @@ class RustModel:
         sizes = {"PARAMETER": "PARAMETERS", "STATE": "STATES", "MEMORY": "MEMORY"}
         lines = []
         for kind, values in tables.items():
+            values += [0.0] * (self.sizes[sizes[kind]] - len(values))
             numbers = ["Real::NAN" if v is None else self.printer.number(float(v)).text for v in values]
             text = f"pub static {kind}_VALUES: [Real; {sizes[kind]}] = [{', '.join(numbers)}];"
             lines += wrapped(text, 110, "", "    ")

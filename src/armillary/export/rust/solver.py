@@ -6,13 +6,16 @@ import ast
 import re
 from collections.abc import Sequence
 
+from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.translator import VECTORS, Field, Function, Solver
 
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
-_ELEMENTS = {"Wholes": "i32", "Truths": "bool"}
+_ELEMENTS = {"Wholes": "i32", "Truths": "bool", "Locks": "bool", "RowNumbers": "i32", "SpeedNumbers": "i32"}
+OTHER_TABLES = {"ELEMENTS": "ELEMENTS_OF"}  # where a size has the name of a table
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
+_SIZES |= {kind: name[2:] for kind, name in CHANGE_EXTENTS.items()}
 
 
 class RustSolverPrinter(SolverPrinter):
@@ -29,7 +32,7 @@ class RustSolverPrinter(SolverPrinter):
     closings = dict.fromkeys(("if", "while", "loop", "for"), "}")
     functions = {  # noqa: RUF012
         "abs": "absolute", "min": "smaller", "max": "larger", "float": "(({}) as Real)",
-        "isnan": "{0} != {0}", "differs": "{} != {}",
+        "isnan": "{0} != {0}", "differs": "{} != {}", "at": "({} * {} + {})",
     }  # fmt: skip
 
     def __init__(self, solver: Solver) -> None:
@@ -37,6 +40,9 @@ class RustSolverPrinter(SolverPrinter):
             "N_STATES": "STATES", "N_MEMORY": "MEMORY", "N_EVENTS": "EVENTS", "NONE": "-1", "FIRST": "0",
             "INFINITY": "Real::INFINITY", "NAN": "Real::NAN",
         }  # fmt: skip
+        names |= {name: name[2:] for name in OF_CHANGES if name.startswith("N_")}
+        names |= OTHER_TABLES
+        names |= {role: str(number) for number, role in enumerate(ROLES)}
         super().__init__(solver, names)
 
     # ---------------------------------------------------------------- the record
@@ -91,16 +97,26 @@ class RustSolverPrinter(SolverPrinter):
         return [f"for i in 0..{_SIZES.get(kind, 'EVENTS')} {{", *self.indented(lines), "}"]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        given = ", ".join([*arguments, "&run.constants", "&run.memory"])
-        if name == "normalise":
+        constants = "&run.constants"
+        if self.changing:
+            c = "run.configuration"
+            if name in ("enter", "impulse"):
+                c, *arguments = arguments
+                constants = f"&run.all_constants[{c} as usize]"
+            name, arguments = f"{name}_of", [c, *arguments]
+        given = ", ".join([*arguments, constants, "&run.memory"])
+        if name.startswith("normalise"):
             return [f"{name}({given.replace('&', '&mut ', 1)});"]
-        if name == "fire":
+        if name.startswith("fire"):
             return [
-                *self.lines(f"fire({given}, &mut run.new_memory, &mut run.stage);"),
+                *self.lines(f"{name}({given}, &mut run.new_memory, &mut run.stage);"),
                 "run.memory = run.new_memory;",
                 "run.state = run.stage;",
             ]
         return self.lines(f"{name}({given}, &mut {targets[0]});")
+
+    def report_change(self) -> list[str]:
+        return []
 
     def report(self, k: str) -> list[str]:
         return [f"run.fired[{k} as usize] = true;"]
@@ -108,10 +124,13 @@ class RustSolverPrinter(SolverPrinter):
     def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
         """Arguments are found before the run is borrowed."""
         names = [f"a{i}" for i in range(len(arguments))]
-        call = f"{function.name}({', '.join(['run', *names])})"
+        copied = [a.startswith("&run.") for a in arguments]  # the run is changed, what is given is not
+        passed = [f"&{name}" if copy else name for name, copy in zip(names, copied, strict=True)]
+        call = f"{function.name}({', '.join(['run', *passed])})"
         if not arguments:
             return self.assign(target, call) if target else f"{call};"
-        given = f"let ({', '.join(names)},) = ({', '.join(arguments)},);"
+        values = [a[1:] if copy else a for a, copy in zip(arguments, copied, strict=True)]
+        given = f"let ({', '.join(names)},) = ({', '.join(values)},);"
         return f"{target} = {{ {given} {call} }};" if target else f"{{ {given} {call}; }}"
 
     def arguments(self, call: ast.Call) -> list[str]:
@@ -130,10 +149,8 @@ class RustSolverPrinter(SolverPrinter):
         match node:
             case ast.Name(id=name) if self.is_index(node):
                 return f"({name} as i32)", 9
-            case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
-                return self.item(self.field(name), self.place(index)), 9
-            case ast.Subscript(value=ast.Name(id=name), slice=index):
-                return self.item(self.names.get(name, name), self.place(index)), 9
+            case ast.Name(id=name) if name.startswith("N_"):
+                return f"({self.names[name]} as i32)", 9
         return super().spoken(node)
 
     def place(self, index: ast.expr) -> str:

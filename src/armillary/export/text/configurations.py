@@ -38,6 +38,20 @@ _NUMBERS = (  # tables of numbers that begin with 0 or 1, as a language's indice
     *("MEMBER", "CHOICE_EVENT", "RANK_EVENT"),
 )
 
+# Names of sizes and tables that the described changes read.
+OF_CHANGES = (
+    *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
+    *("N_ROWS", "N_ELEMENTS", "N_JACOBIAN", "ROLE", "ELEMENTS", "FIRST_ELEMENT", *TRUTHS, *_NUMBERS),
+)
+ROLES = ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE")
+# Lengths of vectors by their kind, as names of sizes.
+CHANGE_EXTENTS = {
+    "States": "N_STATES", "Motion": "N_MOTION", "Speeds": "N_SPEEDS", "Locks": "N_LOCKABLE",
+    "Ratings": "N_CONFIGURATIONS", "Geometry": "N_GEOMETRY", "Jacobian": "N_JACOBIAN",
+    "RowNumbers": "N_ROWS", "SpeedNumbers": "N_SPEEDS",
+    **dict.fromkeys(("Reals", "Wholes", "Truths"), "N_EVENTS"),
+}  # fmt: skip
+
 
 def changes_wanted(equations: DerivedEquations, configurations: bool | None) -> bool:
     """Whether a program holds all configurations: as the user says, else where events lock or unlock."""
@@ -77,16 +91,6 @@ class ChangeTables:
 
     sizes: dict[str, int]
     tables: dict[str, list[int]]
-
-    @property
-    def extents(self) -> dict[str, str]:
-        """Lengths of vectors by their kind, as names of sizes."""
-        return {
-            "States": "N_STATES", "Motion": "N_MOTION", "Speeds": "N_SPEEDS", "Locks": "N_LOCKABLE",
-            "Ratings": "N_CONFIGURATIONS", "Geometry": "N_GEOMETRY", "Jacobian": "N_JACOBIAN",
-            "RowNumbers": "N_ROWS", "SpeedNumbers": "N_SPEEDS",
-            **dict.fromkeys(("Reals", "Wholes", "Truths"), "N_EVENTS"),
-        }  # fmt: skip
 
     def counted_from(self, first: int) -> dict[str, list[int]]:
         """The tables for a language whose indices begin with ``first``; NONE comes before it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from armillary.export.text.source import Source
+from armillary.program.targets import DEPENDENT_SPEEDS
 
 
 def features(source: Source) -> frozenset[str]:
     """Words for `template.fill`."""
-    program, d = source.program, source.description
+    program, d, every = source.program, source.description, (source, *source.others)
     found = {
         "events": bool(program.events.results),
         "update": bool(program.update.results),
@@ -25,7 +26,10 @@ def features(source: Source) -> frozenset[str]:
         "guard": any(e.guard for e in d.events),
         "parameters": bool(d.parameters),
         "configurations": bool(source.others),
+        "contacts": bool(source.equations.system.contacts),
+        "locking_events": any(e.equations.configuration.locked for e in every),
+        "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
         "landing_events": bool(source.others),
-        "rated": any(s.name == "ratings" for one in (source, *source.others) for s in one.program.changes),
+        "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }
     return frozenset(name for name, present in found.items() if present)

@@ -20,6 +20,7 @@ _OPERATORS: dict[type, tuple[str, int]] = {
 _ATOM = 9
 # Functions that languages whose indices begin with zero spell alike, and those that are comparisons.
 _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
+_INSTALL = Function("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
 # Tables of the present configuration: where their entries are among those of all, in rows of which length.
 _PRESENT = {
@@ -140,7 +141,7 @@ class SolverPrinter:
             case ast.Expr(value=ast.Call() as call) if called(call) == "report_change":
                 return self.report_change()
             case ast.Expr(value=ast.Call() as call) if called(call) == "install":
-                return [f"install({', '.join([self.run(), *self.arguments(call)])}){self.ended}"]
+                return [self.call(_INSTALL, self.arguments(call))]
             case ast.Expr(value=ast.Call() as call):
                 return [self.call(self.solver.functions[called(call)], self.arguments(call))]
             case ast.If():
@@ -242,11 +243,11 @@ class SolverPrinter:
                 inside = self.element and self.types[name] in VECTORS
                 return self.item(whole, self.element) if inside else whole, _ATOM
             case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
-                return self.item(self.field(name), self.expression(index)), _ATOM
+                return self.item(self.field(name), self.place(index)), _ATOM
             case ast.Subscript(value=ast.Name(id=name), slice=index) if self.changing and name in _PRESENT:
                 return self.of_present(name, index), _ATOM
             case ast.Subscript(value=ast.Name(id=name), slice=index):
-                return self.item(self.names.get(name, name), self.expression(index)), _ATOM
+                return self.item(self.names.get(name, name), self.place(index)), _ATOM
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return f"-{self.expression(inner, 7)}", 7 if isinstance(inner, ast.Constant) else 5
             case ast.UnaryOp(op=ast.Not() as op, operand=inner):
@@ -274,7 +275,11 @@ class SolverPrinter:
         table, width = _PRESENT[name]
         present = ast.Attribute(ast.Name("run"), "configuration")
         place = ast.Call(ast.Name("at"), [present, ast.Name(width), index], [])
-        return self.expression(ast.Subscript(ast.Name(table or name), place))
+        return self.item(self.names.get(table or name, table or name), self.place(place))
+
+    def place(self, index: ast.expr) -> str:
+        """The index of an element."""
+        return self.expression(index)
 
     def value_of(self, name: str, call: ast.Call) -> str:
         """A call inside an expression: of a function of numbers, or of one that leaves the run as it is."""

@@ -14,6 +14,7 @@ from armillary.algebra.arguments import count, reals
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.integrators import METHODS, Method, check_kind, usual_method
 from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.loop.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.settings import RunSettings, by_value
 
 _ROWS = 1000  # of an adaptive run whose sampling is not given
@@ -94,11 +95,6 @@ class IntegrationSettings(RunSettings):
         return found
 
 
-# Of a run, the longest step of an adaptive method where there are contacts, unless the run says otherwise. A
-# body in free flight allows any step, in which a corner would touch the floor and leave it again unseen.
-_LONGEST_WITH_CONTACTS = 1e-3
-
-
 def completed(
     settings: RunSettings, *, redundant: bool = False, contacts: bool = False
 ) -> IntegrationSettings:
@@ -121,5 +117,5 @@ def _completed(*values: Any) -> IntegrationSettings:
     made = IntegrationSettings(**given)
     check_kind(made.integrator, redundant)
     if contacts and made.integrator.adaptive and made.max_step == inf and made.t_end > made.t0:
-        made = replace(made, max_step=_LONGEST_WITH_CONTACTS * (made.t_end - made.t0))
+        made = replace(made, max_step=LONGEST_WITH_CONTACTS * (made.t_end - made.t0))
     return made

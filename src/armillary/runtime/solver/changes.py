@@ -39,25 +39,26 @@ def read_requests(run: Run) -> truth:
     """What the events that happen now ask for: the locks after them, and those that are held through the
     impulse; false where they cannot be met here.
     """
-    for j in range(N_LOCKABLE):
-        run.after[j] = LOCKED[j]
-        run.closing[j] = False
-        run.opening[j] = False
+    if LOCKING_EVENTS:
+        for j in range(N_LOCKABLE):
+            run.after[j] = LOCKED[j]
+            run.closing[j] = False
+            run.opening[j] = False
     for k in range(N_EVENTS):
         if run.crossed[k] <= 0:
             continue
         if ROLE[k] == ELSEWHERE:
             return False
-        if ROLE[k] != LOCKING:
-            continue
+        if LOCKING_EVENTS and ROLE[k] == LOCKING:
+            for j in range(N_LOCKABLE):
+                run.closing[j] = run.closing[j] or LOCKS[at(k, N_LOCKABLE, j)]
+                run.opening[j] = run.opening[j] or UNLOCKS[at(k, N_LOCKABLE, j)]
+    if LOCKING_EVENTS:
         for j in range(N_LOCKABLE):
-            run.closing[j] = run.closing[j] or LOCKS[at(k, N_LOCKABLE, j)]
-            run.opening[j] = run.opening[j] or UNLOCKS[at(k, N_LOCKABLE, j)]
-    for j in range(N_LOCKABLE):
-        if run.closing[j] and run.opening[j]:
-            return False
-        run.after[j] = (LOCKED[j] or run.closing[j]) and not run.opening[j]
-        run.held[j] = run.after[j] or LOCKED[j]
+            if run.closing[j] and run.opening[j]:
+                return False
+            run.after[j] = (LOCKED[j] or run.closing[j]) and not run.opening[j]
+            run.held[j] = run.after[j] or LOCKED[j]
     return True
 
 
@@ -81,7 +82,9 @@ def with_locks(run: Run, held: truth) -> whole:
 def with_choice(run: Run) -> whole:
     """The configuration with the locks after the events and the dependent speeds that were chosen."""
     for c in range(N_CONFIGURATIONS):
-        found: truth = has_choice(run, c) and has_locks(run, c, False)
+        found: truth = has_choice(run, c)
+        if LOCKING_EVENTS:
+            found = found and has_locks(run, c, False)
         if found:
             return c
     return NONE
@@ -144,22 +147,27 @@ def next_configuration(run: Run) -> whole:
     """The configuration after the events of this instant, installed, with its state in `stage`; NONE where it
     is not at hand.
     """
-    same: truth = True
-    for j in range(N_LOCKABLE):
-        same = same and agree(run.after[j], LOCKED[j])
-    c: whole = run.configuration if same else with_locks(run, False)
-    if c == NONE:
-        return NONE
-    good: truth = False
-    good = good_choice(run, c)
-    if not good:
+    c: whole = run.configuration
+    if LOCKING_EVENTS:
+        same: truth = True
+        for j in range(N_LOCKABLE):
+            same = same and agree(run.after[j], LOCKED[j])
+        if not same:
+            c = with_locks(run, False)
+        if c == NONE:
+            return NONE
+    if CHOICES:
+        good: truth = False
+        good = good_choice(run, c)
+        if good:
+            return c
         good = choose_speeds(run, run.stage)
         c = with_choice(run) if good else NONE
         if RATED and c == NONE:  # there are no others than those of the table
             c = rated_choice(run, run.configuration)
-        if c != NONE:
-            install(run, c)
-            run.stage = enter(c, run.t, run.motion)
+    if c != NONE:
+        install(run, c)
+        run.stage = enter(c, run.t, run.motion)
     return c
 
 
@@ -173,7 +181,7 @@ def change(run: Run) -> None:
     run.pairs = 0
     possible = read_requests(run)
     run.motion = leave(run.t, run.state)
-    if possible:
+    if LOCKING_EVENTS and possible:
         possible = strike(run)
     c: whole = NONE
     if possible:
@@ -198,8 +206,9 @@ def change(run: Run) -> None:
 def choose_start(run: Run) -> None:
     """The configuration in which a run starts: the first, or one with a better choice of dependent speeds."""
     c: whole = NONE
-    for j in range(N_LOCKABLE):
-        run.after[j] = LOCKED[j]
+    if LOCKING_EVENTS:
+        for j in range(N_LOCKABLE):
+            run.after[j] = LOCKED[j]
     run.motion = leave(run.t, run.state)
     c = next_configuration(run)
     if c == NONE:

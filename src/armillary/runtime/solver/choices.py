@@ -136,9 +136,9 @@ def exchange_worst(run: Run) -> truth:
             if run.row_taken[i] != s or not below(s, run.pairs):
                 continue
             for j in range(N_SPEEDS):
-                value: real = abs(run.left[at(i, N_SPEEDS, j)])
-                if run.allowed[j] > 0 and run.speed_taken[j] == 0 and value > largest:
-                    largest = value
+                factor: real = abs(run.left[at(i, N_SPEEDS, j)])
+                if run.allowed[j] > 0 and run.speed_taken[j] == 0 and factor > largest:
+                    largest = factor
                     gone = s
                     comes = j
     if gone == NONE:

@@ -71,7 +71,7 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether an adaptive step is taken aga
 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
-REDUNDANT = AGREEMENT = UNITS = True
+REDUNDANT = AGREEMENT = UNITS = CONTACTS = LOCKING_EVENTS = CHOICES = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,

@@ -433,6 +433,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.adaptive,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
         "RATED": shape.changes is not None and shape.changes.listed > 0,
+        "LOCKING_EVENTS": True, "CHOICES": True,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,

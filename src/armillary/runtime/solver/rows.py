@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
+from armillary.runtime.loop.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language import *
 from armillary.runtime.solver.masses import start_masses
@@ -40,6 +41,10 @@ def start_run(run: Run) -> None:
         if not (reached < INFINITY):  # of a run without end
             reached = run.t0
         pass_jumps(run, reached)
+    if ADAPTIVE and CONTACTS:
+        span: real = run.t_end - run.t0
+        if run.max_step > 1e300 and span > 0.0 and span < INFINITY:  # the run says nothing
+            run.max_step = LONGEST_WITH_CONTACTS * span
     if ADAPTIVE:
         set_control(run)
         run.rejected = 0

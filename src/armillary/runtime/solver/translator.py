@@ -31,6 +31,7 @@ MODEL = (
 FEATURES = (
     *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
     *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED", "REDUNDANT", "AGREEMENT", "UNITS"),
+    *("CONTACTS", "LOCKING_EVENTS", "CHOICES"),
 )
 _OF_SYSTEMS = {
     word.lower(): word
@@ -43,6 +44,9 @@ _OF_SYSTEMS = {
         "CONFIGURATIONS",
         "LANDING_EVENTS",
         "RATED",
+        "CONTACTS",
+        "LOCKING_EVENTS",
+        "CHOICES",
     )
 }
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps

@@ -26,7 +26,7 @@ def solver_texts(model: Model, method: Method, precision: str) -> tuple[str, str
 
 def bounded_solver(has: Collection[str], method: Method, precision: str, stops: int) -> Solver:
     """A solver of one method of fixed step, with its constants, in a precision; ``stops`` of data."""
-    wanted = ("settle", "advance", "start_run")
+    wanted = ("settle", "advance", "start_run", *(["choose_start"] if "configurations" in has else []))
     facts = {"dense": "events" in has}  # events are located inside steps
     solver = solver_for(has, False, wanted, always_dense=False, methods=[method], facts=facts)
     numbers = dict(solver.constants)
