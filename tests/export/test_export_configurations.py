@@ -30,6 +30,22 @@ from tests.runtime.test_modes import five_bar
 FLAGS = "-std=c99 -O0 -Wall -Wextra -Werror -pedantic -ffp-contract=off"
 
 
+def latched() -> arm.System:
+    """A double pendulum whose elbow is caught on its way, and let go."""
+    s = arm.System("latched pendulum")
+    s.gravity(9.81, -s.ground.z)
+    upper = s.body("upper", joint=arm.Revolute("y"), mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
+    lower = s.body(
+        "lower", upper, at=(0, 0, -1.0), joint=arm.Revolute("y"), mass=1.0, com=(0, 0, -0.4),
+        inertia=(0.1, 0.1, 0.01),
+    )  # fmt: skip
+    s.event("catch", lower.q1 + 0.3, direction=1, lock="lower.q1")
+    s.event("let go", "t - 1.5", direction=1, unlock="lower.q1")
+    s.output("energy", s.kinetic_energy())
+    s.start({"upper.q1": 1.0, "lower.q1": -0.6})
+    return s
+
+
 def panels() -> arm.System:
     """A panel that is latched to another and let go, over and over; the other is kicked where it passes; a
     wheel that a brake stops and a motor turns. A memory adds up the times of the user's own events.

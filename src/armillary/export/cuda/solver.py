@@ -138,7 +138,7 @@ def _solver(programs: Sequence[Program], features: Features) -> Solver:
     has = {
         "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
         "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": adaptive,
-        "CONFIGURATIONS": len(programs) > 1,
+        **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "CHOICES"), len(programs) > 1),
     }  # fmt: skip
     facts = {
         "dense": features.dense, "adaptive": adaptive, "end_enters_error": tableau(method).end_enters_error,
