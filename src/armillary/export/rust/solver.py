@@ -27,7 +27,8 @@ class RustSolverPrinter(SolverPrinter):
     heads = {  # noqa: RUF012
         "if": "if {} {{", "elif": "}} else if {} {{", "else": "}} else {{",
         "while": "for _ in 0..MOST_TURNS {{ if !({}) {{ break }}",
-        "loop": "for _ in 0..MOST_TURNS {{", "for": "for {} in 0..{} {{", "from": "for {0} in {2}..{1} {{",
+        "loop": "for _ in 0..MOST_TURNS {{", "for": "for {} in 0..{} as usize {{",
+        "from": "for {0} in {2} as usize..{1} as usize {{",
     }  # fmt: skip
     closings = dict.fromkeys(("if", "while", "loop", "for"), "}")
     functions = {  # noqa: RUF012
