@@ -1,213 +1,389 @@
 """Code that solves the columns of a linear model with one factorised matrix, several at a time.
 
-A function of a program leaves coefficients and right sides in its results; this continues it. The columns of
-a group (``program/linearization/solution.py``) are the lanes of vectors: four columns at once take a step of
-the elimination in one or two instructions, with a coefficient that is loaded once. The columns of a group go
-through the same code by fours, so that the code of a large robot stays in the cache of instructions.
+A function of a program leaves coefficients and right sides in a work array; this continues it. The columns of
+a group (``program/linearization/solution.py``) are the lanes of vectors: a few vectors take a step of the
+elimination together, with a coefficient that is loaded once. The columns of a group go through the same code
+block by block, so that the code of a large robot stays in the cache of instructions.
+
+Unknowns of branches that a right side does not reach follow those on which the branch hangs, near the ground:
+
+    x_k = Σ P_ka x_a        P_ka = −L_ak − Σ L_jk P_ja
+
+with j the unknowns of the branch between k and the a. P is computed once for all columns, its own columns in
+lanes, where more columns use it than it has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from armillary.algebra.expression import ZERO, Expr
 from armillary.program.cost import Operations
-from armillary.program.linearization.solution import ColumnSolution, SolvedColumn, groups
+from armillary.program.linearization.solution import ColumnSolution, Factors, Group, SolvedColumn, groups
 
 # Pointers that may be to the same place, so that LLVM keeps no coefficient on the stack for later blocks.
-_BLOCK = """
-define internal void @{name}(ptr %out, ptr %right, ptr %solution) noinline nounwind {{
+_FUNCTION = """
+define internal void @{name}({arguments}) noinline nounwind {{
+entry:
 {body}
   ret void
 }}
 """
+# Vectors that go through the code together: chains of three hide the time that an operation takes; with more
+# than FEW unknowns two leave more of these in registers.
+_VECTORS, _FEW = 3, 10
 
 
 @dataclass(eq=False)
 class ColumnCode:
     """The layout of a solution in an array of results, and the code that fills it.
 
-    ``results`` are what the function before it computes, from the place ``start`` on: coefficients, then the
-    right sides and addends of blocks of columns, lane by lane. The solution follows at ``end``; the element
-    of a column and an unknown is at ``places`` from there.
+    ``work`` are what the function before it computes: results of its own, coefficients, then the right sides
+    and addends of blocks of columns, lane by lane. Its own results are copied, the solution follows them; the
+    element of a column and an unknown is at ``places`` there. ``lanes`` are the doubles of a vector.
     """
 
     solution: ColumnSolution
-    start: int
-    results: list[Expr] = field(init=False)
+    before: Sequence[Expr]
+    lanes: int
+    work: list[Expr] = field(init=False)
     places: dict[tuple[SolvedColumn, int], int] = field(init=False, default_factory=dict)
-    length: int = field(init=False, default=0)  # numbers of the solution
+    length: int = field(init=False)  # numbers of the results
+    room: int = field(init=False)  # numbers of the work array
+    operations: Operations = field(init=False)
     _blocks: list[_Blocks] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self.results = list(self.solution.coefficients)
-        for members in groups(self.solution):
-            left = len(members) % 4
-            whole = len(members) if left > 2 else len(members) - left
-            for columns, width in ((members[:whole], 4), (members[whole:], 2)):
-                if columns:
-                    self._blocks.append(self._laid_out(columns, width))
+        self.length = len(self.before)
+        factors = self.solution.factors
+        self.work = [*self.before, *(x for row in _rows(factors) for x in row.values())]
+        for group in groups(self.solution):
+            vectors = -(-len(group.columns) // self.lanes)
+            count = -(-vectors // (_VECTORS if len(group.near) <= _FEW else 2))
+            self._blocks.append(self._laid_out(group, -(-vectors // count) * self.lanes))
+        for element, other in self.solution.mirrored.items():
+            if other in self.places:
+                self.places[element] = self.places[other]
+        self.room = len(self.work)
+        self._branches = _branches(factors.paths, self._blocks)
+        for branch in self._branches.values():
+            branch.lay_out(self.room, self.lanes)
+            self.room += branch.width * len(branch.unknowns)
+        self.room += self.lanes  # coefficients are loaded by two
+        self.operations = Operations()
+        self._parts = [self._branch_code(branch) for branch in self._branches.values()]
+        self._parts += [self._block_code(blocks) for blocks in self._blocks]
 
-    @property
-    def operations(self) -> Operations:
-        """Those of all columns."""
-        return self.solution.operations
-
-    @property
-    def end(self) -> int:
-        """Where the solution starts."""
-        return self.start + len(self.results)
-
-    def _laid_out(self, columns: list[SolvedColumn], width: int) -> _Blocks:
-        factors, rows = self.solution.factors, self.solution.rows
-        right = sorted({k for c in columns for k in c.right})
-        added = sorted({k for c in columns for k in c.added})
-        reached = {*factors.reached(right)[1], *added}
-        reached |= {r for r, row in factors.turned.items() if not reached.isdisjoint(row)}
-        count = -(-len(columns) // width)
-        lanes = [*columns, *[columns[-1]] * (count * width - len(columns))]
-        found = _Blocks(width, count, self.start + len(self.results), self.length, right, added)
+    def _laid_out(self, group: Group, width: int) -> _Blocks:
+        count = -(-len(group.columns) // width)
+        lanes = [*group.columns, *[group.columns[-1]] * (count * width - len(group.columns))]
+        factors = self.solution.factors
+        turned = {r for r, row in factors.turned.items() if not group.wanted.isdisjoint(row)}
+        kept = group.wanted.union(group.added, turned)
+        rows = {k: i for i, k in enumerate([k for k in factors.order if k in kept])}
+        found = _Blocks(group, width, count, len(self.work), self.length, rows)
         for i in range(count):
             block = lanes[i * width : (i + 1) * width]
-            for k in right:
-                self.results += [c.right.get(k, ZERO) for c in block]
-            for k in added:
-                self.results += [c.added.get(k, ZERO) for c in block]
-            for row, k in enumerate(rows):
-                for lane, column in enumerate(block) if k in reached else ():
-                    self.places[column, k] = self.length + row * width + lane
+            for k in group.right:
+                self.work += [c.right.get(k, ZERO) for c in block]
+            for k in group.added:
+                self.work += [c.added.get(k, ZERO) for c in block]
+            for k, row in rows.items():
+                for lane, column in enumerate(block):
+                    self.places.setdefault((column, k), self.length + row * width + lane)
             self.length += len(rows) * width
         return found
 
     def text(self, name: str) -> str:
-        """A function ``name`` of the array of results, and those that it calls."""
+        """A function ``name`` of the work array and the results, and those that it calls."""
         parts, calls = [], []
-        for i, blocks in enumerate(self._blocks):
-            for half, lines in (("forward", _forward), ("back", _back)):
-                writer = _Writer(self, blocks)
-                lines(writer)
-                parts.append(_BLOCK.format(name=f"{name}_{half}_{i}", body="\n".join(writer.lines)))
-            for k in range(blocks.count):
-                right = blocks.first_right + k * blocks.width * (len(blocks.right) + len(blocks.added))
-                solution = self.end + blocks.first_solution + k * blocks.width * len(self.solution.rows)
-                label = f"{i}_{k}"
+        for i in range(len(self.before)):
+            calls += [
+                f"  %f{i} = getelementptr inbounds double, ptr %work, i64 {i}",
+                f"  %b{i} = load double, ptr %f{i}",
+                f"  %t{i} = getelementptr inbounds double, ptr %out, i64 {i}",
+                f"  store double %b{i}, ptr %t{i}",
+            ]
+        arguments = "ptr %work, ptr %right, ptr %solution"
+        for i, (lines, runs) in enumerate(self._parts):
+            body = "\n".join(lines)
+            parts.append(_FUNCTION.format(name=f"{name}_{i}", arguments=arguments, body=body))
+            for k, (right, solution) in enumerate(runs):
                 calls += [
-                    f"  %r{label} = getelementptr inbounds double, ptr %out, i64 {right}",
-                    f"  %s{label} = getelementptr inbounds double, ptr %out, i64 {solution}",
+                    f"  %r{i}_{k} = getelementptr inbounds double, ptr %work, i64 {right}",
+                    f"  %s{i}_{k} = getelementptr inbounds double, ptr %out, i64 {solution}",
+                    f"  call void @{name}_{i}(ptr %work, ptr %r{i}_{k}, ptr %s{i}_{k})",
                 ]
-                passed = f"ptr %out, ptr %r{label}, ptr %s{label}"
-                calls += [f"  call void @{name}_{half}_{i}({passed})" for half in ("forward", "back")]
         body = "\n".join(calls)
         return (
-            "".join(parts) + f"define internal void @{name}(ptr %out) nounwind {{\n{body}\n  ret void\n}}\n"
+            "".join(parts) + f"define internal void @{name}(ptr %work, ptr %out) nounwind {{\n{body}\n"
+            "  ret void\n}\n"
         )
+
+    @cached_property
+    def _coefficients(self) -> dict[tuple[int, int], int]:
+        """Places of coefficients in the work array: 1/D_k at (k, k), L_jk at (k, j), T_rk at (−1 − r, k)."""
+        keys = [key for row in _rows(self.solution.factors) for key in row]
+        return {key: len(self.before) + i for i, key in enumerate(keys)}
+
+    def _block_code(self, blocks: _Blocks) -> tuple[list[str], list[tuple[int, int]]]:
+        writer = _Writer(self._coefficients, self.lanes, blocks.width)
+        _solve(writer, self.solution.factors, blocks, self._branches)
+        self.operations += _times(writer.operations, len(blocks.group.columns))
+        return writer.lines, blocks.runs
+
+    def _branch_code(self, branch: _Branch) -> tuple[list[str], list[tuple[int, int]]]:
+        writer = _Writer(self._coefficients, self.lanes, branch.width)
+        known: dict[int, list[str]] = {}
+        for k in branch.unknowns:
+            value = writer.negative(writer.load("work", self._coefficients[k, branch.near[0]]))
+            for j in self.solution.factors.order[k]:
+                if j in known:
+                    value = writer.less(value, writer.coefficient(k, j), known[j])
+            known[k] = value
+            writer.store("work", branch.places[k], value)
+        self.operations += _times(writer.operations, len(branch.near))
+        return writer.lines, [(0, 0)]
 
 
 @dataclass(frozen=True)
 class _Blocks:
     """So many blocks of columns that are solved together: places of the first of each kind."""
 
+    group: Group
     width: int
     count: int
     first_right: int
     first_solution: int
-    right: list[int]
-    added: list[int]
+    rows: Mapping[int, int]  # places of unknowns in the solution
+
+    @property
+    def runs(self) -> list[tuple[int, int]]:
+        """Where right sides and solution of each block start."""
+        step = self.width * (len(self.group.right) + len(self.group.added))
+        return [
+            (self.first_right + i * step, self.first_solution + i * self.width * len(self.rows))
+            for i in range(self.count)
+        ]
 
 
-def _forward(w: _Writer) -> None:
-    """g of L g = right side; it stays where the solution will be."""
-    g = {k: w.given(i) for i, k in enumerate(w.blocks.right)}
-    for k, _, row in w.code.solution.factors.steps:
-        for j in row if k in g else ():
+@dataclass(eq=False)
+class _Branch:
+    """P of the unknowns of branches that follow the same unknowns near the ground."""
+
+    near: tuple[int, ...]  # the latter, in the order of coefficients
+    unknowns: list[int] = field(default_factory=list)  # nearest to the ground first
+    columns: int = 0  # that use it
+    width: int = 0
+    places: dict[int, int] = field(default_factory=dict)
+
+    def lay_out(self, start: int, lanes: int) -> None:
+        self.width = -(-len(self.near) // lanes) * lanes
+        self.places = {k: start + i * self.width for i, k in enumerate(self.unknowns)}
+
+
+def _times(operations: Operations, columns: int) -> Operations:
+    return Operations(operations.additions * columns, operations.multiplications * columns)
+
+
+def _rows(factors: Factors) -> list[dict[tuple[int, int], Expr]]:
+    """Coefficients as they lie in the work array, by their keys."""
+    found = [
+        {(k, k): inverse, **{(k, j): row.get(j, ZERO) for j in factors.paths[k]}}
+        for k, inverse, row in factors.steps
+    ]
+    return found + [{(-1 - r, k): x for k, x in row.items()} for r, row in factors.turned.items()]
+
+
+def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict[tuple[int, ...], _Branch]:
+    """Branches that are worth it: more columns use P than it has."""
+    found: dict[tuple[int, ...], _Branch] = {}
+    for block in blocks:
+        group = block.group
+        used: dict[_Branch, None] = {}
+        for k in paths:
+            if k in group.wanted and k not in group.near:
+                near = _near(paths[k], group)
+                branch = found.setdefault(near, _Branch(near))
+                used[branch] = None
+                if k not in branch.unknowns:
+                    branch.unknowns.append(k)
+        for branch in used:
+            branch.columns += len(group.columns)
+    order = list(paths)
+    for branch in found.values():
+        branch.unknowns.sort(key=order.index)
+    return {near: branch for near, branch in found.items() if branch.columns > len(near)}
+
+
+def _near(path: Sequence[int], group: Group) -> tuple[int, ...]:
+    """The unknowns with right sides on a way to the ground: all up to one of them."""
+    return tuple([j for j in path if j in group.near])
+
+
+def _solve(
+    w: _Writer, factors: Factors, blocks: _Blocks, branches: Mapping[tuple[int, ...], _Branch]
+) -> None:
+    """g of L g = right side, x of D Lᵀ x = g, and T x + a."""
+    group, width, rows = blocks.group, blocks.width, factors.order
+    g = {k: w.load("right", i * width) for i, k in enumerate(group.right)}
+    for k in reversed(rows):
+        for j in rows[k] if k in g else ():
             g[j] = w.less(g.get(j), w.coefficient(k, j), g[k])
-    for k, value in g.items():
-        w.store(k, value)
-
-
-def _back(w: _Writer) -> None:
-    """x of D Lᵀ x = g, and T x + a."""
-    factors = w.code.solution.factors
-    added = {k: len(w.blocks.right) + i for i, k in enumerate(w.blocks.added)}
-    reached = set(factors.reached(w.blocks.right)[0])
-    x: dict[int, str] = {}
-    for k, _, row in reversed(factors.steps):
-        value = w.times(w.coefficient(k, k), w.load(k)) if k in reached else None
-        for j in sorted(row):
+    added = {k: (len(group.right) + i) * width for i, k in enumerate(group.added)}
+    x: dict[int, list[str]] = {}
+    following: dict[_Branch, list[int]] = {}
+    for k in rows:
+        if k not in group.wanted and k not in g:
+            continue
+        near = _near(factors.paths[k], group)
+        if near in branches and not (k in g or k in added or k in factors.turned):
+            following.setdefault(branches[near], []).append(k)
+            continue
+        value = w.times(w.coefficient(k, k), g[k], alone=True) if k in g else None
+        for j in rows[k]:
             if j in x:
                 value = w.less(value, w.coefficient(k, j), x[j])
         if value is not None:
             x[k] = value
-        if k not in factors.turned and (value is not None or k in added):
-            w.store(k, w.sum(value, w.given(added[k]) if k in added else None))
-    for r, row in factors.turned.items():
-        total = w.given(added[r]) if r in added else None
-        for k in row:
-            if k in x:
-                total = w.sum(total, w.times(w.coefficient(-1 - r, k), x[k]))
-        if total is not None:
-            w.store(r, total)
+            if k not in factors.turned and k in blocks.rows:
+                given = w.load("right", added[k]) if k in added else None
+                w.store("solution", blocks.rows[k] * width, w.sum(value, given))
+    for r in blocks.rows:
+        if r in factors.turned or (r in added and r not in x):
+            total = w.load("right", added[r]) if r in added else None
+            for k in factors.turned.get(r, ()):
+                if k in x:
+                    total = w.sum(total, w.times(w.coefficient(-1 - r, k), x[k]))
+            if total is not None:
+                w.store("solution", blocks.rows[r] * width, total)
+    for branch, unknowns in following.items():
+        for run in _runs(unknowns, branch.places, blocks.rows, branch.width):
+            with w.repeated(len(run)) as i:
+                P = w.moved("work", branch.places[run[0]], branch.width, i)
+                solution = w.moved("solution", blocks.rows[run[0]] * width, width, i)
+                value = None
+                for n, a in enumerate(branch.near):
+                    value = w.sum(value, w.times(w.number(P, n), x[a]))
+                assert value is not None
+                w.store(solution, 0, value)
+
+
+def _runs(
+    unknowns: Sequence[int], places: Mapping[int, int], rows: Mapping[int, int], step: int
+) -> list[list[int]]:
+    """Unknowns whose rows of P and of the solution are neighbours."""
+    found: list[list[int]] = []
+    for k in unknowns:
+        last = found[-1][-1] if found else k
+        if found and (places[k] - places[last], rows[k] - rows[last]) == (step, 1):
+            found[-1].append(k)
+        else:
+            found.append([k])
+    return found
 
 
 class _Writer:
-    """The lines of the code of a block."""
+    """Lines of code on blocks of so many columns (``width``), in vectors of ``lanes``; counts operations of a
+    column.
+    """
 
-    def __init__(self, code: ColumnCode, blocks: _Blocks) -> None:
-        self.code, self.blocks = code, blocks
+    def __init__(self, coefficients: Mapping[tuple[int, int], int], lanes: int, width: int) -> None:
         self.lines: list[str] = []
-        self._type = f"<{blocks.width} x double>"
-        self._row = {k: i for i, k in enumerate(code.solution.rows)}
-        factors = code.solution.factors
-        keys = [(k, j) for k, _, row in factors.steps for j in (k, *row)]
-        keys += [(-1 - r, k) for r, row in factors.turned.items() for k in row]
-        self._coefficients = {key: code.start + i for i, key in enumerate(keys)}
+        self.operations = Operations()
+        self._coefficients, self._lanes, self._width = coefficients, lanes, width
+        self._type = f"<{lanes} x double>"
+        self._pair = ("", -2, "")  # of neighbouring numbers, the last that was loaded
+        self._count = self._loops = 0
+        self._label = "entry"
 
-    def given(self, i: int) -> str:
-        """The i-th right side or addend."""
-        return self._emit(f"load {self._type}, ptr {self._right(i)}, align 8")
+    def load(self, array: str, place: int) -> list[str]:
+        """A value of all columns."""
+        places = range(place, place + self._width, self._lanes)
+        return [self._emit(f"load {self._type}, ptr {self._at(array, i)}, align 8") for i in places]
 
-    def load(self, k: int) -> str:
-        """What was stored of an unknown."""
-        return self._emit(f"load {self._type}, ptr {self._place(k)}, align 8")
-
-    def store(self, k: int, value: str) -> None:
-        """Keeps the solution of an unknown."""
-        self.lines.append(f"  store {self._type} {value}, ptr {self._place(k)}, align 8")
+    def store(self, array: str, place: int, value: list[str]) -> None:
+        for i, vector in enumerate(value):
+            at = self._at(array, place + i * self._lanes)
+            self.lines.append(f"  store {self._type} {vector}, ptr {at}, align 8")
 
     def coefficient(self, k: int, j: int) -> str:
-        """A coefficient in all lanes: 1/D_k, L_jk, or T_rk with −1 − r for k."""
-        place = self._coefficients[k, j]
-        pointer = self._emit(f"getelementptr inbounds double, ptr %out, i64 {place}")
-        value = self._emit(f"load double, ptr {pointer}")
-        one = self._emit(f"insertelement {self._type} poison, double {value}, i64 0")
-        zeros = f"<{self.blocks.width} x i32> zeroinitializer"
-        return self._emit(f"shufflevector {self._type} {one}, {self._type} poison, {zeros}")
+        """1/D_k, L_jk, or T_rk with −1 − r for k, in all lanes."""
+        return self.number("work", self._coefficients[k, j])
 
-    def times(self, a: str, b: str) -> str:
-        return self._emit(f"fmul contract {self._type} {a}, {b}")
+    def number(self, array: str, place: int) -> str:
+        """A number in all lanes. Those of neighbours are loaded as one vector: on arm64 operations take a
+        lane of it, and a load into all lanes takes the place of an operation.
+        """
+        if self._lanes != 2:
+            value = self._emit(f"load double, ptr {self._at(array, place)}")
+            vector = self._emit(f"insertelement {self._type} poison, double {value}, i64 0")
+            lane = 0
+        else:
+            if self._pair[0] != array or not 0 <= place - self._pair[1] < 2:
+                vector = self._emit(f"load {self._type}, ptr {self._at(array, place)}, align 8")
+                self._pair = (array, place, vector)
+            lane, vector = place - self._pair[1], self._pair[2]
+        mask = ", ".join([f"i32 {lane}"] * self._lanes)
+        kind = f"<{self._lanes} x i32> <{mask}>"
+        return self._emit(f"shufflevector {self._type} {vector}, {self._type} poison, {kind}")
 
-    def sum(self, a: str | None, b: str | None) -> str:
+    @contextmanager
+    def repeated(self, times: int) -> Iterator[str]:
+        """Code that runs so many times; gives the name of the number that counts them."""
+        name = f"loop{self._loops}"
+        self._loops += 1
+        before, alone = self._label, self.operations
+        self.operations = Operations()
+        self.lines += [f"  br label %{name}", f"{name}:"]
+        self.lines.append(f"  %i_{name} = phi i64 [ 0, %{before} ], [ %n_{name}, %{name} ]")
+        yield f"%i_{name}"
+        self.lines += [
+            f"  %n_{name} = add nuw nsw i64 %i_{name}, 1",
+            f"  %m_{name} = icmp ult i64 %n_{name}, {times}",
+            f"  br i1 %m_{name}, label %{name}, label %after_{name}",
+            f"after_{name}:",
+        ]
+        self._label, self._pair = f"after_{name}", ("", -2, "")
+        self.operations = alone + _times(self.operations, times)
+
+    def moved(self, array: str, place: int, step: int, i: str) -> str:
+        """An array from a place on, that moves by a step each time."""
+        offset = self._emit(f"mul nuw nsw i64 {i}, {step}")
+        return self._emit(f"getelementptr inbounds double, ptr {self._at(array, place)}, i64 {offset}")[1:]
+
+    def times(self, a: str, b: list[str], *, alone: bool = False) -> list[str]:
+        """a b; ``alone`` it is not fused: of a b − c d, c d is, with no change of sign by itself."""
+        self.operations += Operations(multiplications=1)
+        how = "fmul" if alone else "fmul contract"
+        return [self._emit(f"{how} {self._type} {a}, {x}") for x in b]
+
+    def negative(self, a: list[str]) -> list[str]:
+        return [self._emit(f"fneg {self._type} {x}") for x in a]
+
+    def sum(self, a: list[str] | None, b: list[str] | None) -> list[str]:
         """a + b, where one may be missing."""
         if a is None or b is None:
-            return a or b or ""
-        return self._emit(f"fadd contract {self._type} {a}, {b}")
+            return a or b or []
+        self.operations += Operations(additions=1)
+        return [self._emit(f"fadd contract {self._type} {x}, {y}") for x, y in zip(a, b, strict=True)]
 
-    def less(self, value: str | None, a: str, b: str) -> str:
+    def less(self, value: list[str] | None, a: str, b: list[str]) -> list[str]:
         """value − a b."""
         part = self.times(a, b)
         if value is None:
-            return self._emit(f"fneg {self._type} {part}")
-        return self._emit(f"fsub contract {self._type} {value}, {part}")
+            return self.negative(part)
+        self.operations += Operations(additions=1)
+        return [self._emit(f"fsub contract {self._type} {x}, {y}") for x, y in zip(value, part, strict=True)]
+
+    def _at(self, array: str, place: int) -> str:
+        return self._emit(f"getelementptr inbounds double, ptr %{array}, i64 {place}")
 
     def _emit(self, operation: str) -> str:
-        name = f"%v{len(self.lines)}"
+        name = f"%v{self._count}"
+        self._count += 1
         self.lines.append(f"  {name} = {operation}")
         return name
-
-    def _right(self, i: int) -> str:
-        return self._emit(f"getelementptr inbounds double, ptr %right, i64 {i * self.blocks.width}")
-
-    def _place(self, k: int) -> str:
-        return self._emit(
-            f"getelementptr inbounds double, ptr %solution, i64 {self._row[k] * self.blocks.width}"
-        )

@@ -13,6 +13,7 @@ from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.implicit import implicit_rates
 from armillary.llvm.column_solution import ColumnCode
+from armillary.llvm.jit import vector_doubles
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.linearization.form import Element, Entries, LinearForm, linear_form
@@ -65,12 +66,12 @@ class Linearization:
             for name, entries in named
         }
         before = Filled(known, dense=False).computed
-        self._code = ColumnCode(form.solution, len(before))
+        self._code = ColumnCode(form.solution, before, vector_doubles())
         solved: dict[str, dict[Element, int]] = {"A": {}, "B": {}}
         for (column, k), place in self._code.places.items():
-            solved[column.matrix][form.solution.rows[k], column.index] = self._code.end + place
+            solved[column.matrix][form.solution.rows[k], column.index] = place
         self._matrices = Filled(known, solved, dense=False)
-        self._computed = [*before, *self._code.results]
+        self._computed = self._code.work
 
     @cached_property
     def functions(self) -> ModelFunctions:

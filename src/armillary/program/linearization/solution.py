@@ -4,11 +4,13 @@
 
 L has a unit diagonal, T is the identity but for a few rows, and every column has a right side g and addends a
 of its own. All columns take the same steps, so that compiled code takes them for several columns at once, in
-vector registers (``llvm/column_solution.py``). Written out as expressions they are ``expressions()``.
+vector registers (``llvm/column_solution.py``). Columns of M⁻¹ itself are symmetric, and half of their
+elements are enough. Written out as expressions they are ``expressions()``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +19,8 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
-from armillary.program.cost import Operations
 
+_TOGETHER = 4  # columns of the inverse that are solved together
 _WIDER = 1.7  # times the unknowns that a column reaches, in which it is solved together with others
 
 
@@ -28,6 +30,32 @@ class Factors:
 
     steps: tuple[tuple[int, Expr, Mapping[int, Expr]], ...]
     turned: Mapping[int, Mapping[int, Expr]]  # rows of T that are not those of the identity
+
+    @cached_property
+    def order(self) -> dict[int, list[int]]:
+        """Unknowns from the ground outwards, a branch after another; of each those that are left when it is
+        eliminated, in the same direction.
+        """
+        late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
+        rows = {k: sorted(row, key=lambda j: late[j]) for k, _, row in self.steps}
+        beyond: dict[int | None, list[int]] = {}
+        for k, _, _ in self.steps:
+            beyond.setdefault(rows[k][-1] if rows[k] else None, []).append(k)
+        found: dict[int, list[int]] = {}
+        waiting = list(beyond.get(None, ()))
+        while waiting:
+            k = waiting.pop()
+            found[k] = rows[k]
+            waiting += beyond.get(k, ())
+        return found
+
+    @cached_property
+    def paths(self) -> dict[int, list[int]]:
+        """Of each unknown those on its way to the ground, from there outwards, L_jk zero or not."""
+        found: dict[int, list[int]] = {}
+        for k, row in self.order.items():
+            found[k] = [*found[row[-1]], row[-1]] if row else []
+        return found
 
     def reached(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
         """Unknowns at which the forward and the whole solution for such a right side are not zero."""
@@ -114,42 +142,70 @@ class ColumnSolution:
         return {place: x for place, x in found.items() if x is not ZERO}
 
     @cached_property
-    def coefficients(self) -> list[Expr]:
-        """1/D and L of all steps, and T, row by row."""
-        found = [x for _, inverse, row in self.factors.steps for x in (inverse, *row.values())]
-        return found + [x for row in self.factors.turned.values() for x in row.values()]
+    def mirrored(self) -> dict[tuple[SolvedColumn, int], tuple[SolvedColumn, int]]:
+        """Elements of the symmetric inverse that others give: (column, unknown) to (column, unknown).
+
+        Of right sides with one and the same number at a single unknown each, those elements are computed
+        whose unknowns come not after the column's own in the order of the factors.
+        """
+        own = {k: column for column in self.columns if (k := self.single(column)) is not None}
+        ordered = [k for k in self.factors.order if k in own]
+        return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
+
+    def single(self, column: SolvedColumn) -> int | None:
+        """The unknown of a column of the symmetric inverse, of which T takes none."""
+        turned = {k for row in self.factors.turned.values() for k in row}
+        (k, value), *others = column.right.items()
+        if others or column.added or k in turned or value.kind != "number":
+            return None
+        return k if value == self._numbers.most_common(1)[0][0] else None
 
     @cached_property
-    def operations(self) -> Operations:
-        """Additions and multiplications of all columns, without those of coefficients and right sides."""
-        sums = products = 0
-        for column in self.columns:
-            forward, reached = self.factors.reached(column.right)
-            known = set(column.right)
-            for k, _, row in self.factors.steps:
-                if k in known:
-                    sums += len(known.intersection(row))
-                    products += len(row)
-                    known |= set(row)
-            products += len(forward)
-            known = set(forward)
-            for k, _, row in reversed(self.factors.steps):
-                terms = len(set(row).intersection(reached))
-                products += terms
-                sums += terms if k in known else max(terms - 1, 0)
-            for row in self.factors.turned.values():
-                terms = len(set(row).intersection(reached))
-                products, sums = products + terms, sums + max(terms - 1, 0)
-            sums += len(column.added)
-        return Operations(additions=sums, multiplications=products)
+    def _numbers(self) -> Counter[Expr]:
+        """Right sides that are a number at one unknown."""
+        singles = [next(iter(c.right.values())) for c in self.columns if len(c.right) == 1]
+        return Counter([x for x in singles if x.kind == "number"])
 
 
-def groups(solution: ColumnSolution) -> list[list[SolvedColumn]]:
-    """Columns to be solved together: their right sides reach the same unknowns, or not many fewer."""
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Columns that are solved together."""
+
+    columns: tuple[SolvedColumn, ...]
+    right: tuple[int, ...]
+    added: tuple[int, ...]
+    near: frozenset[int]  # unknowns at which the forward solution is not zero
+    wanted: frozenset[int]  # unknowns of the solution that are computed
+
+
+def groups(solution: ColumnSolution) -> list[Group]:
+    """All columns. Right sides of a group reach the same unknowns, or not many fewer; columns of the inverse
+    are by themselves, a few of neighbours in the elimination, since each takes fewer steps than the last.
+    """
+    factors = solution.factors
+    support = {c: frozenset(factors.reached(c.right)[0]) for c in solution.columns}
+    inverse = [c for c in solution.columns if solution.single(c) is not None]
     found: dict[frozenset[int], list[SolvedColumn]] = {}
-    support = {c: frozenset(solution.factors.reached(c.right)[0]) for c in solution.columns}
-    for column in sorted(solution.columns, key=lambda c: -len(support[c])):
+    others = [c for c in solution.columns if solution.single(c) is None]
+    for column in sorted(others, key=lambda c: -len(support[c])):
         own = support[column]
         wider = [reach for reach in found if own <= reach and len(reach) <= _WIDER * len(own)]
         found.setdefault(min(wider, key=len) if wider else own, []).append(column)
-    return list(found.values())
+    members = list(found.values())
+    by_unknown = {next(iter(c.right)): c for c in inverse}
+    for column in [by_unknown[k] for k in reversed(factors.order) if k in by_unknown]:
+        last = members[-1] if members and members[-1][0] in inverse else None
+        if last is None or len(last) == _TOGETHER or not support[column] <= support[last[0]]:
+            members.append(last := [])
+        last.append(column)
+    return [_group(solution, columns) for columns in members]
+
+
+def _group(solution: ColumnSolution, columns: list[SolvedColumn]) -> Group:
+    order = solution.factors.order
+    right = [k for k in order if any(k in c.right for c in columns)]
+    near, reached = solution.factors.reached(right)
+    wanted = {k for k in reached if any((c, k) not in solution.mirrored for c in columns)}
+    wanted |= {j for k in wanted for j in solution.factors.paths[k] if j in reached}  # which k follows
+    added = sorted({k for c in columns for k in c.added})
+    return Group(tuple(columns), tuple(right), tuple(added), frozenset(near), frozenset(wanted))
