@@ -105,7 +105,7 @@ def test_branches_follow_their_hub_and_half_of_the_inverse_is_computed() -> None
         lower = s.body(f"lower{k}", upper, arm.Revolute("y"), at=(0, 0.3, 0), mass=0.5, com=(0.1, 0, -0.2),
                        inertia=(0.1, 0.2, 0.1))  # fmt: skip
         s.moment(f"hip{k}", s.input(f"a{k}", 0.1), hub.x, on=upper, reaction=hub)
-        s.body(f"toe{k}", lower, arm.Prismatic("z"), mass=0.1)
+        s.body(f"toe{k}", lower, arm.Prismatic("z"), mass=0.1, inertia=0)
         s.moment(f"knee{k}", s.input(f"b{k}", 0.2), upper.y, on=lower, reaction=upper)
     equations = s.derive()
     made = Linearization(equations, [f"{name}{k}" for k in range(4) for name in "ab"])
