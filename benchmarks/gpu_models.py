@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from armillary.ensembles.starts import CompactBlock
+
 
 def _example(name: str, formalism: str = "auto", **options: Any) -> Callable[[], Any]:
     return lambda: import_module(name).system(**options).derive(formalism).compile()
@@ -53,6 +55,10 @@ class Scattered:
         for first in plan.program.quaternions:
             four = self.state[first : first + 4]
             four /= np.sqrt(np.sum(four**2, axis=0))
+
+    def compact(self, i0: int, i1: int) -> CompactBlock:
+        """Likewise."""
+        return CompactBlock(self.parameters[:, 0], {}, self.state[:, i0:i1], self.memory)
 
     def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As of ``armillary.ensembles.starts.Starts``."""

@@ -179,7 +179,6 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
 
 def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
     """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
-    outcome = Outcome.empty(plan, plan.runs)
     engine.halt[0] = 0.0
 
     def words(seconds: float, done: int) -> str:
@@ -187,28 +186,24 @@ def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callabl
         return f"  {done:,} of {plan.runs:,} runs, {rate}"
 
     with report_line(progress, words) as report:
-        crew = _Crew(plan.starts, engine, outcome, threads, report)
+        crew = _Crew(plan, engine, threads, report)
         try:
             crew.run()
         except KeyboardInterrupt:
             engine.halt[0] = 1.0
             crew.halt()
-    return outcome
+    return crew.outcome
 
 
 class _Crew:
     """Threads that take chunk after chunk."""
 
     def __init__(
-        self,
-        starts: Starts,
-        engine: Engine,
-        outcome: Outcome,
-        threads: int,
-        report: Callable[[int], None] | None,
+        self, plan: Plan, engine: Engine, threads: int, report: Callable[[int], None] | None
     ) -> None:
-        self.starts, self.engine, self.outcome = starts, engine, outcome
-        self.runs = runs = starts.runs
+        self.plan, self.starts, self.engine = plan, plan.starts, engine
+        self.runs = runs = plan.starts.runs
+        self._outcome: Outcome | None = None
         self.count, self.report = threads, report
         self.lock = threading.Lock()
         self.taken = self.finished = 0
@@ -241,12 +236,27 @@ class _Crew:
                 began = time.perf_counter()
                 part = self.engine(self.starts, *chunk)
                 self._mark(part, *chunk)
-                self.outcome.put(chunk[0], part)
+                self._put(part, chunk[0])
                 self._done(chunk[1] - chunk[0], time.perf_counter() - began)
         except BaseException as error:
             self.errors.append(error)
             with self.lock:
                 self.taken = self.runs
+
+    @property
+    def outcome(self) -> Outcome:
+        """What came of all runs; of those that were not made, nothing."""
+        if self._outcome is None:
+            self._outcome = Outcome.empty(self.plan, self.runs)
+        return self._outcome
+
+    def _put(self, part: Outcome, i0: int) -> None:
+        if len(part.status) == self.runs:
+            self._outcome = part
+            return
+        with self.lock:
+            whole = self.outcome
+        whole.put(i0, part)
 
     def _mark(self, part: Outcome, i0: int, i1: int) -> None:
         """Runs that could not start, and why."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -258,16 +258,25 @@ def _spread(values: np.ndarray, units: str) -> str:
     return f"{low:.4g} … {middle:.4g} … {high:.4g} {units}".rstrip() + missing
 
 
+def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+    """A word for each number; where all are the same, it is stored once."""
+    if numbers.size and np.all(numbers == numbers[0]):
+        return np.broadcast_to(np.array(words[numbers[0]]), numbers.shape)
+    return np.array(words)[numbers]
+
+
 def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
     """The results as users read them."""
     model, columns = plan.model, {c.name: c for c in plan.model.equations.targets.columns}
     good = (outcome.status == FINISHED) | (outcome.status == EVENT)
+    all_good = bool(good.all())
     metrics: dict[str, np.ndarray] = {}
     units = {name: columns[name].units for name in plan.columns}
     for entry, place in zip(plan.metrics, plan.slot_places(), strict=True):
         slots = outcome.slots[place : place + len(entry.metric.start)]
         values = np.array(entry.metric.value(slots, plan.first_measured), dtype=float)
-        values[~good] = np.nan
+        if not all_good:
+            values[~good] = np.nan
         metrics[entry.name] = unsigned_zeros(values)
         units[entry.name] = entry.metric.units(units[entry.metric.output])
     given = plan.starts.given()
@@ -284,8 +293,8 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
             plan.columns[column]: unsigned_zeros(outcome.rows[:, place]).T
             for place, column in enumerate(plan.history)
         },
-        status=np.array(STATUS)[outcome.status],
-        ended_by=np.array([*(e.name for e in model.equations.targets.watched), ""])[outcome.event],
+        status=_words(STATUS, outcome.status),
+        ended_by=_words([*(e.name for e in model.equations.targets.watched), ""], outcome.event),
         t_stop=outcome.t_stop,
         final_state=outcome.state.T,
         final_memory=outcome.memory.T,

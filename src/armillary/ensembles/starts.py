@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +49,19 @@ from armillary.runtime.start.initial import initial_memory, initial_states, init
 Given = Mapping[str, Any]
 _EXAMINED = 64  # sets of parameters whose rates are followed to where they might jump
 Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
+
+
+@dataclass(frozen=True)
+class CompactBlock:
+    """Parameters, states and memory of neighbouring runs, in the model's own units: the parameters of the
+    first of all runs, the columns of those that differ by their place, and a column per run of states and
+    memory, or a single one where all runs start alike.
+    """
+
+    parameters: np.ndarray
+    varied: dict[int, np.ndarray]
+    state: np.ndarray
+    memory: np.ndarray
 
 
 class Starts:
@@ -191,6 +205,8 @@ class Starts:
         """Runs whose parameters give a body a negative mass or moment of inertia: they will not be made."""
         for where, quantities, evaluated in self.quantities:
             for value, what in zip(evaluated(inside), quantities, strict=True):
+                if np.ndim(value) == 0 and value >= 0:
+                    continue
                 sizes = np.broadcast_to(value, self.runs)
                 for i in np.flatnonzero((sizes < 0) & ~self.unable):
                     self._fail(int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters")
@@ -245,6 +261,19 @@ class Starts:
         for name, column in self.columns["parameters"].items():
             parameters[self.table.names.index(name)] = column[i0:i1]
         return parameters
+
+    def compact(self, i0: int, i1: int) -> CompactBlock:
+        """The same as ``block``, with what all runs share once."""
+        columns = {
+            self.table.names.index(name): column[i0:i1] for name, column in self.columns["parameters"].items()
+        }
+        alike = self._start_alike if not self._given_by_numbers else not self.columns["initial"]
+        alike = alike and not self.columns["memory"] and self.given_inputs is None
+        if not alike or np.any(self.unable[i0:i1]):
+            _, state, memory = self.block(i0, i1)
+        else:
+            state, memory = self._start_states(i0, i0 + 1)
+        return CompactBlock(self._inside, columns, state, memory)
 
     @property
     def inputs(self) -> DrivenInputs | None:

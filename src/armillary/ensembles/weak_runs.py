@@ -8,6 +8,7 @@ their numbers. Of runs that failed on the way the first ones are made again too,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,7 @@ _ROWS = 2000  # of a run that is made again
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     """Runs through a place without mass fail, with the sentence of a single run."""
     _explain_failed_runs(plan, outcome)
-    if plan.model.equations.absolute:
+    if plan.model.equations.absolute or _masses_suffice(plan):
         return
     kinds = _kinds(plan)
     ended = np.flatnonzero((outcome.status == FINISHED) | (outcome.status == EVENT))
@@ -39,9 +40,8 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     last = np.stack([np.max(np.abs(outcome.state[own][:, ended]), axis=0) for own in kinds])
     usual = np.median(last, axis=1, keepdims=True)
     size = np.max(last / np.where(usual > 0.0, usual, 1.0), axis=0)
-    order = ended[np.argsort(-size, kind="stable")]
     unsuspected = sound = 0
-    for i in order.tolist():
+    for i in _largest_first(size, ended):
         if unsuspected >= _EXAMINED or sound >= _REPEATED:
             return
         if not _suspect(plan, i, outcome.state[:, i], kinds):
@@ -53,6 +53,27 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
             unsuspected = sound = 0
         else:
             sound += 1
+
+
+def _masses_suffice(plan: Plan) -> bool:
+    """Whether the parameters of a batch, which all runs share as far as masses depend on them, exclude
+    places without mass.
+    """
+    starts = plan.starts
+    if set(starts.varying) & set(starts.table.masses.defaults):
+        return False
+    return Instance(plan.model, starts.single(0)["parameters"]).masses_suffice
+
+
+def _largest_first(size: np.ndarray, runs: np.ndarray) -> Iterator[int]:
+    """Runs in the order of their size; few of very many are looked at, so that all are seldom sorted."""
+    few = 2 * _EXAMINED
+    if size.size > few:
+        first = np.argpartition(-size, few)[:few]
+        yield from runs[first[np.argsort(-size[first], kind="stable")]].tolist()
+        yield from runs[np.argsort(-size, kind="stable")[few:]].tolist()
+    else:
+        yield from runs[np.argsort(-size, kind="stable")].tolist()
 
 
 def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:

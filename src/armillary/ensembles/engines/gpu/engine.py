@@ -16,7 +16,7 @@ from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.engines.gpu.device import Device
 from armillary.ensembles.engines.gpu.signals import SignalData
 from armillary.ensembles.plan import Plan
-from armillary.ensembles.starts import Starts
+from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, Kernel
 
@@ -129,9 +129,20 @@ class CardEngine(Engine):
             "status": cupy.zeros(n, np.int8),
         }
 
-    def _varied(self, parameters: np.ndarray) -> Any:
+    def _varied(self, block: CompactBlock, n: int) -> Any:
         """Parameters that differ between runs, on the card."""
-        return self.device.cupy.asarray(np.ascontiguousarray(parameters[list(self.kernel.varied)]))
+        columns = [block.varied.get(i, block.parameters[i]) for i in self.kernel.varied]
+        found = np.empty((len(columns), n))
+        for place, column in zip(found, columns, strict=True):
+            place[:] = column
+        return self.device.cupy.asarray(found)
+
+    def _spread(self, values: np.ndarray, n: int) -> Any:
+        """Values of n runs on the card, from a column for each or one for all."""
+        cupy, rounded = self.device.cupy, np.ascontiguousarray(values, self._real)
+        if rounded.shape[1] == n:
+            return cupy.asarray(rounded)
+        return cupy.zeros((len(rounded), n), self._real) + cupy.asarray(rounded)
 
     def _timed(self, work: Callable[[], None]) -> Callable[[], None]:
         """Work begun on the card; what is returned waits for its end."""

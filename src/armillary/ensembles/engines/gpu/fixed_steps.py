@@ -12,7 +12,7 @@ from armillary.ensembles.engines.gpu.metric_slots import metric_text
 from armillary.ensembles.engines.gpu.queued import Queued
 from armillary.ensembles.engines.gpu.signals import stopped
 from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Plan
-from armillary.ensembles.starts import Starts
+from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.export.cuda.ensemble import Kernel, kernel
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.tableau import Tableau
@@ -22,7 +22,7 @@ _MOST_EVENTS = 64  # one bit each
 _SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
 _SECONDS = 1.0  # of a chunk, and so until Ctrl-C acts
 MANY = 1000  # runs of a chunk that leave their configuration, for which another kernel is compiled
-_MOST_RUNS = 1 << 19  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
+_MOST_RUNS = 1 << 20  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
 
 
 class FixedSteps(CardEngine):
@@ -73,18 +73,16 @@ class FixedSteps(CardEngine):
         return max(1, round(min(_SECONDS * _SPEED / work, _MOST_RUNS) / wave)) * wave
 
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        cupy, real, n = self.device.cupy, self._real, i1 - i0
-        parameters, state, memory = starts.block(i0, i1)
+        real, n = self._real, i1 - i0
+        block = starts.compact(i0, i1)
         signals = self._signals_of(starts)
-        if signals is not None:
-            memory = signals.numbered(memory, i0)
-        rounded = np.ascontiguousarray(state, real)
-        lost = state - rounded if real.itemsize == 4 else np.zeros(1)
+        memory = block.memory if signals is None else signals.numbered(block.memory, i0)
+        lost = block.state - block.state.astype(real) if real.itemsize == 4 else np.zeros((1, 1))
         on_card = {
-            "varied": self._varied(parameters),
-            "state": cupy.asarray(rounded),
-            "lost": cupy.asarray(np.ascontiguousarray(lost, real)),
-            "memory": cupy.asarray(np.ascontiguousarray(memory, real)),
+            "varied": self._varied(block, n),
+            "state": self._spread(block.state, n),
+            "lost": self._spread(lost, n if real.itemsize == 4 else 1),
+            "memory": self._spread(memory, n),
             **self._results(n),
         }
 
@@ -96,7 +94,7 @@ class FixedSteps(CardEngine):
                 self._code.launch(n, n, (*points, *on_card.values()))
 
         with self._lock:  # constant memory is one for all
-            self._put_constants(parameters[:, 0], signals)
+            self._put_constants(block.parameters, signals)
             end = self._timed(launch)
             self.evaluations += n * self._last * self._tableau.stages
         end()
@@ -105,8 +103,12 @@ class FixedSteps(CardEngine):
         if left.size >= MANY and not Queued.refusal(self.plan):
             with self._lock:
                 self._second = self._second or Queued(self.plan, self.precision)
-            columns = (parameters[:, left], state[:, left], memory[:, left])
-            outcome.put(left, self._second.columns(*columns, signals))
+            chosen = CompactBlock(
+                block.parameters,
+                {place: column[left] for place, column in block.varied.items()},
+                *(a[:, left] if a.shape[1] == n else a for a in (block.state, memory)),
+            )
+            outcome.put(left, self._second.columns(chosen, left.size, signals))
         return outcome
 
 

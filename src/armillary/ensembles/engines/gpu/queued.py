@@ -27,7 +27,7 @@ from armillary.ensembles.plan import (
     Plan,
 )
 from armillary.ensembles.request import restricted
-from armillary.ensembles.starts import Starts
+from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import Kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
@@ -104,29 +104,26 @@ class Queued(CardEngine):
         return _WAVES * self._code.resident
 
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        parameters, state, memory = starts.block(i0, i1)
-        signals = self._signals_of(starts)
+        block, signals = starts.compact(i0, i1), self._signals_of(starts)
         if signals is not None:
-            memory = signals.numbered(memory, i0)
-        return self.columns(parameters, state, memory, signals)
+            block = replace(block, memory=signals.numbered(block.memory, i0))
+        return self.columns(block, i1 - i0, signals)
 
-    def columns(
-        self, parameters: np.ndarray, state: np.ndarray, memory: np.ndarray, signals: SignalData | None
-    ) -> Outcome:
-        """Runs from these parameters, states and memory, a column for each."""
-        cupy, real, n = self.device.cupy, self._real, state.shape[1]
+    def columns(self, block: CompactBlock, n: int, signals: SignalData | None) -> Outcome:
+        """n runs from these parameters, states and memory."""
+        cupy = self.device.cupy
         on_card = {
             "queue": cupy.zeros(2, np.uint64),
             "due": self._due,
-            "varied": self._varied(parameters),
-            "state": cupy.asarray(np.ascontiguousarray(state, real)),
-            "memory": cupy.asarray(np.ascontiguousarray(memory, real)),
+            "varied": self._varied(block, n),
+            "state": self._spread(block.state, n),
+            "memory": self._spread(block.memory, n),
             **self._results(n),
             "ended": cupy.full(n, -1, np.int32),
         }
         threads = min(n, self._code.resident)
         with self._lock:  # constant memory is one for all
-            self._put_constants(parameters[:, 0], signals)
+            self._put_constants(block.parameters, signals)
             end = self._timed(lambda: self._code.launch(threads, n, tuple(on_card.values())))
         end()
         with self._lock:
