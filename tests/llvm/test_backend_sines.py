@@ -14,6 +14,7 @@ import pytest
 import armillary as arm
 from armillary.llvm import trigonometry
 from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import for_this_machine, llvm_text, process_text
 from armillary.llvm.trigonometry import LIMIT, sine_cosine_function
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.reference import largest
@@ -215,3 +216,34 @@ def test_a_huge_angle_beside_a_quarter_turn() -> None:
     found = fan(1).outputs(0.0, [x, 0.0])
     assert found["sin0"] == 1.0
     assert abs(found["cos0"] - -4.68716592425462761112e-19) < 1e-31
+
+
+@pytest.mark.parametrize("angles", [1, 3])
+def test_sines_compiled_once_are_those_of_a_programs_own(
+    angles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code that is only translated calls sines that the process has compiled: the same bits, far out too."""
+    monkeypatch.setenv("ARMILLARY_COMPILE", "quick")
+    s = arm.System("links")
+    for i in range(angles):
+        joint = arm.Revolute("y")
+        s.body(
+            f"b{i}", s.bodies[f"b{i - 1}"] if i else s.ground, joint=joint, mass=1, com=(0, 0, 1), inertia=0
+        )
+    s.gravity(9.81, s.ground.x)
+    program = s.derive("kane").program
+    shared, own = process_text(program), llvm_text(for_this_machine(program))
+    assert "define internal" not in shared and "define internal" in own
+    found = []
+    for text in (shared, own):
+        code = Compiled(text)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
+        derivatives, out, rates = kind(code.address("derivatives")), np.empty(2 * angles), []
+        constants = np.zeros(len(program.constants))
+        for angle in (0.0, -0.0, 0.3, -2.0, 700.0, 1e9):
+            state = np.concatenate([angle + np.arange(angles), np.ones(angles)])
+            derivatives(0.0, *(a.ctypes.data for a in (state, constants, constants, out)))
+            rates.append(out.copy())
+        found.append(np.array(rates))
+    assert np.all(np.isfinite(found[0])) and found[0][3, angles] != 0.0
+    assert np.array_equal(*found)

@@ -169,6 +169,22 @@ def test_chunks_leave_no_trace(method, sample, model):
     assert _same(once, run(7))
 
 
+@pytest.mark.parametrize("model", [van_der_pol, ball])
+@pytest.mark.parametrize("method", COMPILED)
+def test_a_loop_with_room_has_the_same_bits(method, model, monkeypatch):
+    """Code that is only translated serves runs of many sizes; states and events beyond count nothing."""
+    monkeypatch.setenv("ARMILLARY_COMPILE", "quick")
+    how = settings(method, t_end=3.0, sample=0.0137, rtol=1e-6, atol=[1e-8, 1e-7], **_step(method, 0.01))
+    start = {"state": np.array([1.0, 0.5]), "memory": np.empty(0), "constants": np.array([0.8])}
+    exact, roomy = (CompiledRun(model().functions, how, **start, roomy=room) for room in (False, True))
+    assert (exact.shape.states, roomy.shape.states) == (2, 4)
+    for run in (exact, roomy):
+        while run.advance(10**9) is Reason.PAUSED:
+            pass
+    assert exact.control.steps > 7
+    assert _same(exact.result("finished"), roomy.result("finished"))
+
+
 @pytest.mark.parametrize("method", (*COMPILED, "scipy:RK45"))
 def test_too_many_steps_keep_what_there_is(method):
     options = {"t0": 0, "t_end": 100, "state": [1, 0], **_step(method, 0.01)}

@@ -21,6 +21,9 @@ LIBRARY_FUNCTIONS = (
 
 _ready = False
 _ADDRESS = re.compile(r"inttoptr \(?i64 \d")
+_PRODUCT_AND_SUM = re.compile(
+    r"%(\S+) = call (double|<\d+ x double>) @llvm\.fmuladd\.\w+\(\2 (.*), \2 (.*), \2 (.*)\)"
+)
 
 
 def holds_addresses(text: str) -> bool:
@@ -163,20 +166,9 @@ def _fuses() -> bool:
 
 def unfused(text: str) -> str:
     """A module without fused operations: products are rounded before they are added to."""
-    text = text.replace(" contract ", " ")
-    found = dict.fromkeys(re.findall(r"@llvm\.fmuladd\.(\w+)\(", text))
-    text = re.sub(r"^declare [^@\n]*@llvm\.fmuladd\.\w+\(.*$", "", text, flags=re.M)
-    for suffix in found:
-        kind = "double" if suffix == "f64" else f"<{suffix[1:-3]} x double>"
-        text = text.replace(f"@llvm.fmuladd.{suffix}(", f"@multiply_add_{suffix}(")
-        text += f"""
-define internal {kind} @multiply_add_{suffix}({kind} %a, {kind} %b, {kind} %c) alwaysinline nounwind {{
-  %p = fmul {kind} %a, %b
-  %s = fadd {kind} %p, %c
-  ret {kind} %s
-}}
-"""
-    return text
+    return _PRODUCT_AND_SUM.sub(
+        r"%product.\1 = fmul \2 \3, \4\n  %\1 = fadd \2 %product.\1, \5", text.replace(" contract ", " ")
+    )
 
 
 def registers(packs: bool = False) -> int:

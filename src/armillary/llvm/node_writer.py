@@ -25,6 +25,7 @@ from armillary.program.lanes.pack import meant
 from armillary.program.program import Section
 
 Place = tuple[str, int]  # an array and the place in it
+Sines = Callable[[int], tuple[str, str]]  # name and declaration of a function, for vectors of this length
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Module:
     registers: int = 0  # of the machine, for doubles; 0 where LLVM arranges the code
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
+    compiled_sines: Sines | None = None
 
     @property
     def real(self) -> str:
@@ -76,6 +78,14 @@ class Module:
         if name not in self.helpers:
             self.helpers[name] = make()
         return name
+
+    def sines(self, lanes: int) -> str:
+        """The name of the function of a vector's sines and cosines."""
+        if self.compiled_sines is not None:
+            name, declared = self.compiled_sines(lanes)
+            self.helpers[name] = declared
+            return name
+        return self.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
 
     @property
     def attributes(self) -> str:
@@ -524,7 +534,7 @@ class Writer(Instructions):
         """Sines and cosines of some angles by one call."""
         alone = self.module.lanes == 1
         lanes = _lanes(len(angles)) if alone else self.module.lanes
-        name = self.module.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
+        name = self.module.sines(lanes)
         vector = f"<{lanes} x double>"
         packed = "zeroinitializer" if alone else values[0]
         for i, value in enumerate(values if alone else []):

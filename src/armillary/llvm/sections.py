@@ -15,10 +15,11 @@ from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.arranged_writer import ArrangedPackWriter, ArrangedWriter
+from armillary.llvm.compiled_sines import compiled_sines
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
-from armillary.llvm.jit import registers, vector_doubles
-from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Writer
+from armillary.llvm.jit import quick, registers, vector_doubles
+from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Sines, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
@@ -38,11 +39,12 @@ RICH = 0.1
 _ATTRIBUTES = "noalias nocapture"
 
 
-def llvm_text(program: Program, registers: int = 0) -> str:
+def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None) -> str:
     """The whole program: precompute, derivatives, outputs, and events, update, fire, normalise where there
     are any. Code for a machine with so many ``registers`` for doubles is arranged (``arrangement.py``).
+    ``sines`` gives those that this process has compiled already.
     """
-    module = Module(registers=registers)
+    module = Module(registers=registers, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     for name, section in (
@@ -69,7 +71,7 @@ def llvm_text(program: Program, registers: int = 0) -> str:
 def process_text(program: Program) -> str:
     """The whole program for the processor of this process."""
     program = for_this_machine(program)
-    return llvm_text(program, registers(packs=bool(program.alike)))
+    return llvm_text(program, registers(packs=bool(program.alike)), compiled_sines if quick() else None)
 
 
 def for_this_machine(program: Program) -> Program:

@@ -60,6 +60,7 @@ def _plan(
     stepping: Stepping | None,
     stops: bool,
     changes: RunChanges | None,
+    roomy: bool,
 ) -> _Plan:
     """The plan of a run, made for the first one of its kind."""
     tableau = settings.integrator.tableau
@@ -69,7 +70,17 @@ def _plan(
     events = changes.events if changes else functions.n_events
     states = changes.states if changes else functions.n_states
     scheme = stepping.scheme if stepping else None
-    key = (tableau, inside, stops, scheme, changes.shape if changes else None, states, events, chosen())
+    key = (
+        tableau,
+        inside,
+        stops,
+        scheme,
+        changes.shape if changes else None,
+        states,
+        events,
+        chosen(),
+        roomy,
+    )
     if key in functions.plans:
         found: _Plan = functions.plans[key]
         return found
@@ -89,6 +100,7 @@ def _plan(
         stops=stops,
         changes=changes.shape if changes else None,
     )
+    shape = shape.with_room() if roomy else shape
     loop = compiled_loop(shape, functions.ir)
     workspace = np.zeros(max(loop.length, 1))
 
@@ -99,12 +111,14 @@ def _plan(
     terminal[list(functions.event_landing)] = LANDING
     put("direction", functions.event_directions or [0.0] * functions.n_events)
     put("terminal", terminal)
-    put("last", np.full(events, -inf))
-    put("gap", np.full(events, inf))
-    if changes:
-        put("g", np.ones(events))
+    put("last", np.full(shape.events, -inf))
+    put("gap", np.full(shape.events, inf))
+    put("g", np.ones(shape.events))
+    if adaptive:
+        put("atol", np.ones(shape.states))
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1,
+        used=functions.n_states, columns=functions.n_outputs,
         **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
     functions.plans[key] = _Plan(shape, loop, workspace, control)
@@ -115,7 +129,7 @@ _NO_STOPS = np.array([inf])
 
 
 class CompiledRun:
-    """One run of a compiled loop, advanced by so many steps at a time."""
+    """One run of a compiled loop, advanced by so many steps at a time; ``roomy``: a loop for many sizes."""
 
     def __init__(
         self,
@@ -128,8 +142,9 @@ class CompiledRun:
         stepping: Stepping | None = None,
         stops: np.ndarray | None = None,
         changes: RunChanges | None = None,
+        roomy: bool = False,
     ) -> None:
-        plan = _plan(functions, settings, stepping, stops is not None, changes)
+        plan = _plan(functions, settings, stepping, stops is not None, changes, roomy)
         samples, step = settings.samples, settings.step
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.loop.offsets
         self._workspace = plan.workspace.copy()
@@ -145,8 +160,8 @@ class CompiledRun:
             self._put("settings", np.array([stepping.epsilon, stepping.softness]))
         tolerances = settings.tolerances(functions.n_states)
         if self.shape.adaptive:
-            start = self._offsets["atol"]
-            self._workspace[start : start + self.shape.states] = tolerances
+            start, states = self._offsets["atol"], changes.states if changes else functions.n_states
+            self._workspace[start : start + states] = tolerances
 
         self.control = control = Control.from_buffer_copy(plan.control)
         control.t = control.t0 = control.t_old = settings.t0
@@ -158,7 +173,7 @@ class CompiledRun:
             self._changes = changes
             control.sections, control.figures = changes.sections.ctypes.data, changes.figures.ctypes.data
             control.configuration, control.configurations = changes.start, changes.count
-            control.used, control.look = functions.n_states, changes.look
+            control.look = changes.look
         self._times, self._rows, self._log = _NOTHING, _NOTHING, _NOTHING
         self._make_room()
 
@@ -178,17 +193,19 @@ class CompiledRun:
         control = self.control
         if control.filled >= control.capacity:
             rows = max(_FIRST_ROWS, 2 * control.capacity, self._expected_rows())
-            most = most_rows(self.shape.outputs) if self._samples.every_step else self._samples.count + 1
+            most = (
+                most_rows(self._functions.n_outputs) if self._samples.every_step else self._samples.count + 1
+            )
             rows = min(rows, most)
             if rows <= control.filled:
                 return False
             if not control.filled:
                 self._times = self._samples.times(0, rows)
-                self._rows = np.empty((rows, self.shape.outputs))
+                self._rows = np.empty((rows, self._functions.n_outputs))
             else:
                 self._times.resize(rows, refcheck=False)
                 self._times[control.filled :] = self._samples.times(control.filled, rows)
-                self._rows.resize((rows, self.shape.outputs), refcheck=False)
+                self._rows.resize((rows, self._functions.n_outputs), refcheck=False)
             control.times, control.rows = self._times.ctypes.data, self._rows.ctypes.data
             control.capacity = rows
         if self.shape.events and control.firings + self.shape.events + 1 > control.log_capacity:
@@ -238,13 +255,13 @@ class CompiledRun:
         control = self.control
         if control.filled < len(self._times):
             self._times.resize(control.filled, refcheck=False)
-            self._rows.resize((control.filled, self.shape.outputs), refcheck=False)
+            self._rows.resize((control.filled, self._functions.n_outputs), refcheck=False)
         log = self._log[: control.firings].tolist()
         return Integration(
             time=self._times,
             samples=self._rows,
-            final_state=self._get("state", control.used or self.shape.states),
-            final_memory=self._get("memory", self.shape.memory),
+            final_state=self._get("state", control.used),
+            final_memory=self._get("memory", self._functions.n_memory),
             status=status,
             failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,

@@ -67,7 +67,8 @@ class LoopFunction(RecordFunction, Stepper):
         return self.shape.tableau
 
     def mean(self, total: Value) -> Value:
-        return total / self["used"].to_real() if self.shape.changes else super().mean(total)
+        counted = self.shape.changes or self.shape.roomy
+        return total / self["used"].to_real() if counted else super().mean(total)
 
     def vector(self, name: str) -> Vector:
         offset = constant(WHOLE, self.program.offsets[name])

@@ -8,7 +8,7 @@ after any step and taken up again, bit for bit, and many runs can share one comp
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from armillary.runtime.loop.redundant_layout import Scheme
@@ -67,7 +67,8 @@ WHOLES = (
     "jump",  # number of the next of the times at which inputs jump
     "every_step",  # rows at the ends of steps, times written here, instead of at given times
     "configuration", "configurations",  # the number of the present one, and how many there are
-    "used",  # states of the present configuration
+    "used",  # states of the present configuration, or of a run in a roomy loop
+    "columns",  # numbers of a row, in a roomy loop
     "pairs",  # rows that have a dependent speed in the choice made last
     "changing",  # an event that happens now asks for another configuration
     "filled", "capacity", "firings", "log_capacity",
@@ -151,6 +152,20 @@ class LoopShape:
     scheme: Scheme | None = None  # of redundant coordinates
     stops: bool = False  # whether inputs over time jump: no step leads across such a time
     changes: ChangeShape | None = None  # of configuration
+    roomy: bool = False  # sizes are upper bounds
+
+    def with_room(self) -> LoopShape:
+        """A shape that many runs have in common: sizes are the next power of two. States beyond those of a
+        run are zero and have no rates, event functions are one. The numbers are the same to the last bit.
+        """
+        if self.scheme or self.changes:
+            return self
+        states, memory, events = (
+            n and max(4, 1 << (n - 1).bit_length()) for n in (self.states, self.memory, self.events)
+        )
+        return replace(
+            self, states=states, memory=memory, events=events, outputs=min(self.outputs, 1), roomy=True
+        )
 
     @property
     def adaptive(self) -> bool:

@@ -86,7 +86,8 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
 def _row(f: LoopFunction, t: Value, state: Vector, memory: str = "memory") -> None:
     """The outputs at one point as the next row."""
     if f.shape.outputs:
-        place = f.outside("rows").at(f["filled"] * f.shape.outputs)
+        columns = f["columns"] if f.shape.roomy else f.shape.outputs
+        place = f.outside("rows").at(f["filled"] * columns)
         f.outputs(t, state, memory, place)
     f["filled"] = f["filled"] + 1
 
