@@ -1,8 +1,8 @@
 """A four-bar linkage with a diagonal spring and damper against its Lagrangian of one freedom, in 40 digits.
 
-The benchmark "fourbar linkage with diagonal spring" of the IFToMM committee asks for the equilibrium and the
-eigenvalues; its numbers were not at hand, so the linkage is ours and the closed form is derived here. The
-angle φ of the rocker follows from that of the crank, θ, by Freudenstein's equation,
+The benchmark "fourbar linkage with diagonal spring" of the IFToMM committee, a square, is a case of the
+verification manual (mechanisms); this linkage has four different lengths, and its closed form is derived
+here. The angle φ of the rocker follows from that of the crank, θ, by Freudenstein's equation,
 
     K₁ cos φ − K₂ cos θ + K₃ = cos(θ − φ)      K₁ = d/a, K₂ = d/c, K₃ = (a² − b² + c² + d²)/(2 a c)
 

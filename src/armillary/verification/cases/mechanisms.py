@@ -1,4 +1,4 @@
-"""Mechanisms in closed form: a row of four-bar linkages, and a flyball governor."""
+"""Mechanisms in closed form: four-bar linkages in a row and with a spring, and a flyball governor."""
 
 from __future__ import annotations
 
@@ -71,6 +71,54 @@ def measure_four_bars() -> Iterator[float]:
         yield drift(run["energy"])
 
 
+# ------------------------------------------------------------------------------------------ diagonal spring
+
+_SPRING, _DAMPING, _REST = 25.0, 1.0, math.sqrt(2)  # N/m, N s/m, m
+_EQUILIBRIUM = 2.23433101898  # rad
+
+
+def diagonal_spring() -> System:
+    """A square of rods of 1 m and 1 kg, the ground one of them; a spring and a damper in its diagonal.
+
+    Source: the benchmark "fourbar linkage with diagonal spring" of the IFToMM committee for multibody
+    dynamics, with the data and the equilibrium of B. P. Minaker's solution of it (EoM, input_ex_four_bar,
+    2016). That does not state the free length; with the diagonal of the square the equilibrium is the
+    published one.
+    """
+    s = System("four-bar linkage with a diagonal spring")
+    rod: dict[str, Any] = {"com": (0.5, 0, 0), "mass": 1.0, "inertia": (0, 1 / 12, 1 / 12)}
+    crank = s.body("crank", joint=Revolute("z"), **rod)
+    coupler = s.body("coupler", crank, Revolute("z"), at=(1, 0, 0), **rod)
+    rocker = s.body("rocker", joint=Revolute("z"), at=(1, 0, 0), **rod)
+    end = rocker.point("end", (1, 0, 0))
+    s.close_loop(coupler.point("end", (1, 0, 0)), end, directions=[s.ground.x, s.ground.y], name="pin")
+    s.gravity(_GRAVITY, -s.ground.y)
+    law = f"-{_SPRING}*(x - {_REST!r}) - {_DAMPING}*v"
+    s.strut("spring", law, between=(s.ground.origin, end))
+    s.start({"crank.q1": 2.0, "coupler.q1": -2.0, "rocker.q1": 2.0})
+    return s
+
+
+def measure_diagonal_spring() -> Iterator[float]:
+    """With the angle φ of crank and rocker, the coupler level, and the diagonal ℓ = 2 cos φ/2,
+
+    V = 2 m g sin φ + k (ℓ − ℓ₀)²/2        5/3 m φ̈ + c ℓ'² φ̇ + V'' φ = 0
+    """
+    model = diagonal_spring().derive().compile()
+    op = model.equilibrium()
+    phi = op["rocker.q1"]
+    yield abs(phi - _EQUILIBRIUM)
+    s, c = math.sin(phi / 2), math.cos(phi / 2)
+    stretch = 2 * c - _REST
+    slope = 2 * _GRAVITY * math.cos(phi) - _SPRING * stretch * s
+    stiffness = -2 * _GRAVITY * math.sin(phi) + _SPRING * (s * s - stretch * c / 2)
+    yield abs(slope / stiffness)  # a step of Newton's method
+    damping, mass = _DAMPING * s * s, 5 / 3
+    pole = complex(-damping, math.sqrt(4 * mass * stiffness - damping**2)) / (2 * mass)
+    poles = model.linearize(at=op).poles()
+    yield float(np.max(np.abs(np.sort_complex(poles) - [pole.conjugate(), pole]))) / abs(pole)
+
+
 # ------------------------------------------------------------------------------------------------- governor
 
 _ARM, _BALL, _SLEEVE = 0.3, 0.4, 0.6  # m, kg, kg
@@ -124,6 +172,18 @@ CASES = (
             difference("energy of the same", 1e-8, "conservation"),
         ),
         measure_four_bars,
+        "mechanisms",
+    ),
+    Case(
+        "diagonal_spring",
+        "Four-bar linkage with a diagonal spring",
+        "IFToMM benchmark, solution of Minaker (2016)",
+        (
+            difference("angle at equilibrium (rad), published to 12 digits", 1e-10),
+            difference("the same, closed form (rad)", 1e-12, "Lagrange's equation"),
+            difference("eigenvalues, relative", 1e-12, "Lagrange's equation"),
+        ),
+        measure_diagonal_spring,
         "mechanisms",
     ),
     Case(
