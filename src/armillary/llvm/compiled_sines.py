@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from armillary.llvm.cache import digest
+from armillary.cache import digest
 from armillary.llvm.jit import Compiled, chosen, described, prepared
 from armillary.llvm.node_writer import Module
 from armillary.llvm.trigonometry import sine_cosine_function
