@@ -7,17 +7,23 @@ with one rounding; here
     a·b + c = (p + c) + e,   p + e = a·b without error (Dekker 1971)
 
 which is the same number where p + c is exact. It is wherever these functions use it: they take from a number
-the product that lies nearest to it, or from a product what it was rounded to.
+the product that lies nearest to it, or from a product what it was rounded to. Where that product is one of a
+whole number n and π/2, as for sines, π/2 is h + l with h of 33 bits, and (x − n·h) − n·l has no rounding for
+|n| < 2²⁰: all of its numbers are multiples of 2⁻⁵³, and the differences are below 1. What follows of a sine
+and cosine rounds products: errors are below 1.3 ulp in place of 1, and derivatives of an arm take 0.9 of the
+time.
 """
 
 from __future__ import annotations
 
 import re
+from math import floor
 
 from armillary.llvm import vector_math
-from armillary.llvm.instructions import Instructions
+from armillary.llvm.instructions import Instructions, real
 from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.llvm.vector_math.angle import PI_OVER_4, SERIES
+from armillary.llvm.vector_math.quarter_turns import PI_OVER_2
 
 # Functions of the host: the name in the code, the host's module and function.
 HOSTS = {
@@ -29,6 +35,10 @@ HOSTS = {
 _LIBRARY = re.compile(r"call double @(sin|cos|tan)\((?=double %x\d)")  # on the lanes of an argument
 _SPLIT = 2.0**27 + 1.0
 _FUSED = re.compile(r"@llvm\.fma\.(v(\d+))?f64")
+_HIGH = floor(PI_OVER_2[0] * 2.0**32) * 2.0**-32  # its first 33 bits
+_TURNS = re.compile(rf"@llvm\.fma\.((?:v\d+)?f64)\((?=[^\n,]*, [^\n,]*{real(-PI_OVER_2[0])})")
+_SINES = re.compile(r"^define internal [^\n]*@sincos\w*\(.*?^\}", re.M | re.S)
+_TURNED = re.compile(r"@turned_(?:v(\d+))?f64\(")
 _LIKELY = '!0 = !{!"branch_weights", i32 2000, i32 1}'
 
 
@@ -118,12 +128,24 @@ def _atan2() -> str:
 
 def _without_fused(text: str) -> str:
     """LLVM text that calls functions of its own for products and sums with one rounding."""
+    text = _TURNS.sub(r"@turned_\1(", text)
+    text = _SINES.sub(lambda body: body[0].replace("@llvm.fma.", "@llvm.fmuladd."), text)
+    for lanes in {int(match[1] or 0) for match in _TURNED.finditer(text)}:
+        text += "\n" + _turned(lanes)
     found = {match[0]: int(match[2] or 0) for match in _FUSED.finditer(text)}
     for name, lanes in found.items():
         own = f"@fused_{lanes or 'single'}"
         text = re.sub(rf"declare [^\n]*{re.escape(name)}\([^\n]*\n", "", text).replace(f"{name}(", f"{own}(")
         text += "\n" + _fused(own, lanes)
     return text
+
+
+def _turned(lanes: int) -> str:
+    """x − n·π/2, with arguments of a product and sum: n, −π/2, x."""
+    v = Instructions(lanes or 1, single=not lanes)
+    value = v.sub(v.sub("%x", v.mul("%n", _HIGH)), v.mul("%n", PI_OVER_2[0] - _HIGH))
+    name = f"turned_{f'v{lanes}' if lanes else ''}f64"
+    return v.function(name, ("%n", "%b", "%x"), v.real, value, "alwaysinline")
 
 
 def _fused(name: str, lanes: int) -> str:
