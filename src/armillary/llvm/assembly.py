@@ -104,13 +104,14 @@ class Function:
 
 
 class Block:
-    """Instructions up to a branch or return."""
+    """Instructions up to a branch or return, or those with which a function begins."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, on_entry: bool = False) -> None:
         self.name = function.fresh()
-        self.lines: list[str] = []
+        self.lines: list[str] = function.locals if on_entry else []
         self.ended = False
-        function.blocks.append(self)
+        if not on_entry:
+            function.blocks.append(self)
 
 
 class Writer:
@@ -129,8 +130,11 @@ class Writer:
 
     # Arithmetic
 
-    def operate(self, operation: str, a: Raw, b: Raw, flags: str = "") -> Raw:
-        return self._value(a.type, f"{operation} {flags}{a.type} {a.name}, {b.name}")
+    def operate(self, operation: str, a: Raw, b: Raw) -> Raw:
+        return self._value(a.type, f"{operation} {a.type} {a.name}, {b.name}")
+
+    def negative(self, a: Raw) -> Raw:
+        return self._value(a.type, f"fneg {a.type} {a.name}")
 
     def compare(self, sign: str, a: Raw, b: Raw, *, reals: bool) -> Raw:
         """A truth value; False where one of two reals is NaN."""
@@ -156,6 +160,10 @@ class Writer:
         indices = f"{lanes_type('i32', lanes)} zeroinitializer"
         return self._value(kind, f"shufflevector {kind} {one.name}, {kind} undef, {indices}")
 
+    def lane(self, a: Raw, index: int) -> Raw:
+        """One number of a vector."""
+        return self._value(REAL, f"extractelement {a.type} {a.name}, i32 {index}")
+
     # Memory
 
     def place(self, address: Raw, index: Raw, kind: str) -> Raw:
@@ -168,6 +176,13 @@ class Writer:
 
     def store(self, a: Raw, address: Raw, align: str = "") -> None:
         self.block.lines.append(f"store {a.type} {a.name}, ptr {address.name}{align}")
+
+    @contextmanager
+    def on_entry(self) -> Iterator[None]:
+        """What is written meanwhile is done once, where the function begins."""
+        here, self.block = self.block, Block(self.function, on_entry=True)
+        yield
+        self.block = here
 
     def local(self, kind: str) -> Raw:
         """Room for a variable."""

@@ -3,9 +3,10 @@
     with code.each(n) as i:
         y[i] = x[i] + h * k[i]
 
-emits that loop. Sums of products inside `each` may be fused (multiply-add), elsewhere every operation rounds
-once, so that times such as t₀ + i·h are the same numbers that NumPy computes. The number of turns of a loop
-is usually a constant; LLVM unrolls and vectorises it.
+emits that loop. Sums and differences with products inside `each` are fused (multiply-add) where the machine
+can, a·b + c·d as fma(a, b, c·d); elsewhere every operation rounds once, so that times such as t₀ + i·h are
+the same numbers that NumPy computes. LLVM has no choice in it, so loops over one run and over lanes have the
+same digits.
 
 With ``lanes`` above one a real is a vector of so many, a number of each of as many runs: the same words then
 speak of all of them. Single reals are taken for all lanes; comparisons give one truth value per lane.
@@ -31,6 +32,7 @@ from armillary.llvm.assembly import (
     is_vector,
     lanes_type,
 )
+from armillary.llvm.jit import quick
 
 _ALIGNED = ", align 8"
 
@@ -41,6 +43,7 @@ class Value:
     def __init__(self, code: Code, raw: Raw) -> None:
         self.code = code
         self.raw = raw
+        self.product: tuple[Raw, Raw] | None = None  # its factors, where a sum may be fused with it
 
     @property
     def real(self) -> bool:
@@ -48,9 +51,24 @@ class Value:
 
     def _operate(self, name: str, left: Operand, right: Operand) -> Value:
         a, b = self._alike(left, right)
-        if self.real:
-            return Value(self.code, self.code.builder.operate("f" + name, a, b, self.code.flags))
-        return Value(self.code, self.code.builder.operate(name, a, b))
+        builder = self.code.builder
+        if not self.real:
+            return Value(self.code, builder.operate(name, a, b))
+        if not self.code.fuses or name == "div":
+            return Value(self.code, builder.operate("f" + name, a, b))
+        if name == "mul":
+            made = Value(self.code, builder.operate("fmul", a, b))
+            made.product = a, b
+            return made
+        for operand, raw, other in ((left, a, b), (right, b, a)):
+            if isinstance(operand, Value) and operand.product and operand.raw.type == raw.type:
+                x, y = operand.product
+                if name == "sub" and operand is left:
+                    other = builder.negative(other)
+                elif name == "sub":
+                    x = builder.negative(x)
+                return Value(self.code, self.code.fused(x, y, other))
+        return Value(self.code, builder.operate("f" + name, a, b))
 
     def _alike(self, *operands: Operand) -> list[Raw]:
         """Operands as numbers of one type: that of the lanes, if one of them is."""
@@ -135,7 +153,11 @@ class Vector:
     def __init__(self, code: Code, address: Raw, single: bool = False) -> None:
         self.code = code
         self.address = address
-        self.kind = REAL if single else code.kind
+        self.single = single
+
+    @property
+    def kind(self) -> str:
+        return REAL if self.single else self.code.kind
 
     def at(self, index: Value | int) -> Raw:
         """The address of one entry."""
@@ -185,7 +207,7 @@ class Code:
     def __init__(self, function: Function, lanes: int = 1) -> None:
         self.function = function
         self.builder = Writer(function)
-        self.flags = ""
+        self.fuses = False
         self.lanes = lanes
         self.kind = REAL if lanes == 1 else lanes_type(REAL, lanes)
 
@@ -238,15 +260,15 @@ class Code:
 
     @contextmanager
     def each(self, count: Value | int) -> Iterator[Value]:
-        """A loop over 0 … count − 1; what it computes may be fused."""
+        """A loop over 0 … count − 1; what it computes is fused."""
         index = Variable(self, self.whole(0))
-        outside, self.flags = self.flags, "contract "
+        outside, self.fuses = self.fuses, not quick()
         with self.repeat() as loop:
             with self.when(index.get() >= count):
                 loop.leave()
             yield index.get()
             index.set(index.get() + 1)
-        self.flags = outside
+        self.fuses = outside
 
     @contextmanager
     def repeat(self) -> Iterator[Repeat]:
@@ -265,16 +287,36 @@ class Code:
         with self.each(count // 4) as i:
             for j, sum_ in enumerate(sums):
                 sum_.set(sum_.get() + term(i * 4 + j))
-        outside, self.flags = self.flags, "contract "
+        outside, self.fuses = self.fuses, not quick()
         for j in range(count % 4):
             sums[j].set(sums[j].get() + term(self.whole(count - count % 4 + j)))
-        self.flags = outside
+        self.fuses = outside
         found = [sum_.get() for sum_ in sums]
         while len(found) > 1:
             found = [a + b for a, b in zip(found[::2], found[1::2], strict=False)] + found[
                 len(found) // 2 * 2 :
             ]
         return found[0]
+
+    @contextmanager
+    def each_four(self, count: Value) -> Iterator[Value]:
+        """A loop over 0 … count − 1 in which a real is four of them, side by side in memory; count ≥ 1."""
+        outside, index = (self.fuses, self.lanes, self.kind), Variable(self, self.whole(0))
+        with self.repeat() as loop:
+            self.fuses, self.lanes, self.kind = not quick(), 4, lanes_type(REAL, 4)
+            yield index.get()
+            self.fuses, self.lanes, self.kind = outside
+            index.set(index.get() + 1)
+            with self.when(index.get() >= count):
+                loop.leave()
+
+    def total_of_fours(self, count: Value, term: Callable[[Value], Value]) -> Value:
+        """Σ term(i) over all reals of such a loop, in the order of ``total``."""
+        fours = Variable(self, Value(self, constant(lanes_type(REAL, 4), 0.0)))
+        with self.each_four(count) as i:
+            fours.set(fours.get() + term(i))
+        a, b, c, d = (Value(self, self.builder.lane(fours.get().raw, j)) for j in range(4))
+        return (a + b) + (c + d)
 
     # Functions
 
@@ -283,6 +325,11 @@ class Code:
         suffix = "f64" if kind == REAL else f"v{self.lanes}f64"
         raw = [self.of_kind(kind, operand).raw for operand in operands]
         return Value(self, self._called(f"llvm.{name}.{suffix}", kind, raw))
+
+    def fused(self, x: Raw, y: Raw, z: Raw) -> Raw:
+        """x·y + z, rounded once where the machine can."""
+        suffix = f"v{self.lanes}f64" if is_vector(x.type) else "f64"
+        return self._called(f"llvm.fmuladd.{suffix}", x.type, [x, y, z])
 
     def magnitude(self, x: Operand) -> Value:
         return self.intrinsic("fabs", x)

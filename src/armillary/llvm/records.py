@@ -72,6 +72,10 @@ class RecordFunction(Code):
     def _place(self, field: str) -> Raw:
         return self.builder.place(self.control, constant(WHOLE, self.program.fields[field]), WHOLE)
 
+    def size(self, name: str) -> Value:
+        """A whole number that is the same throughout a run."""
+        return self[name]
+
     def vector(self, name: str) -> Vector:
         return Vector(self, self.builder.place(self.workspace, self[name].raw, REAL))
 

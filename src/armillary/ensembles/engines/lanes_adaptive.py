@@ -100,7 +100,7 @@ class AdaptiveSteps(LaneFrame):
     def refill(self) -> None:
         """Runs that ended are given back, and their lanes take the next ones."""
         with self.each(self.lanes) as lane:
-            self.flags = ""
+            self.fuses = False
             with self.when(self.lanes_of("done")[lane].differs(0.0)):
                 with self.when(self.lanes_of("own")[lane] >= 0.0):
                     self.give_back(lane)
@@ -238,7 +238,7 @@ class AdaptiveSteps(LaneFrame):
                 self.show_row(pending)
             self["flag"] = self.choose(pending, 1.0, 0.0)
             with self.each(self.lanes) as lane:
-                self.flags = ""
+                self.fuses = False
                 with self.when(self.lanes_of("flag")[lane].differs(0.0)):
                     self.finish_row(lane)
 

@@ -32,7 +32,7 @@ class FixedSteps(LaneFrame):
         super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
         self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
         with self.each(self.whole_argument("blocks")) as block:
-            self.flags = ""
+            self.fuses = False
             self.run = block * lanes
             for name in ("parameters", "state", "memory", "slots"):
                 with self.each(rooms[name]) as i:

@@ -54,7 +54,7 @@ class _Runs(Code):
         self.stride, self.row_count, self.constant_sets = (self.argument(i) for i in (1, 2, 3))
         self.address = {name: self.function.args[4 + i] for i, name in enumerate(ARGUMENTS)}
         with self.each(self.argument(0)) as run:
-            self.flags = ""
+            self.fuses = False
             self.prepare(run)
             self.drive()
             self.show_rows(run)

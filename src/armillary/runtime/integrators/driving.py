@@ -50,6 +50,7 @@ class _Plan:
 
     shape: LoopShape
     loop: Loop
+    offsets: dict[str, int]
     workspace: np.ndarray
     control: Control
 
@@ -60,7 +61,6 @@ def _plan(
     stepping: Stepping | None,
     stops: bool,
     changes: RunChanges | None,
-    roomy: bool,
 ) -> _Plan:
     """The plan of a run, made for the first one of its kind."""
     tableau = settings.integrator.tableau
@@ -70,17 +70,7 @@ def _plan(
     events = changes.events if changes else functions.n_events
     states = changes.states if changes else functions.n_states
     scheme = stepping.scheme if stepping else None
-    key = (
-        tableau,
-        inside,
-        stops,
-        scheme,
-        changes.shape if changes else None,
-        states,
-        events,
-        chosen(),
-        roomy,
-    )
+    key = (tableau, inside, stops, scheme, changes.shape if changes else None, states, events, chosen())
     if key in functions.plans:
         found: _Plan = functions.plans[key]
         return found
@@ -99,29 +89,31 @@ def _plan(
         scheme=scheme,
         stops=stops,
         changes=changes.shape if changes else None,
+        general=stepping is None,
     )
-    shape = shape.with_room() if roomy else shape
     loop = compiled_loop(shape, functions.ir)
-    workspace = np.zeros(max(loop.length, 1))
+    offsets, length = shape.layout()
+    workspace = np.zeros(max(length, 1))
 
     def put(name: str, values: Any) -> None:
-        workspace[loop.offsets[name] :][: len(values)] = values
+        workspace[offsets[name] :][: len(values)] = values
 
     terminal = np.array(functions.event_terminal or [0.0] * functions.n_events, dtype=float)
     terminal[list(functions.event_landing)] = LANDING
     put("direction", functions.event_directions or [0.0] * functions.n_events)
     put("terminal", terminal)
-    put("last", np.full(shape.events, -inf))
-    put("gap", np.full(shape.events, inf))
-    put("g", np.ones(shape.events))
+    put("last", np.full(events, -inf))
+    put("gap", np.full(events, inf))
+    if changes:
+        put("g", np.ones(events))
     if adaptive:
-        put("atol", np.ones(shape.states))
+        put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1,
-        used=functions.n_states, columns=functions.n_outputs,
-        **{name: getattr(functions, name) for name in FUNCTIONS},
+        fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
+        used=functions.n_states, **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
-    functions.plans[key] = _Plan(shape, loop, workspace, control)
+    functions.plans[key] = _Plan(shape, loop, offsets, workspace, control)
     return functions.plans[key]
 
 
@@ -129,7 +121,7 @@ _NO_STOPS = np.array([inf])
 
 
 class CompiledRun:
-    """One run of a compiled loop, advanced by so many steps at a time; ``roomy``: a loop for many sizes."""
+    """One run of a compiled loop, advanced by so many steps at a time."""
 
     def __init__(
         self,
@@ -142,11 +134,10 @@ class CompiledRun:
         stepping: Stepping | None = None,
         stops: np.ndarray | None = None,
         changes: RunChanges | None = None,
-        roomy: bool = False,
     ) -> None:
-        plan = _plan(functions, settings, stepping, stops is not None, changes, roomy)
+        plan = _plan(functions, settings, stepping, stops is not None, changes)
         samples, step = settings.samples, settings.step
-        self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.loop.offsets
+        self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
         self._workspace = plan.workspace.copy()
         self._functions = functions  # with their owner, as long as their addresses are in use
         self._constants = constants

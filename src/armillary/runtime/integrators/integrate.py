@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.llvm.jit import quick
 from armillary.runtime.integrators.driving import CompiledRun, drive
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
 from armillary.runtime.integrators.sampling import check_rows
@@ -49,9 +48,7 @@ def integrate(
     }
     if settings.integrator.tableau is None:
         return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)
-    run = CompiledRun(
-        functions, settings, **start, stepping=stepping, stops=stops, changes=changes, roomy=quick()
-    )
+    run = CompiledRun(functions, settings, **start, stepping=stepping, stops=stops, changes=changes)
     return drive(run, settings.max_steps, progress)
 
 

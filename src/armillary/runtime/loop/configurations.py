@@ -12,28 +12,23 @@ from collections.abc import Callable
 from armillary.llvm.assembly import ADDRESS, WHOLE
 from armillary.llvm.builder import Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.layout import INSTALLED, SECTIONS, ChangeShape
+from armillary.runtime.loop.layout import HEAD, INSTALLED, SECTIONS
 
 Table = Callable[[LoopFunction, Value], Value]
 
 
-def _shape(f: LoopFunction) -> ChangeShape:
-    assert f.shape.changes is not None
-    return f.shape.changes
-
-
 def figure(f: LoopFunction, name: str, index: Value) -> Value:
     """An entry of a table."""
-    offsets, _ = _shape(f).figures(f.shape.events)
-    return f.outside("figures")[index + offsets[name]]
+    figures = f.outside("figures")
+    return figures[index + figures[HEAD.index(f"first {name}")].to_whole()]
 
 
 def _of_event(name: str) -> Table:
-    return lambda f, k: figure(f, name, f["configuration"] * f.shape.events + k)
+    return lambda f, k: figure(f, name, f["configuration"] * f.size("events") + k)
 
 
 def _locked_here(f: LoopFunction, j: Value) -> Value:
-    return figure(f, "locked", f["configuration"] * _shape(f).lockable + j).differs(0.0)
+    return figure(f, "locked", f["configuration"] * f.size("lockable") + j).differs(0.0)
 
 
 def _is(name: str) -> Table:
@@ -63,9 +58,9 @@ TABLES: dict[str, Table] = {
     "RANK_EVENT": _number(lambda f, c: figure(f, "rank", c)),
     "ELEMENTS": _number(lambda f, c: figure(f, "elements", c)),
     "FIRST_ELEMENT": _number(lambda f, c: figure(f, "first_element", c)),
-    "ROW_OF": _number(lambda f, e: figure(f, "row_of", f["configuration"] * _shape(f).elements + e)),
-    "SPEED_OF": _number(lambda f, e: figure(f, "speed_of", f["configuration"] * _shape(f).elements + e)),
-    "SPEED_OF_ROW": _number(lambda f, i: figure(f, "speed_of_row", f["configuration"] * _shape(f).rows + i)),
+    "ROW_OF": _number(lambda f, e: figure(f, "row_of", f["configuration"] * f.size("elements") + e)),
+    "SPEED_OF": _number(lambda f, e: figure(f, "speed_of", f["configuration"] * f.size("elements") + e)),
+    "SPEED_OF_ROW": _number(lambda f, i: figure(f, "speed_of_row", f["configuration"] * f.size("rows") + i)),
     "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
     "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
@@ -84,14 +79,15 @@ def emit_install(program: LoopModule) -> LoopFunction:
         f[name] = Value(f, address)
     used = figure(f, "used", c).to_whole()
     f["used"] = used
-    offsets, _ = shape.layout()
     ks = [f"k{i}" for i in range(shape.derivative_vectors)]
-    vectors = [name for name in ("state", "trial", "stage", "base", "end", "point", *ks) if name in offsets]
-    with f.each(shape.states) as m, f.when(m >= used):
+    vectors = [
+        name for name in ("state", "trial", "stage", "base", "end", "point", *ks) if name in shape.lengths()
+    ]
+    with f.each(f.size("states")) as m, f.when(m >= used):
         for name in vectors:
             f.vector(name)[m] = 0.0
     watched = figure(f, "watched", c).to_whole()
-    with f.each(shape.events) as k, f.when(k >= watched):
+    with f.each(f.size("events")) as k, f.when(k >= watched):
         f.vector("g")[k] = 1.0
     f.give()
     return f

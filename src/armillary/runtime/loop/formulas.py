@@ -9,6 +9,8 @@ Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from math import inf
 
 from armillary.llvm.builder import Code, Value, Vector
@@ -32,6 +34,14 @@ class Stepper(Code):
         """A sum over the states, of each."""
         return total / max(self.states, 1)
 
+    def each_state(self) -> AbstractContextManager[Value]:
+        """A loop over all states, one or several at a time."""
+        return self.each(self.states)
+
+    def total_of_states(self, term: Callable[[Value], Value]) -> Value:
+        """A sum over all states."""
+        return self.total(self.states, term)
+
     def __getitem__(self, name: str) -> Value:
         raise NotImplementedError
 
@@ -50,7 +60,7 @@ def weighted(f: Stepper, weights: Row, m: Value) -> Value:
 
 def combine(f: Stepper, base: Vector, h: Value, weights: Row, target: Vector) -> None:
     """target = base + h Σⱼ wⱼ kⱼ."""
-    with f.each(f.states) as m:
+    with f.each_state() as m:
         target[m] = base[m] + h * weighted(f, weights, m)
 
 
@@ -66,7 +76,8 @@ def stages(f: Stepper, t: Value, h: Value) -> None:
 
 def not_finite(f: Stepper, *vectors: Vector) -> Value:
     """Whether some number of the vectors, each of as many as there are states, is not finite."""
-    return f.total(f.states, lambda m: 0.0 * sum((v[m] for v in vectors[1:]), vectors[0][m])).differs(0.0)
+    found = f.total_of_states(lambda m: 0.0 * sum((v[m] for v in vectors[1:]), vectors[0][m]))
+    return found.differs(0.0)
 
 
 def error_norm(f: Stepper, h: Value) -> Value:
@@ -74,16 +85,16 @@ def error_norm(f: Stepper, h: Value) -> Value:
 
     Two rows of weights are the pair of dop853: e = e₅²/√(e₅² + 0.01 e₃²), HNW II.10.
     """
-    n, tableau = f.states, f.tableau
+    tableau = f.tableau
     state, trial, atol = f.vector("state"), f.vector("trial"), f.vector("atol")
     ratios = [f.vector(name) for name in ("ratio", "ratio_low")[: len(tableau.errors)]]
     rtol = f["rtol"]
-    with f.each(n) as m:
+    with f.each_state() as m:
         scale = atol[m] + rtol * f.most(f.magnitude(state[m]), f.magnitude(trial[m]))
         for ratio, weights in zip(ratios, tableau.errors, strict=True):
             ratio[m] = h * weighted(f, weights, m) / scale
     squares = [_sum_of_squares(f, ratio) for ratio in ratios]
-    unless_finite = f.total(n, lambda m: 0.0 * trial[m])
+    unless_finite = f.total_of_states(lambda m: 0.0 * trial[m])
     if len(squares) == 1:
         mean = f.mean(squares[0])
     else:
@@ -94,7 +105,7 @@ def error_norm(f: Stepper, h: Value) -> Value:
 
 
 def _sum_of_squares(f: Stepper, vector: Vector) -> Value:
-    return f.total(f.states, lambda m: vector[m] * vector[m])
+    return f.total_of_states(lambda m: vector[m] * vector[m])
 
 
 def last_step(f: Stepper, t: Value, h: Value) -> tuple[Value, Value]:
@@ -138,7 +149,7 @@ def next_step(f: Stepper, h: Value, grown: Value) -> Value:
 
 def first_step(f: Stepper) -> Value:
     """The first step, from the sizes of y, of k₀ = f(t, y) and of a difference of f (HNW II.4)."""
-    n, order = f.states, f.tableau.order
+    order = f.tableau.order
     t, state, stage, atol, rtol = f["t"], f.vector("state"), f.vector("stage"), f.vector("atol"), f["rtol"]
     k0, k1 = f.vector("k0"), f.vector("k1")
 
@@ -148,7 +159,7 @@ def first_step(f: Stepper) -> Value:
             ratio = value / (atol[m] + rtol * f.magnitude(state[m]))
             return ratio * ratio
 
-        return f.root(f.mean(f.total(n, square)))
+        return f.root(f.mean(f.total_of_states(square)))
 
     size_y, size_f = size(state), size(k0)
     tiny = (size_y < 1e-5) | (size_f < 1e-5)
@@ -173,7 +184,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Vector, work: Ve
         f.derivatives(t_old + c * h, work, f.vector(f"k{i}"))
     first, last = f.vector("k0"), f.vector(f"k{tableau.stages}")
     F = _dense(f)
-    with f.each(f.states) as m:
+    with f.each_state() as m:
         rise = end[m] - base[m]
         bend = h * first[m] - rise
         F[0][m] = rise
@@ -186,7 +197,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Vector, work: Ve
 def dense_state(f: Stepper, theta: Value, target: Vector) -> None:
     """The state at a part θ of the step, from its coefficients."""
     factors, base, F = [theta, 1.0 - theta], f.vector("base"), _dense(f)
-    with f.each(f.states) as m:
+    with f.each_state() as m:
         nest = F[-1][m]
         for i in reversed(range(1, len(F))):
             nest = F[i - 1][m] + factors[i % 2] * nest

@@ -4,10 +4,15 @@ Every function here takes the addresses of a run's `Control` and workspace first
 
     f["t"]              is a field of Control, read or written
     f.vector("state")   a vector in the workspace
+    f.size("events")    a size
     f.derivatives(…)    a call of the generated function
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from armillary.llvm.assembly import (
     ADDRESS,
@@ -18,12 +23,11 @@ from armillary.llvm.assembly import (
     Function,
     FunctionType,
     Raw,
-    constant,
 )
 from armillary.llvm.builder import Value, Vector
 from armillary.llvm.records import RecordFunction, RecordModule
 from armillary.runtime.loop.formulas import Stepper
-from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, REALS, SECTIONS, LoopShape
+from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
 from armillary.runtime.loop.tableau import Tableau
 
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
@@ -43,7 +47,14 @@ class LoopModule(RecordModule):
         super().__init__(FIELDS, REALS, ADDRESSES)
         self.shape = shape
         self.linked = linked
-        self.offsets, self.length = shape.layout()
+        self.offsets = {} if shape.general else shape.layout()[0]
+        self.sizes = {} if shape.general else shape.sizes()
+        # Of a general loop: how many vectors of each size come before a vector.
+        self.before: dict[str, list[tuple[str, int]]] = {}
+        passed: Counter[str] = Counter()
+        for name, size in shape.lengths().items():
+            self.before[name] = list(passed.items())
+            passed[size] += 1
 
     def function(
         self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
@@ -57,22 +68,58 @@ class LoopFunction(RecordFunction, Stepper):
     def __init__(self, program: LoopModule, function: Function) -> None:
         super().__init__(program, function)
         self.shape = program.shape
-
-    @property
-    def states(self) -> int:
-        return self.shape.states
+        self._sizes: dict[str, Value] = {}
+        self._vectors: dict[str, Vector] = {}
 
     @property
     def tableau(self) -> Tableau:
         return self.shape.tableau
 
+    def size(self, name: str) -> Value:
+        """The length of vectors of one kind, or another whole number that depends on the model."""
+        if not self.shape.general:
+            return self.whole(self.program.sizes[name])
+        if name == "used":  # changes with the configuration
+            return self["used"]
+        if name not in self._sizes:
+            with self.builder.on_entry():
+                if name == "states":
+                    self._sizes[name] = self.size("fours") * 4
+                elif name in HEAD:
+                    figures = Vector(self, self["figures"].raw, single=True)
+                    self._sizes[name] = figures[HEAD.index(name)].to_whole()
+                else:
+                    self._sizes[name] = self["fours" if name == "fours" else f"n_{name}"]
+        return self._sizes[name]
+
+    @property
+    def states(self) -> int:
+        return self.shape.states
+
+    def each_state(self) -> AbstractContextManager[Value]:
+        return self.each_four(self.size("fours")) if self.shape.general else super().each_state()
+
+    def total_of_states(self, term: Callable[[Value], Value]) -> Value:
+        return (
+            self.total_of_fours(self.size("fours"), term)
+            if self.shape.general
+            else super().total_of_states(term)
+        )
+
     def mean(self, total: Value) -> Value:
-        counted = self.shape.changes or self.shape.roomy
-        return total / self["used"].to_real() if counted else super().mean(total)
+        known = not (self.shape.changes or self.shape.general)
+        return super().mean(total) if known else total / self.most(self["used"].to_real(), 1.0)
 
     def vector(self, name: str) -> Vector:
-        offset = constant(WHOLE, self.program.offsets[name])
-        return Vector(self, self.builder.place(self.workspace, offset, REAL))
+        if not self.shape.general:
+            offset = self.whole(self.program.offsets[name])
+            return Vector(self, self.builder.place(self.workspace, offset.raw, REAL))
+        if name not in self._vectors:
+            with self.builder.on_entry():
+                before = [self.size(size) * n for size, n in self.program.before[name]]
+                offset = sum(before, self.whole(0))
+                self._vectors[name] = Vector(self, self.builder.place(self.workspace, offset.raw, REAL))
+        return self._vectors[name]
 
     # The generated code
 

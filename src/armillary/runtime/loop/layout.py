@@ -1,8 +1,10 @@
 """What one compiled loop is made for, and where its numbers live.
 
-A loop is compiled once per `LoopShape`. Everything it keeps between two calls is in two blocks of memory that
-the caller owns: `Control`, a record of scalars and addresses, and a workspace of reals. So a run can be left
-after any step and taken up again, bit for bit, and many runs can share one compiled loop.
+Everything that a loop keeps between two calls is in two blocks of memory that the caller owns: `Control`, a
+record of scalars and addresses, and a workspace of reals. So a run can be left after any step and taken up
+again, bit for bit, and many runs can share one compiled loop. A `general` loop reads its sizes from `Control`
+too, so that one serves all models: it is compiled once for a method and what the models have (events, memory,
+…), and then lies in the cache.
 """
 
 from __future__ import annotations
@@ -66,9 +68,10 @@ WHOLES = (
     "budget",  # steps this call may still try
     "jump",  # number of the next of the times at which inputs jump
     "every_step",  # rows at the ends of steps, times written here, instead of at given times
+    "fours",  # of states: they are taken four at a time, and those beyond the last are zero
+    "n_memory", "n_events", "n_outputs",  # sizes
     "configuration", "configurations",  # the number of the present one, and how many there are
-    "used",  # states of the present configuration, or of a run in a roomy loop
-    "columns",  # numbers of a row, in a roomy loop
+    "used",  # states of the present configuration
     "pairs",  # rows that have a dependent speed in the choice made last
     "changing",  # an event that happens now asks for another configuration
     "filled", "capacity", "firings", "log_capacity",
@@ -115,10 +118,16 @@ class ChangeShape:
     geometry: int  # numbers that constraints are made of, at most
     listed: int = 0  # configurations of a table that has all of them; 0: others may follow
 
+    def sizes(self) -> dict[str, int]:
+        return {**vars(self), "jacobian": self.rows * self.speeds}
+
     def figures(self, events: int) -> tuple[dict[str, int], int]:
-        """Where each table of numbers by configuration begins, and the length of all."""
+        """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
+        these places, in the order of `HEAD`.
+        """
         many = self.listed or MOST_CONFIGURATIONS
-        lengths = dict.fromkeys(("role", "direction", "ends", "lands"), many * events)
+        lengths = {"head": len(HEAD)}
+        lengths |= dict.fromkeys(("role", "direction", "ends", "lands"), many * events)
         lengths["locked"] = many * self.lockable
         lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
         lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
@@ -127,6 +136,22 @@ class ChangeShape:
         lengths |= {"speed_kind": self.speeds, "member": self.listed**2}
         lengths |= dict.fromkeys(("locks", "unlocks"), self.own_events * self.lockable)
         return _offsets(lengths)
+
+    def head(self, events: int) -> list[int]:
+        found = {**self.sizes(), **{f"first {name}": at for name, at in self.figures(events)[0].items()}}
+        return [found[name] for name in HEAD]
+
+
+FIGURES = (
+    *("role", "direction", "ends", "lands", "locked", "row_of", "speed_of"),
+    *("speed_of_row", "row_of_step", "speed_of_step"),
+    *("used", "watched", "strikes", "choice", "rank", "elements", "first_element"),
+    *("speed_kind", "member", "locks", "unlocks"),
+)
+HEAD = (
+    *("coordinates", "speeds", "motion", "lockable", "own_events", "rows", "elements", "geometry"),
+    *("listed", "jacobian", *(f"first {name}" for name in FIGURES)),
+)
 
 
 def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
@@ -138,7 +163,10 @@ def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
 
 @dataclass(frozen=True)
 class LoopShape:
-    """The sizes and the method a loop is compiled for; `dense`: values inside a step can be asked for."""
+    """The sizes and the method a loop is compiled for; `dense`: values inside a step can be asked for.
+
+    A `general` loop is compiled for all sizes: `any_size` is what it is compiled for.
+    """
 
     tableau: Tableau
     states: int
@@ -152,20 +180,19 @@ class LoopShape:
     scheme: Scheme | None = None  # of redundant coordinates
     stops: bool = False  # whether inputs over time jump: no step leads across such a time
     changes: ChangeShape | None = None  # of configuration
-    roomy: bool = False  # sizes are upper bounds
+    general: bool = False
 
-    def with_room(self) -> LoopShape:
-        """A shape that many runs have in common: sizes are the next power of two. States beyond those of a
-        run are zero and have no rates, event functions are one. The numbers are the same to the last bit.
-        """
-        if self.scheme or self.changes:
+    def any_size(self) -> LoopShape:
+        """This shape with sizes that only say whether there is something; itself where they matter."""
+        if not self.general:
             return self
-        states, memory, events = (
-            n and max(4, 1 << (n - 1).bit_length()) for n in (self.states, self.memory, self.events)
-        )
-        return replace(
-            self, states=states, memory=memory, events=events, outputs=min(self.outputs, 1), roomy=True
-        )
+        outputs, events = min(self.outputs, 1), min(self.events, 1)
+        changes = self.changes and ChangeShape(0, 0, 0, 0, 0, 0, 0, 0, min(self.changes.listed, 1))
+        return replace(self, states=0, memory=0, outputs=outputs, events=events, changes=changes)
+
+    @property
+    def fours(self) -> int:
+        return max(1, -(-self.states // 4))
 
     @property
     def adaptive(self) -> bool:
@@ -181,25 +208,37 @@ class LoopShape:
         """How many vectors F make the dense output; see tableau.py."""
         return 3 + len(self.tableau.dense) if self.dense else 0
 
+    def lengths(self) -> dict[str, str]:
+        """The vectors of the workspace in their order, each with the name of its size; states come first."""
+        found = dict.fromkeys(("state", "trial", "stage"), "states")
+        found |= {f"k{i}": "states" for i in range(self.derivative_vectors)}
+        if self.adaptive:
+            found |= dict.fromkeys(("atol", "ratio", "ratio_low"), "states")
+        if self.dense:
+            found |= dict.fromkeys(("base", "end", "point"), "states")
+            found |= {f"F{i}": "states" for i in range(self.dense_vectors)}
+        found |= dict.fromkeys(("memory", "new_memory"), "memory")
+        found |= dict.fromkeys(EVENT_VECTORS, "events")
+        if self.scheme:
+            found |= {name: name for name in ("work", "answer", "gaps", "settings")}
+        if self.changes:
+            found |= {"motion": "motion", "geometry": "geometry", "rating": "listed"}
+            found |= dict.fromkeys(("speeds", "size", "speed_taken", "allowed"), "speeds")
+            found |= dict.fromkeys(("jacobian", "left"), "jacobian")
+            found |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), "rows")
+            found |= dict.fromkeys(("after", "held", "closing", "opening"), "lockable")
+        return found
+
+    def sizes(self) -> dict[str, int]:
+        """Sizes by name."""
+        found = {"states": 4 * self.fours if self.general else self.states, "used": self.states}
+        found |= {"memory": self.memory, "events": self.events, "outputs": self.outputs}
+        if self.scheme:
+            s = self.scheme
+            found |= {"work": s.work, "answer": s.answer, "gaps": 2 * s.rows, "settings": 2}
+        return {**found, **(self.changes.sizes() if self.changes else {})}
+
     def layout(self) -> tuple[dict[str, int], int]:
         """The offset of each vector in the workspace, and the length of the whole."""
-        lengths = dict.fromkeys(("state", "trial", "stage"), self.states)
-        lengths |= {f"k{i}": self.states for i in range(self.derivative_vectors)}
-        if self.adaptive:
-            lengths |= dict.fromkeys(("atol", "ratio", "ratio_low"), self.states)
-        if self.dense:
-            lengths |= dict.fromkeys(("base", "end", "point"), self.states)
-            lengths |= {f"F{i}": self.states for i in range(self.dense_vectors)}
-        lengths |= dict.fromkeys(("memory", "new_memory"), self.memory)
-        lengths |= dict.fromkeys(EVENT_VECTORS, self.events)
-        if self.scheme:
-            rows, work = self.scheme.rows, self.scheme.work
-            lengths |= {"work": work, "answer": self.scheme.answer, "gaps": 2 * rows, "settings": 2}
-        if self.changes:
-            c = self.changes
-            lengths |= {"motion": c.motion, "geometry": c.geometry, "rating": c.listed}
-            lengths |= dict.fromkeys(("speeds", "size", "speed_taken", "allowed"), c.speeds)
-            lengths |= dict.fromkeys(("jacobian", "left"), c.rows * c.speeds)
-            lengths |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), c.rows)
-            lengths |= dict.fromkeys(("after", "held", "closing", "opening"), self.changes.lockable)
-        return _offsets(lengths)
+        sizes = self.sizes()
+        return _offsets({name: sizes[size] for name, size in self.lengths().items()})

@@ -47,7 +47,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
         full = f["filled"] >= f["capacity"]
         if program.shape.events:
             # All events at once, and a change of configuration.
-            full = full | (f["firings"] + (program.shape.events + 1) > f["log_capacity"])
+            full = full | (f["firings"] + f.size("events") + 1 > f["log_capacity"])
         with f.when(full):
             f.give(f.whole(Reason.FULL))
         every = f["every_step"].equals(1)
@@ -86,8 +86,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
 def _row(f: LoopFunction, t: Value, state: Vector, memory: str = "memory") -> None:
     """The outputs at one point as the next row."""
     if f.shape.outputs:
-        columns = f["columns"] if f.shape.roomy else f.shape.outputs
-        place = f.outside("rows").at(f["filled"] * columns)
+        place = f.outside("rows").at(f["filled"] * f.size("outputs"))
         f.outputs(t, state, memory, place)
     f["filled"] = f["filled"] + 1
 

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from armillary.cache import digest
-from armillary.llvm.jit import Passes, chosen, engine, holds_addresses, quick
+from armillary.llvm.jit import GENERAL, Passes, chosen, engine, holds_addresses, quick
 from armillary.runtime.loop.layout import Control, LoopShape, Reason
 
 
@@ -25,10 +25,10 @@ class Loop:
                 made.append(power_text(1)[1])
             return [*made, model] if model else made
 
-        self.offsets, self.length = shape.layout()  # of the workspace
-        vectors = _vectorised(shape)
+        vectors = shape.states > 12
+        passes = GENERAL if shape.general else Passes(3, loops=vectors, straight=vectors)
         name = "" if holds_addresses(model) else f"loop {loop_sources()} {shape!r} {model}"
-        self._engine = engine(name, texts, 3, Passes(3, loops=vectors, straight=vectors))
+        self._engine = engine(name, texts, 3, passes)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         self.address: int = self._engine.get_function_address("armillary_drive")
         self._drive: Callable[..., int] = kind(self.address)
@@ -45,33 +45,22 @@ def loop_sources() -> str:
     return digest(*(file.read_text(encoding="utf-8") for file in files))
 
 
-def _vectorised(shape: LoopShape) -> bool:
-    """Whether vector instructions pay: for more than a dozen states.
-
-    Measured on a shared x86-64 machine, the variants interleaved, smallest of 150 times in ns per step, with
-    a derivative of 70 to 130 ns:
-
-        states            6     12     16     24     48
-        rk4, scalar     404    462    496    478    687
-        rk4, vectors    424    493    501    472    635
-        dopri5, scalar  682    820    862    905   1256
-        dopri5, vectors 717    830    829    815   1073
-
-    With 12 states four evaluations alone take 389 ns, and the bare rk4 loop in C 491 (with vectors 604).
-    About half of what C adds is that each stage waits for the one before: without that dependence it takes
-    438. Why vectors lose here was not established; generated code stores derivatives one by one, and a vector
-    load that follows may have to wait for those stores.
-    """
-    return shape.states > 12
-
-
 def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
     """The loop for a shape, compiled at its first use in this process; the 64 last used are kept.
+
+    General loops run about as long as loops made for one size (ns per step on an arm64 core, interleaved;
+    pendulum, four-bar, Stanford arm, quadruped), with the same results to the last bit:
+
+        states               2      4     12     37
+        rk4, own size      249    834    738   2145
+        rk4, general       284    960    775   2185
+        dopri5, own size   501   1187   1298   3445
+        dopri5, general    550   1270   1272   3480
 
     `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
     address; where nothing is optimised, calls cost less than compiling the functions once more.
     """
-    return _kept(shape, "" if quick() else model, chosen())
+    return _kept(shape.any_size(), "" if quick() else model, chosen())
 
 
 @lru_cache(maxsize=64)

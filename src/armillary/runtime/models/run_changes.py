@@ -18,7 +18,7 @@ from armillary.model.records import Event
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.loop.layout import INSTALLED, MOST_CONFIGURATIONS, SECTIONS, ChangeShape
+from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, ChangeShape
 from armillary.runtime.models.configurations import Configurations, changes_configuration, elimination_steps
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.solver.language import CHOOSES, ELSEWHERE, LOCKING, NONE, ORDINARY, WEAKENS
@@ -91,6 +91,7 @@ def change_figures(
     events = shape.own_events + 2 + len(first.reduction.rows)
     places, length = shape.figures(events)
     numbers = np.zeros(length)
+    numbers[: len(HEAD)] = shape.head(events)
 
     def put(name: str, first_place: int, values: Sequence[Any]) -> None:
         at = places[name] + first_place

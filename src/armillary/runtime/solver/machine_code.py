@@ -20,7 +20,6 @@ from armillary.runtime.loop.configurations import Table
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.runge_kutta import given_functions
 from armillary.runtime.solver import language
 from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called, read_solver
@@ -40,10 +39,11 @@ Model = Callable[[Frame, Sequence[Vector], Sequence[Value | Vector]], None]
 class SolverCode:
     """Functions of a solver in one loop, each made when it is first called.
 
-    ``sizes`` are the lengths of vectors by kind, and other whole numbers by name; ``known`` fields of the run
-    that are constants; ``places`` vectors that have other names in the workspace; ``tables`` give entries of
-    constant vectors; ``model`` calls the sections of the program; ``given`` are functions that the loop has
-    made in another way, ``rare`` those that are kept small.
+    ``sizes`` are the lengths of vectors by kind, and other whole numbers by name, each a number or the name
+    of a size of the loop; ``known`` fields of the run that are constants; ``places`` vectors that have other
+    names in the workspace; ``tables`` give entries of constant vectors; ``model`` calls the sections of the
+    program; ``given`` are functions that the loop has made in another way, ``rare`` those that are not worth
+    much of LLVM's time.
     """
 
     def __init__(
@@ -84,6 +84,8 @@ class _Body:
                 code.function(called(node))
         rare = function.name in code.rare
         self.frame = f = code.program.function(function.name, result, arguments, rare=rare)
+        if function.name in _INLINED:
+            f.function.attributes.append("alwaysinline")
         self.locals: dict[str, Variable] = {}
         self.vectors: dict[str, Vector] = {}
         self.kinds = {**function.locals, **function.arguments}
@@ -195,8 +197,8 @@ class _Body:
 
     def each(self, field: str, value: ast.expr) -> None:
         """An assignment element by element."""
-        f, place = self.frame, self.part(field)
-        with f.each(self.size(self.code.kinds[field])) as m:
+        f, place, kind = self.frame, self.part(field), self.code.kinds[field]
+        with f.each_state() if kind == "States" else f.each(self.size(kind)) as m:
             self.element = m
             place[m] = self.as_real(self.value(value))
             self.element = None
@@ -236,7 +238,7 @@ class _Body:
         return found
 
     def as_real(self, value: Value) -> Value:
-        if value.raw.type == REAL:
+        if value.real:
             return value
         operation = "uitofp" if value.raw.type == TRUTH else "sitofp"
         return Value(self.frame, self.frame.builder.convert(operation, value.raw, REAL))
@@ -308,15 +310,10 @@ class _Body:
             return f.whole(number) if isinstance(number, int) else f.real(number)
         return f.whole(_ENUMERATED[name])
 
-    def states(self) -> int:
-        size = self.code.sizes["States"]
-        assert isinstance(size, int)
-        return size
-
     def size(self, name: str) -> Value:
-        """A size, which is a constant or a field of the run."""
+        """A size, which is a constant or a size of the run."""
         size = self.code.sizes[name]
-        return self.frame[size] if isinstance(size, str) else self.frame.whole(size)
+        return self.frame.size(size) if isinstance(size, str) else self.frame.whole(size)
 
     def field(self, name: str) -> Value:
         kind = self.code.kinds[name]
@@ -369,9 +366,9 @@ class _Body:
         if name in self.code.solver.functions or name in self.code.made:
             return self.call(call)
         if name == "is_finite":
-            return is_finite(f, self.states(), self.vector(call.args[0]))
+            return is_finite(f, self.vector(call.args[0]))
         if name == "first_nonfinite":
-            return first_nonfinite(f, self.states(), self.vector(call.args[0]))
+            return first_nonfinite(f, self.vector(call.args[0]))
         values: list[Operand] = [self.value(a) for a in call.args]
         match name, values:
             case "abs", [Value() as x]:
@@ -401,15 +398,15 @@ class _Body:
         raise TypeError(f"the solver's language has no function '{name}'")
 
 
-def is_finite(f: LoopFunction, count: int, vector: Vector) -> Value:
-    return f.total(count, lambda m: 0.0 * vector[m]).equals(0.0)
+def is_finite(f: LoopFunction, vector: Vector) -> Value:
+    return f.total_of_states(lambda m: 0.0 * vector[m]).equals(0.0)
 
 
-def first_nonfinite(f: LoopFunction, count: int, vector: Vector) -> Value:
+def first_nonfinite(f: LoopFunction, vector: Vector) -> Value:
     """The place of the first number that is not finite; there is one."""
     index = Variable(f, f.whole(0))
     with f.repeat() as loop:
-        with f.when((0.0 * vector[index.get()]).differs(0.0) | (index.get() >= count - 1)):
+        with f.when((0.0 * vector[index.get()]).differs(0.0) | (index.get() + 1 >= f.size("used"))):
             loop.leave()
         index.set(index.get() + 1)
     return index.get()
@@ -418,9 +415,12 @@ def first_nonfinite(f: LoopFunction, count: int, vector: Vector) -> Value:
 # ---------------------------------------------------------------- the solver of a loop
 
 _RARE = (
-    *("change", "read_requests", "next_configuration", "watch_rank", "rank_lost_after"),
-    *("locate", "land", "cut", "record", "look_beyond", "first_place", "end_at_small_step"),
+    *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead", "horizon"),
+    *("has_locks", "with_locks", "strike", "has_choice", "with_choice", "good_choice", "choose_speeds"),
+    *("measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
+    *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
 )
+_INLINED = ("sign_of", "closeness")
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
@@ -448,33 +448,26 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     code = SolverCode(
         program,
         solver,
-        sizes={
-            **_sizes_of_changes(shape.changes),
-            "States": shape.states, "Memory": shape.memory,
-            "N_STATES": shape.states, "N_MEMORY": shape.memory, "N_EVENTS": shape.events,
-            **dict.fromkeys(("Reals", "Wholes", "Truths"), shape.events),
-        },
+        sizes=_SIZES,
         known=known,
         places={"finish": "end", "k_end": f"k{tableau.stages}"},
         tables={**TABLES, **(configurations.TABLES if shape.changes else {})},
         model=SECTIONS,
         given=given,
         rare=_RARE,
-    )  # fmt: skip
+    )
     made = {name: code.function(name) for name in wanted}
     return {**given, **made, "step": made[step]}
 
 
-def _sizes_of_changes(changes: ChangeShape | None) -> dict[str, int]:
-    if changes is None:
-        return {}
-    return {
-        "Motion": changes.motion, "Speeds": changes.speeds, "Locks": changes.lockable,
-        "Geometry": changes.geometry, "Jacobian": changes.rows * changes.speeds,
-        "N_JACOBIAN": changes.rows * changes.speeds, "N_ELEMENTS": changes.elements, "N_ROWS": changes.rows,
-        "N_COORDINATES": changes.coordinates, "N_SPEEDS": changes.speeds, "N_LOCKABLE": changes.lockable,
-        "N_OWN_EVENTS": changes.own_events, "Ratings": changes.listed,
-    }  # fmt: skip
+_SIZES = {
+    "N_STATES": "used", "Memory": "memory", "N_MEMORY": "memory",
+    **dict.fromkeys(("Reals", "Wholes", "Truths", "N_EVENTS"), "events"),
+    "Motion": "motion", "Speeds": "speeds", "Locks": "lockable", "Geometry": "geometry",
+    "Jacobian": "jacobian", "N_JACOBIAN": "jacobian", "N_ELEMENTS": "elements", "N_ROWS": "rows",
+    "N_COORDINATES": "coordinates", "N_SPEEDS": "speeds", "N_LOCKABLE": "lockable",
+    "N_OWN_EVENTS": "own_events", "Ratings": "listed",
+}  # fmt: skip
 
 
 TABLES: dict[str, Table] = {
@@ -503,8 +496,11 @@ def _fire(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Ve
         return
     assert isinstance(k, Value) and isinstance(t, Value) and isinstance(state, Vector)
     f.fire(k, t, state, f.vector("stage"))
-    f.copy(f.shape.states, f.vector("stage"), new_state)
-    f.copy(f.shape.memory, f.vector("new_memory"), memory)
+    stage, fired = f.vector("stage"), f.vector("new_memory")
+    with f.each(f.size("used")) as m:
+        new_state[m] = stage[m]
+    with f.each(f.size("memory")) as i:
+        memory[i] = fired[i]
 
 
 def _report(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
