@@ -43,8 +43,7 @@ class JaxModule(Module):
         self.has = self.has | {"jax"} | later
 
     call_of_geometry = (
-        "compiled_geometry("
-        "self.t, jnp.asarray(q + [0.0] * (len(STATES) - N_PLACES)), self.constants, self.memory)"
+        f"compiled_geometry(run.t, jnp.asarray({Module.whole_state}), run.constants, run.memory)"
     )
 
     def printer(self) -> Printer:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from armillary.export.matlab.assembly import assembly_text
 from armillary.export.matlab.configurations import change_values
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.export.matlab.solver import solver_values
@@ -181,34 +182,9 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
         labels = loops.section.labels
         geometry = SectionFunction(loops.section, "geometry", about, labels, "numbers", size)
         found["geometry"] = _section(geometry, sections)
-        found["assembled"] = _assembled(loops, package)
+        found["assembled"] = assembly_text(loops, package, _quoted)
         found["first_guess"] = _first_guess(loops)
     return found
-
-
-def _assembled(loops: Assembly, package: str) -> str:
-    """Loops closed before a run."""
-    values = {
-        "package": package,
-        "gaps": str(len(loops.gaps)),
-        "rows": str(loops.rows),
-        "coordinates": str(len(loops.coordinates)),
-        "speeds": str(loops.speeds),
-        "jacobian": _rows([f"{i + 1}, {j + 1}" for i, j in loops.jacobian]),
-        "rates": _rows([f"{i + 1}, {j + 1}" for i, j in loops.rates]),
-        "quaternions": " ".join(str(q + 1) for q in loops.quaternions),
-        "before": "".join(f"    {_quoted(before)}, ...\n" for before, _ in loops.gaps),
-        "after": "".join(f"    {_quoted(after)}, ...\n" for _, after in loops.gaps),
-        "redundant": _quoted(loops.redundant),
-    }
-    for name in ("dependent", "holding", "whole", "kept"):
-        values[name] = " ".join(map(str, getattr(loops, name)))
-    has = {"redundant"} if loops.redundant else set()
-    return fill(template(__package__, "assembled.txt"), values, has)
-
-
-def _rows(rows: Sequence[str]) -> str:
-    return "\n".join(wrapped("; ".join(rows), WIDTH - 10, "", "    ", " ..."))
 
 
 def _first_guess(loops: Assembly) -> str:

@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.python.solver import solver_values
@@ -233,7 +234,8 @@ class Module:
             add(function)
         return texts
 
-    call_of_geometry = "geometry(self.t, q + [0.0] * (len(STATES) - N_PLACES), self.constants, self.memory)"
+    whole_state = "[*place, *[0.0] * (len(STATES) - LOOP_COORDINATES)]"
+    call_of_geometry = f"geometry(run.t, {whole_state}, run.constants, run.memory)"
 
     def assembly(self, loops: Assembly) -> list[str]:
         """Loops closed before a run."""
@@ -241,15 +243,9 @@ class Module:
         body = self.sections.body(section)
         lines = [f"def geometry({ARGUMENTS}) -> Vector:"]
         lines += self.body(body, "Gaps of the loops, elements of J, elements of N, sizes of gaps")
-        values = {
-            "gaps": repr(len(loops.gaps)), "rows": repr(loops.rows), "speeds": repr(loops.speeds),
-            "coordinates": repr(len(loops.coordinates)), "call": self.call_of_geometry,
-            "texts": "".join(f"    ({before!r}, {after!r}),\n" for before, after in loops.gaps),
-            "redundant": repr(loops.redundant),
-        }  # fmt: skip
-        for name in ("jacobian", "rates", "dependent", "holding", "first", "kept", "quaternions"):
-            values[name] = "\n".join(wrapped(repr(getattr(loops, name)), WIDTH - 12, "", "    "))
-        has = {*self.has, "redundant"} if loops.redundant else self.has
+        values = {**assembly_values(loops, WIDTH - 12), "call": self.call_of_geometry}
+        has = {*self.has, *(["redundant"] if loops.redundant else [])}
+        has |= {"quaternions"} if loops.quaternions else set()
         return [
             "\n".join([*lines, *self.returned(body.results, section.labels)]) + "\n",
             fill(template(Module.package, "assembly.txt"), values, has),

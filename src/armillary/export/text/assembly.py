@@ -20,6 +20,11 @@ from armillary.program.program import Section, section
 from armillary.runtime.solver.translator import Solver, read_assembly
 
 
+def loop_name(name: str) -> str:
+    """A size of the description in a module that has others for changes of configuration."""
+    return name.replace("N_", "LOOP_", 1) if name.startswith("N_") else name
+
+
 @dataclass(frozen=True)
 class Assembly:
     """Loops that have to close; rows with a gap come first, then those that only show redundancy."""

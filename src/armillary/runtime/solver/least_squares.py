@@ -17,15 +17,15 @@ from armillary.runtime.solver.assembly_record import Loops
 from armillary.runtime.solver.language import *
 
 
-def turn_rows(run: Loops, first: whole, end: whole) -> None:
-    """Rows from `first` on, of the first `end`, turned in pairs until all are at right angles."""
+def turn_rows(run: Loops, first: whole, bound: whole) -> None:
+    """Rows from `first` on, of the first `bound`, turned in pairs until all are at right angles."""
     sweep: real = 0.0
     turned: truth = True
     while turned and sweep < MOST_SWEEPS:
         turned = False
         sweep = sweep + 1.0
-        for i in range(first, end):
-            for k in range(i + 1, end):
+        for i in range(first, bound):
+            for k in range(i + 1, bound):
                 dot: real = 0.0
                 one: real = 0.0
                 two: real = 0.0
@@ -64,11 +64,11 @@ def row_square(run: Loops, i: whole) -> real:
     return total
 
 
-def rank_of_rows(run: Loops, first: whole, end: whole, least: real) -> whole:
+def rank_of_rows(run: Loops, first: whole, bound: whole, least: real) -> whole:
     """How many singular values of these rows are larger than `least`."""
-    turn_rows(run, first, end)
+    turn_rows(run, first, bound)
     found: whole = 0
-    for i in range(first, end):
+    for i in range(first, bound):
         if sqrt(row_square(run, i)) > least:
             found = found + 1
     return found
