@@ -20,4 +20,6 @@ NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0
 AGREEING = 1e-9  # of speeds that satisfy the constraints
 NEW_ROW = 1e-6  # singular values above this count where redundant rows are looked for
 FREE_ROW = 1e-8  # likewise, where more may be given than the loops leave free
-MOST_SWEEPS, RIGHT_ANGLE = 60, 1e-15  # of rows that are turned in pairs
+# Of rows that are turned in pairs: turns at most, the cosine of a right angle, and the squared length, of the
+# longest row's, of one that is nothing but rounding. A turn among such rows never ends.
+MOST_SWEEPS, RIGHT_ANGLE, NO_ROW = 60, 1e-14, 1e-30

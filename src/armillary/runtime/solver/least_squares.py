@@ -12,13 +12,24 @@ Source: Hestenes (1958), Inversion of matrices by biorthogonalization, J. SIAM 6
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing_thresholds import MOST_SWEEPS, RIGHT_ANGLE
+from armillary.mechanics.constraints.closing_thresholds import MOST_SWEEPS, NO_ROW, RIGHT_ANGLE
 from armillary.runtime.solver.assembly_record import Loops
 from armillary.runtime.solver.language import *
 
 
+def row_square(run: Loops, i: whole) -> real:
+    """The squared length of a row."""
+    total: real = 0.0
+    for j in range(N_SPEEDS):
+        total = total + run.left[at(i, N_SPEEDS, j)] * run.left[at(i, N_SPEEDS, j)]
+    return total
+
+
 def turn_rows(run: Loops, first: whole, bound: whole) -> None:
     """Rows from `first` on, of the first `bound`, turned in pairs until all are at right angles."""
+    nothing: real = 0.0  # the squared length of a row that rounding has left
+    for i in range(first, bound):
+        nothing = max(nothing, NO_ROW * row_square(run, i))
     sweep: real = 0.0
     turned: truth = True
     while turned and sweep < MOST_SWEEPS:
@@ -37,7 +48,7 @@ def turn_rows(run: Loops, first: whole, bound: whole) -> None:
                     dot = dot + a * b
                     one = one + a * a
                     two = two + b * b
-                if abs(dot) > RIGHT_ANGLE * sqrt(one) * sqrt(two):
+                if min(one, two) > nothing and abs(dot) > RIGHT_ANGLE * sqrt(one) * sqrt(two):
                     turned = True
                     z: real = (two - one) / (2.0 * dot)
                     tangent: real = 1.0 / (abs(z) + sqrt(1.0 + z * z))
@@ -54,14 +65,6 @@ def turn_rows(run: Loops, first: whole, bound: whole) -> None:
                     b = run.right[k]
                     run.right[i] = c * a - s * b
                     run.right[k] = s * a + c * b
-
-
-def row_square(run: Loops, i: whole) -> real:
-    """The squared length of a row."""
-    total: real = 0.0
-    for j in range(N_SPEEDS):
-        total = total + run.left[at(i, N_SPEEDS, j)] * run.left[at(i, N_SPEEDS, j)]
-    return total
 
 
 def rank_of_rows(run: Loops, first: whole, bound: whole, least: real) -> whole:
