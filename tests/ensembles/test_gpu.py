@@ -17,6 +17,7 @@ import pytest
 
 import armillary as arm
 from armillary.ensembles.engines.gpu import FixedSteps
+from armillary.ensembles.engines.gpu.device import Device
 from armillary.ensembles.request import plan
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.export.cuda.ensemble import kernel
@@ -224,6 +225,17 @@ def test_more_runs_than_memory_are_made_in_chunks(card: Module) -> None:
     card.memory = 1000
     with pytest.raises(ArmillaryError, match="more than the GPU has free; keep fewer samples"):
         model.simulate_batch(1.0, device="gpu", **given)
+
+
+def test_large_results_come_in_pieces(card: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through less page-locked memory than they need, and from single to double precision."""
+    monkeypatch.setattr("armillary.ensembles.engines.gpu.device._SMALL", 100)
+    monkeypatch.setattr("armillary.ensembles.engines.gpu.device._STAGED", 256)
+    for kind in (np.float64, np.float32, np.int32):
+        sent = np.arange(3 * 71).reshape(3, 71).astype(kind)
+        found = Device().fetch(card.asarray(sent))
+        assert found.dtype == (np.int32 if kind is np.int32 else np.float64)
+        np.testing.assert_array_equal(found, sent)
 
 
 # ---------------------------------------------------------------- sines

@@ -161,17 +161,10 @@ class CardEngine(Engine):
 
     def _outcome(self, on_card: dict[str, Any], status: np.ndarray) -> Outcome:
         """What came of runs, fetched from the card; ``status`` by the kernel's own numbers."""
-        names = ("state", "memory", "rows", "slots", "stops", "status", *(["ended"] * ("ended" in on_card)))
-        back = {name: on_card[name].get() for name in names}
-        numbers = {name: back[name].astype(float, copy=False) for name in ("state", "memory", "rows")}
-        return Outcome(
-            status=status[back["status"]],
-            t_stop=back["stops"],
-            slots=back["slots"],
-            messages={},
-            **numbers,
-            **({"event": back["ended"]} if "ended" in back else {}),
-        )
+        names = {"state": "state", "memory": "memory", "rows": "rows", "slots": "slots", "stops": "t_stop"}
+        names |= {"ended": "event"} if "ended" in on_card else {}
+        back = {name: self.device.fetch(on_card[key]) for key, name in names.items()}
+        return Outcome(status=status[self.device.fetch(on_card["status"])], messages={}, **back)
 
     # ------------------------------------------------------------ what all runs share
 
