@@ -27,10 +27,19 @@ from armillary.llvm.builder import Code, Operand, Value, Vector
 
 
 class RecordModule:
-    """The module of functions over one record, whose fields take eight bytes each, in order."""
+    """The module of functions over one record, whose fields take eight bytes each, in order.
 
-    def __init__(self, fields: Mapping[str, int], reals: Collection[str], addresses: Collection[str]) -> None:
-        self.fields, self.reals, self.addresses = fields, reals, addresses
+    ``offsets`` say after how many reals of the workspace vectors begin; None: fields of their names do.
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, int],
+        reals: Collection[str],
+        addresses: Collection[str],
+        offsets: Mapping[str, int] | None = None,
+    ) -> None:
+        self.fields, self.reals, self.addresses, self.offsets = fields, reals, addresses, offsets
         self.module = Module()
 
     def written(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
@@ -50,9 +59,7 @@ class RecordModule:
 
 
 class RecordFunction(Code):
-    """One function under construction; a vector of the workspace begins after as many reals as the field of
-    its name says.
-    """
+    """One function under construction."""
 
     def __init__(self, program: RecordModule, function: Function) -> None:
         super().__init__(function)
@@ -77,7 +84,9 @@ class RecordFunction(Code):
         return self[name]
 
     def vector(self, name: str) -> Vector:
-        return Vector(self, self.builder.place(self.workspace, self[name].raw, REAL))
+        offsets = self.program.offsets
+        offset = self[name].raw if offsets is None else constant(WHOLE, offsets[name])
+        return Vector(self, self.builder.place(self.workspace, offset, REAL))
 
     def outside(self, field: str) -> Vector:
         """A vector that lives outside the workspace, found through its address in the record."""

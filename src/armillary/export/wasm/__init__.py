@@ -1,7 +1,6 @@
 """WebAssembly: a system's program as a module for browsers and Node.js, with a class in JavaScript.
 
-module.py makes the module and its description; model.js is the class, which pages of live models use too, and
-assembly.js closes loops.
+module.py makes the module and its description; model.js is the class, which pages of live models use too.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ def export(
 
 
 def class_text() -> str:
-    """The class of models in JavaScript, with what it needs."""
-    return template(__package__, "model.js") + "\n" + template(__package__, "assembly.js")
+    """The class of models in JavaScript."""
+    return template(__package__, "model.js")
 
 
 def _union(items: Sequence[dict[str, Any]]) -> str:

@@ -169,12 +169,28 @@ class ArmillaryModel {
     const count = about.assembly.coordinates.length, given = about.assembly.coordinates.map((name) => name in initial);
     const changed = about.parameters.some((p) => this.parameters[p.name] !== p.value);
     if (changed || given.some((g) => g)) about.assembly.first.forEach((x, i) => { if (!given[i]) state[i] = x; });
-    const geometry = (q) => {
-      const whole = new Float64Array(state.length);
-      whole.set(q);
-      return this.evaluated("geometry", about.assembly.gaps.length + about.assembly.jacobian.length + about.assembly.rates.length, t, whole, this.workspace("memory"));
-    };
-    return [...new LoopAssembly(about.assembly, geometry, given).closed(state.slice(0, count)), ...state.slice(count)];
+    return [...this.closed(t, state.slice(0, count), given), ...state.slice(count)];
+  }
+
+  // Coordinates with closed loops, of which those that are given stay; an error where that cannot be.
+  closed(t, start, given) {
+    const { assembly: loops, places } = this.about, { offsets, record, coordinates, gaps } = loops, memory = this.workspace("memory");
+    const work = this.array("loop_workspace", loops.room).fill(0), first = places.loop_record / 8;
+    this.array("loop_tables", loops.tables.length).set(loops.tables);
+    this.array("memory_in", memory.length).set(memory);
+    work.set(start, offsets.start);
+    work.set(given.map(Number), offsets.given);
+    this.reals[first + record.t] = t;
+    const addresses = { loop_tables: places.loop_tables, constants: places.constants, memory: places.memory_in };
+    for (const name in addresses) this.wholes[first + record[name]] = BigInt(addresses[name]);
+    this.exported.close_loops(places.loop_record, places.loop_workspace);
+    const status = Number(this.wholes[first + record.status]);
+    if (status === 2) throw new Error(loops.redundant);
+    if (!status) return work.slice(offsets.place, offsets.place + start.length);
+    const named = coordinates.filter((_, i) => given[i]), held = named.length ? ` with ${named.join(", ")} as given` : "";
+    const left = gaps.map(([before, after], i) => [before, work[offsets.numbers + i], after]).filter(([, value]) => value !== 0);
+    throw new Error(`the loops cannot be closed${held}; nearest to closed they leave${left.map(([a, x, b]) => `\n  ${a}${sixDigits(x)}${b}`).join("")}
+change what sets them, or give other initial coordinates to start from`);
   }
 
   evaluated(name, length, t, state, memory) {
@@ -272,4 +288,11 @@ function unitParameters(starts, q) {
     for (let i = start; i < start + 4; i++) q[i] /= size;
   }
   return q;
+}
+
+// A number as C prints it with "%.6g".
+function sixDigits(x) {
+  const [mantissa, exponent] = x.toExponential(5).split("e"), power = Number(exponent);
+  if (power >= -4 && power < 6) return String(Number(x.toPrecision(6)));
+  return `${Number(mantissa)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }

@@ -10,6 +10,7 @@ Besides the memory it exports
     events, update(t, state, constants, memory, out)       where there are events, or memory to renew
     normalise(t, state, constants, memory)                 where there are Euler parameters or loops
     geometry(t, state, constants, memory, out)             where there are loops: what closes them
+    close_loops(record, workspace)                         likewise
     start(t, given, parameters, memory, out)               where a start is computed: memory, then state
     physical(t, given, parameters, memory, out)            where parameters could make a mass negative
     drive_<method>(control, workspace) -> why it returned  ``runtime/loop/loop.py``
@@ -28,6 +29,7 @@ from typing import Any
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.text.runfile import example_timing
 from armillary.export.text.source import Source
+from armillary.export.wasm.assembly import ModuleAssembly
 from armillary.export.wasm.configurations import ModuleConfigurations, function_names
 from armillary.llvm.builder import power_text
 from armillary.llvm.jit import holds_addresses
@@ -75,6 +77,7 @@ class WasmModule:
         assert self._poses.program.parameters == self.program.parameters
         self.columns = len(source.description.outputs)
         self.configurations = ModuleConfigurations(source) if source.others else None
+        self.assembly = None if source.assembly is None else ModuleAssembly(source.assembly)
         made = self.configurations and self.configurations.figures
         self.states = made.states if made else len(self.program.state)  # room for them
         self.row = self.columns + self.states + LENGTH * len(self.bodies)
@@ -116,6 +119,8 @@ class WasmModule:
         if (physical := self.source.physical) is not None:
             given = {s: ("parameters", i) for i, s in enumerate(program.parameters)}
             texts.append(start_text(physical.section, given, program.time))
+        if self.assembly is not None:
+            texts.append(self.assembly.text())
         for name, shape in self.shapes.items():
             loop = str(emit_loop(shape, linked=more is None).module)
             for function in ("drive", "choose_start"):
@@ -123,6 +128,7 @@ class WasmModule:
             texts.append(loop)
         exports = ["precompute", "pose_precompute", "derivatives", "outputs"]
         exports += [name for name in ("events", "update", "normalise", "geometry") if name in defined]
+        exports += ["close_loops"] if self.assembly is not None else []
         exports += ["start"] if start is not None else []
         exports += ["physical"] if physical is not None else []
         exports += [f"drive_{name}" for name in self.methods]
@@ -191,10 +197,10 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
     def _lengths(self) -> dict[str, int]:
         """Numbers in each array that a host reads or writes."""
         program = self.program
-        geometry = self.source.assembly.section.results if self.source.assembly else ()
         poses, more = len(self._poses.program.constants), self.configurations
         return {
             **(more.lengths(poses) if more else {}),
+            **(self.assembly.lengths if self.assembly else {}),
             "control": len(FIELDS),
             "workspace": max(shape.layout()[1] for shape in self.shapes.values()),
             "parameters": len(program.parameters),
@@ -204,7 +210,6 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "out": max(
                 self.row,
                 len(program.memory) + self.states,
-                len(geometry),
                 len(self.source.physical.texts) if self.source.physical else 0,
             ),
             "times": ROWS + 1,
@@ -242,7 +247,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
         d, program, f = self.source.description, self.program, self.functions
         index = {body.name: i for i, body in enumerate(self.bodies)}
         layout = self.layout()
-        loops, more = self.source.assembly, self.configurations
+        more = self.configurations
         values = self.source.values
         bound = {*program.corrected, *(q + i for q in program.quaternions for i in range(4))}
         terminal = [LANDING if k in f.event_landing else float(end) for k, end in enumerate(f.event_terminal)]
@@ -287,7 +292,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "arrived": int(Phase.ARRIVED),
             "methods": {name: self._method(shape) for name, shape in self.shapes.items()},
             "configurations": more and more.description(more.functions(self._defined), layout.places),
-            "assembly": None if loops is None else {k: v for k, v in asdict(loops).items() if k != "section"},
+            "assembly": self.assembly and self.assembly.description(),
         }
 
     def _method(self, shape: LoopShape) -> dict[str, Any]:
