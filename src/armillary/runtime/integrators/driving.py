@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.llvm.jit import chosen
+from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Status, Stepping
 from armillary.runtime.integrators.sampling import most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
@@ -118,6 +119,7 @@ def _plan(
 
 
 _NO_STOPS = np.array([inf])
+_NO_STOP = _NO_STOPS.ctypes.data
 
 
 class CompiledRun:
@@ -159,10 +161,11 @@ class CompiledRun:
         control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
         control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
         control.choose_step, control.every_step = step is None, samples.every_step
-        control.constants, control.stops = constants.ctypes.data, self._stops.ctypes.data
+        control.constants = address(constants)
+        control.stops = _NO_STOP if stops is None else address(self._stops)
         if changes:
             self._changes = changes
-            control.sections, control.figures = changes.sections.ctypes.data, changes.figures.ctypes.data
+            control.sections, control.figures = changes.places
             control.configuration, control.configurations = changes.start, changes.count
             control.look = changes.look
         self._times, self._rows, self._log = _NOTHING, _NOTHING, _NOTHING
@@ -197,13 +200,13 @@ class CompiledRun:
                 self._times.resize(rows, refcheck=False)
                 self._times[control.filled :] = self._samples.times(control.filled, rows)
                 self._rows.resize((rows, self._functions.n_outputs), refcheck=False)
-            control.times, control.rows = self._times.ctypes.data, self._rows.ctypes.data
+            control.times, control.rows = address(self._times), address(self._rows)
             control.capacity = rows
         if self.shape.events and control.firings + self.shape.events + 1 > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
             log, self._log = self._log, np.empty((events, 2))
             self._log[: control.firings] = log[: control.firings]
-            control.log, control.log_capacity = self._log.ctypes.data, events
+            control.log, control.log_capacity = address(self._log), events
         return True
 
     def _expected_rows(self) -> int:
@@ -219,7 +222,8 @@ class CompiledRun:
         FULL is an end where no more room is made.
         """
         self.control.budget = steps
-        while (reason := self._loop(self.control, self._workspace.ctypes.data)) is Reason.FULL:
+        room = address(self._workspace)
+        while (reason := self._loop(self.control, room)) is Reason.FULL:
             if not self._make_room():
                 break
         return reason

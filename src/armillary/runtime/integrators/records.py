@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import Any, Literal
 
@@ -80,6 +81,11 @@ class RunChanges:
     start: int = 0
     look: float = -inf
     owners: object = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def places(self) -> tuple[int, int]:
+        """Addresses of both tables."""
+        return self.sections.ctypes.data, self.figures.ctypes.data
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,13 @@ class IntegrationSettings(RunSettings):
 
     @cached_property
     def row_times(self) -> np.ndarray:
-        """Times of all rows; without ``sample`` the ends of steps."""
-        if not self.samples.every_step:
-            return self.samples.times(0, self.samples.count)
-        times = SampleTimes(self.step, self.t0, self.t_end)
+        """Times of all rows, which cannot be written to; without ``sample`` the ends of steps."""
+        times = self.samples if not self.samples.every_step else SampleTimes(self.step, self.t0, self.t_end)
         found = times.times(0, times.count)
-        return found if len(found) and found[-1] >= self.t_end else np.append(found, self.t_end)
+        if self.samples.every_step and not (len(found) and found[-1] >= self.t_end):
+            found = np.append(found, self.t_end)
+        found.flags.writeable = False
+        return found
 
     @cached_property
     def at_times(self) -> IntegrationSettings:

@@ -20,6 +20,7 @@ from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
+from armillary.runtime.addresses import address
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.mass_thresholds import WEAK
 from armillary.runtime.models.changes import Changes
@@ -31,21 +32,9 @@ if TYPE_CHECKING:
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 _NOTHING = np.zeros(1)  # the address of a memory without entries, which is not read
-_NOWHERE = _NOTHING.ctypes.data
 _FARTHER = 10.0  # than at the start of a run, by which a link may slide
 _OFF = 1e-5  # by which a constraint may fail before a run is stopped: far more than any method leaves
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
-
-
-def address(array: np.ndarray) -> int:
-    """The address of an array; of an empty one, of something that is not read."""
-    if not array.size:
-        return _NOWHERE
-    buffer: Any = array
-    try:
-        return ctypes.addressof(ctypes.c_double.from_buffer(buffer))  # a quarter of the time of the other way
-    except TypeError:  # of an array that cannot be written to
-        return array.ctypes.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +125,26 @@ class Instance:
         """
         if not self.equations.reduction.rows:
             return
+        sizes, _ = self._sizes
+        u = place.u / sizes
+        scale = 1.0 + float(np.abs(u).max(initial=0.0))
+        if not place.holds:
+            self._check_constraints(place, u, scale)
+        if reached:
+            return
+        again = self.place(place.t, self.packed(place), place.memory).u / sizes
+        if not np.abs(again - u)[self._told].max(initial=0.0) < 1e-3 * scale:
+            raise ArmillaryError(
+                f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
+                "motion can go on in more than one way; start a little away from there"
+            )
+
+    def _check_constraints(self, place: Place, u: np.ndarray, scale: float) -> None:
+        """An error where a constraint does not hold; speeds are in terms of their sizes."""
         layout = self._layout
         _, row, speed, _ = layout.owners
         numbers = self._factors * self._geometry_numbers(place.t, place.q, place.memory)
         gaps, start = len(layout.gaps), len(layout.gaps) + layout.rows
-        sizes, _ = self._sizes
-        u = place.u / sizes
-        scale = 1.0 + float(np.abs(u).max(initial=0.0))
         off = np.abs(numbers[:start])
         products = numbers[start : start + len(row)] * u[speed]
         off[gaps:] = np.abs(numbers[gaps:start] + np.bincount(row, products, layout.rows)) / scale
@@ -153,14 +155,6 @@ class Instance:
                 f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold "
                 "any more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot "
                 "follow what is prescribed"
-            )
-        if reached:
-            return
-        again = self.place(place.t, self.packed(place), place.memory).u / sizes
-        if not np.abs(again - u)[self._told].max(initial=0.0) < 1e-3 * scale:
-            raise ArmillaryError(
-                f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
-                "motion can go on in more than one way; start a little away from there"
             )
 
     @cached_property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import isfinite
 
 import numpy as np
 
@@ -163,7 +164,9 @@ class LegRunner:
             self._look_ahead(instance)
         self.rank_ahead = False
         origin, began, end = self.place, self.configuration, self._leg_end(inside is not None)
-        due = self.times[(self.times > self.shown) & (self.times <= end)]
+        due = self.times
+        if self.legs.parts or end < self.t_end:
+            due = due[(due > self.shown) & (due <= end)]
         if not self.stride:
             result = self._run(instance, end, due, inside)
             if result.changes:
@@ -283,7 +286,7 @@ class LegRunner:
             )
         if changes is not None:
             again = self.ahead.next_look(self.place.t) if self.ahead else self.place.t + self.brief
-            if np.isfinite(again):
+            if isfinite(again):
                 changes = replace(changes, look=again)
             self.ahead, self.brief = self.ahead if self.ahead and self.ahead.certain else None, np.inf
         result = _integrated(instance, self.place, leg, self.report, changes)
@@ -293,7 +296,8 @@ class LegRunner:
     def _changes(self) -> RunChanges | None:
         """The configurations that this leg may enter by itself."""
         method, atol = self.settings.integrator, self.settings.atol
-        if self.stride or method.tableau is None or np.ndim(atol) or self.short_steps is not None:
+        single = isinstance(atol, float) or not np.ndim(atol)
+        if self.stride or method.tableau is None or not single or self.short_steps is not None:
             return None
         if len(self.inside) != len(self.configurations.known):
             known = known_changes(self.configurations)

@@ -234,7 +234,7 @@ class LoopStart:
                 if moved[i] and name in named
             ]
             note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
-        return replace(place, q=q, u=u, note=note)
+        return replace(place, q=q, u=u, note=note, holds=True)
 
 
 # By the model whose runs start: one for each of its configurations.

@@ -77,7 +77,7 @@ def with_mass_centres(
         return place
     q, u = place.q.copy(), place.u.copy()
     place_mass_centres(equations, q, u, lambda: instance.values(place), initial or ())
-    return replace(place, q=q, u=u)
+    return replace(place, q=q, u=u, holds=False)
 
 
 def place_mass_centres(

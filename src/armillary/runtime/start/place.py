@@ -18,6 +18,7 @@ class Place:
     states: np.ndarray = field(default_factory=lambda: np.empty(0))
     note: str = ""  # on how it was found
     along: np.ndarray | None = None  # derivatives of q, u and states, one row each; see sensitive.py
+    holds: bool = False  # whether it has been found such that all constraints hold
 
     @property
     def motion(self) -> np.ndarray:
