@@ -143,8 +143,22 @@ def features() -> dict[str, bool]:
 
     ``ARMILLARY_CPU`` takes features away ("-fma,-avx"), to see what a processor without them would compute.
     """
-    found = dict(prepared().get_host_cpu_features())
+    found = _host().features
     return found | {name: False for name in _taken_away() if name in found}
+
+
+class Host(NamedTuple):
+    """This machine by LLVM's names."""
+
+    triple: str
+    cpu: str
+    features: dict[str, bool]
+
+
+@once
+def _host() -> Host:
+    llvm = prepared()
+    return Host(llvm.get_default_triple(), llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features()))
 
 
 def vector_doubles() -> int:
@@ -181,7 +195,7 @@ def registers(packs: bool = False) -> int:
     With 16 registers its own code is as fast (chains) or faster (trees, by a third): most instructions of
     x86-64 take an operand from memory. So it is with ``packs`` in 32 registers, by a twelfth.
     """
-    triple = prepared().get_default_triple()
+    triple = _host().triple
     if quick():
         return 0
     if triple.startswith("x86_64"):
@@ -193,9 +207,8 @@ def described(level: int) -> str:
     """Words that identify machine code of this level, processor and LLVM."""
     import llvmlite
 
-    llvm = prepared()
-    triple, cpu = llvm.get_default_triple(), llvm.get_host_cpu_name()
-    return f"{llvmlite.__version__} {triple} {cpu} {_flags()} {_fuses()} {level} jitdefault"
+    host = _host()
+    return f"{llvmlite.__version__} {host.triple} {host.cpu} {_flags()} {_fuses()} {level} jitdefault"
 
 
 def _flags() -> str:
@@ -205,7 +218,7 @@ def _flags() -> str:
 def _machine(level: int) -> Any:
     llvm = prepared()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_flags(), opt=level, codemodel="jitdefault", jit=True
+        cpu=_host().cpu, features=_flags(), opt=level, codemodel="jitdefault", jit=True
     )
 
 
