@@ -106,3 +106,22 @@ def test_threads_share_one_set_of_data(plain: arm.CompiledModel, monkeypatch: py
         memories = list(threads.map(lambda _: asked.starts.block(0, RUNS)[2], range(4)))
     for memory in memories:
         np.testing.assert_array_equal(memory, memories[0])
+
+
+def test_loops_are_closed_in_every_run_with_inputs() -> None:
+    """A slider-crank, x = a cos q + sqrt(b² − a² sin² q), whose slider is pushed."""
+    s = arm.System("pushed crank")
+    push = s.input("push", units="N")
+    A = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(0.01, 0.01, 0.01))
+    B = s.body("B", A, arm.Revolute("z"), at=(0.1, 0, 0), mass=1, inertia=(0.01, 0.01, 0.01))
+    C = s.body("C", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.close_loop(B.point("end", (0.3, 0, 0)), C.origin, [s.ground.x, s.ground.y], name="pin")
+    s.force("pushing", push, s.ground.x, at=C.com)
+    model = s.derive().compile()
+    q, times, data = np.array([0.3, 0.6, 0.9]), [0.0, 1.0], np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    how = {"step": 0.01, "progress": False}
+    batch = model.simulate_batch(0.05, initial={"A.q1": q}, inputs={"push": arm.Signal(times, data)}, **how)
+    x = 0.1 * np.cos(q) + np.sqrt(0.09 - (0.1 * np.sin(q)) ** 2)
+    np.testing.assert_allclose(batch["C.q1"][:, 0], x, atol=1e-12)
+    run = model.simulate(0.05, initial={"A.q1": q[2]}, inputs={"push": arm.Signal(times, data[2])}, **how)
+    np.testing.assert_array_equal(batch["C.u1"][2], run["C.u1"])

@@ -2,8 +2,8 @@
 
 Where a start is only a matter of numbers given by name, blocks of runs are made at once, and so they are
 where it must be found (closed loops, mass centres, memories that begin at an expression, momenta): see
-found_starts.py. Where contacts are decided, inputs have data or starts have derivatives, each run is placed
-by the single run's own code, and only once where nothing that differs between runs enters.
+found_starts.py. Where contacts are decided or starts have derivatives, each run is placed by the single run's
+own code, and only once where nothing that differs between runs enters.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ class Starts:
             state, memory = self._common_start
             shape = (1, i1 - i0)
             return np.tile(state[:, None], shape), np.tile(memory[:, None], shape)
-        if self.given_inputs is None and can_find(self.model):
+        if can_find(self.model):
             return self._found_starts(i0, i1)
         found = [self._start_or_failure(i) for i in range(i0, i1)]
         return np.stack([y for y, _ in found], axis=1), np.stack([m for _, m in found], axis=1)
@@ -369,7 +369,10 @@ class Starts:
         parts = np.cumsum([len(model.coordinate_names), len(speeds)])
         given = np.split(self._numbers(i0, i1, speeds), parts)
         q, u, states = (np.ascontiguousarray(part.T) for part in given)
-        memory = np.ascontiguousarray(self._given_memory(i0, i1).T)
+        stored = self._given_memory(i0, i1)
+        if self.given_inputs is not None:
+            stored = self.given_inputs.at_runs(self.t0, stored, i0)
+        memory = np.ascontiguousarray(stored.T)
         inside, named = self._parameter_columns(i0, i1).T, set(self._initial)
         try:
             found = FoundStarts(model, self.t0, self.table.names, inside, q, u, states, memory, named)

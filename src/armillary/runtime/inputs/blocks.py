@@ -75,6 +75,14 @@ class DrivenInputs:
             memory[self.places[name]] = value
         return memory
 
+    def at_runs(self, t: float, memory: np.ndarray, first: int) -> np.ndarray:
+        """Memory (numbers × runs from the ``first`` on) with the values at a time."""
+        memory = memory.copy()
+        for name, pieces in self.pieces.items():
+            value = pieces(t)
+            memory[self.places[name]] = value[first : first + memory.shape[1]] if value.ndim else value
+        return memory
+
     def complete(self, memory: np.ndarray) -> DrivenInputs:
         """With those that have no data held where a memory (numbers, or numbers × runs) has them."""
         held = {

@@ -109,6 +109,7 @@ class LoopStart:
         self.record, self.room, self._kept = record, end, tables
         self._last: tuple[np.ndarray | None, tuple[np.ndarray, int, int]] = None, (_NOTHING, 0, 0)
         self._free: list[_Bench] = []
+        self._unnamed = np.zeros(n + m)
 
     def _tables(self) -> tuple[np.ndarray, dict[str, int]]:
         """All tables one after the other, and where each begins."""
@@ -141,6 +142,8 @@ class LoopStart:
 
     def flags(self, named: Collection[str]) -> np.ndarray:
         """1 for coordinates and speeds that are named, 0 for others."""
+        if not named:
+            return self._unnamed
         return np.array([name in named for name in (*self._coordinates, *self._speeds)], dtype=float)
 
     def numbers(self, constants: np.ndarray) -> tuple[np.ndarray, int, int]:
@@ -225,13 +228,12 @@ class LoopStart:
             _, rows = self.sizes(constants)
             raise ParameterError(self.problem(status, bench.left, named, rows))
         self._free.append(bench)
-        moved = np.abs(q - place.q) > _MOVED
         note = ""
-        if moved.any():
+        if named:
             guessed = [
-                f"{name} from {place.q[i]:.6g} to {q[i]:.6g}"
-                for i, name in enumerate(self._coordinates)
-                if moved[i] and name in named
+                f"{name} from {before:.6g} to {after:.6g}"
+                for name, before, after in zip(self._coordinates, place.q.tolist(), q.tolist(), strict=True)
+                if abs(after - before) > _MOVED and name in named
             ]
             note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
         return replace(place, q=q, u=u, note=note, holds=True)
