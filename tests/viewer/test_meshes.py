@@ -16,6 +16,7 @@ import armillary as arm
 from armillary.files.meshes.reading import read_surface
 from armillary.files.meshes.surface import MeshFault, Paint, Surface, from_hex
 from armillary.viewer import meshes
+from armillary.viewer.figures import bodies_of
 from armillary.viewer.meshes import picture_mesh, upward_axis
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
@@ -204,3 +205,30 @@ def test_textures_without_room_are_shown_as_colours(quad: Path, monkeypatch) -> 
         key = store.key("board", str(quad), "")
     packed = store.packed()[key]
     assert "images" not in packed and packed["colours"] == [[0, read_surface(quad).colours[0][1]]]
+
+
+ROBOT = """<mujoco><compiler texturedir="skins"/>
+<asset><texture name="skin" type="2d" file="board.png"/><texture name="sky" type="skybox" file="sky.png"/>
+  <material name="painted" texture="skin" rgba="1 1 1 1"/><mesh name="m" file="plain.obj"/></asset>
+<worldbody><body name="b"><joint axis="0 1 0"/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>
+  <geom type="mesh" mesh="m" material="painted" contype="0"/></body></worldbody></mujoco>"""
+
+
+def test_textures_of_mjcf_materials_are_those_of_their_meshes(quad: Path) -> None:
+    """From the folder of textures, saved with a model too; one that no mesh has is named."""
+    folder = quad.parent
+    (folder / "skins").mkdir()
+    (folder / "board.png").rename(folder / "skins" / "board.png")
+    (folder / "plain.obj").write_text(QUAD.replace("mtllib quad.mtl\n", ""))
+    (folder / "m.xml").write_text(ROBOT)
+    with pytest.warns(arm.ImportedWarning, match="plain colours in place of the textures 'sky'"):
+        s = arm.load(folder / "m.xml")
+    s.save(folder / "m.toml")
+    assert 'texture = "skins/board.png"' in (folder / "m.toml").read_text()
+    for system in (s, arm.load(folder / "m.toml")):
+        store = bodies_of(system.derive(), {})["meshes"]
+        ((_, paint),) = next(iter(store.found.values())).paints
+        assert paint.image.startswith(b"\xff\xd8")  # JPEG
+    (folder / "skins" / "board.png").unlink()
+    with pytest.warns(arm.PictureWarning, match=r"is shown without the texture 'board\.png'"):
+        bodies_of(s.derive(), {})

@@ -45,7 +45,7 @@ def part_of(
         part["opacity"] = shape.opacity
     if shape.kind == "mesh":
         given = shape.details
-        if (key := meshes.key(shape.name, given["file"], given["up"])) is None:
+        if (key := meshes.key(shape.name, given["file"], given["up"], given["texture"])) is None:
             return None
         part |= {"mesh": key, "scale": list(given["scale"])}
     elif shape.kind == "polyhedron":

@@ -108,12 +108,19 @@ class MeshStore:
     def __len__(self) -> int:
         return sum(mesh is not None for mesh in self.found.values())
 
-    def key(self, shape: str, file: str, up: str) -> str | None:
+    def key(self, shape: str, file: str, up: str, texture: str = "") -> str | None:
         """The key of a file's mesh; where it cannot be used a warning, once a file, and None."""
-        key = hashlib.sha256(f"{file}\n{up}".encode()).hexdigest()[:16]
+        key = hashlib.sha256(f"{file}\n{up}\n{texture}".encode()).hexdigest()[:16]
         if key not in self.found:
             try:
-                surface = read_surface(Path(file))
+                surface = read_surface(Path(file), Path(texture) if texture else None)
+                if texture and not any(paint.image for _, paint in surface.paints):
+                    warnings.warn(
+                        f"shape '{shape}' is shown without the texture '{Path(texture).name}': it cannot be "
+                        f"read, or mesh '{Path(file).name}' has no places in one",
+                        PictureWarning,
+                        outside(),
+                    )
                 made = self._fitted(picture_mesh(_upright(surface, Path(file), up)), shape, Path(file).name)
                 self.found[key] = made
                 if len(surface.faces) > FINEST:

@@ -86,7 +86,7 @@ class _Scene:
                 order = self.array(primitive["indices"]).astype(np.int64).ravel()
             faces = _faces(order, mode)
             paint, used = self.paint(primitive)
-            yield Patch(corners, faces, paint, self.mapped(primitive, used, faces) if paint.image else None)
+            yield Patch(corners, faces, paint, self.mapped(primitive, used, faces))
 
     def paint(self, primitive: dict[str, Any]) -> tuple[Paint, dict[str, Any]]:
         """The base colour of a material times its texture, in sRGB, and how the texture is used; none without

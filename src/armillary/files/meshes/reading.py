@@ -16,6 +16,7 @@ from armillary.files.meshes.dae import read_dae
 from armillary.files.meshes.glb import read_glb
 from armillary.files.meshes.obj import Beside, read_obj
 from armillary.files.meshes.surface import MeshFault, Paint, Patch, Surface, Triangles
+from armillary.files.meshes.textures import texture
 
 LARGEST = 200_000_000  # bytes
 # What readers raise on damaged files; a ModelError is one of the XML.
@@ -31,8 +32,8 @@ def read_mesh(path: Path) -> Triangles:
     return surface.corners, surface.faces
 
 
-def read_surface(path: Path) -> Surface:
-    """Corners, faces and colours of a file, by its suffix."""
+def read_surface(path: Path, picture: Path | None = None) -> Surface:
+    """Corners, faces and paints of a file, by its suffix; with a ``picture`` in place of its paints."""
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise MeshFault(f"files '{path.suffix}' are not read; {', '.join(READERS)} are")
@@ -43,7 +44,10 @@ def read_surface(path: Path) -> Surface:
     except OSError as error:
         raise MeshFault(error.strerror or "it cannot be opened") from None
     try:
-        return _together(reader(data, lambda name: _beside(path, name)))
+        patches = reader(data, lambda name: _beside(path, name))
+        if picture is not None and (paint := texture(_image(picture))).image:
+            patches = [patch if patch.mapped is None else patch._replace(paint=paint) for patch in patches]
+        return _together(patches)
     except ModelError as error:  # of its XML
         raise MeshFault(f"it is damaged ({error})") from None
     except (
@@ -58,16 +62,22 @@ def read_surface(path: Path) -> Surface:
         raise MeshFault(f"it is damaged ({error})") from None
 
 
+def _image(path: Path) -> bytes:
+    """The bytes of a picture; none where it cannot be read."""
+    try:
+        return path.read_bytes() if path.stat().st_size <= LARGEST else b""
+    except (OSError, ValueError):
+        return b""
+
+
 def _beside(path: Path, name: str) -> bytes:
     """A file that another names, inside the folder above its own; empty where it cannot be read."""
     folder = path.resolve().parent
     try:
         other = (folder / name.replace("\\", "/")).resolve()
-        if not other.is_relative_to(folder.parent) or other.stat().st_size > LARGEST:
-            return b""
-        return other.read_bytes()
     except (OSError, ValueError):
         return b""
+    return _image(other) if other.is_relative_to(folder.parent) else b""
 
 
 def _together(patches: Iterable[Patch]) -> Surface:

@@ -91,8 +91,10 @@ def build(system: Description, parts: list[Part], *, trust: bool = False) -> Non
                             kind = "package" if "package" in entry else "file"
                             entry = {**entry, kind: _trusted(part, entry[kind], trust)}
                         elif section == "shapes" and "mesh" in entry["shape"]:
-                            file = str(beside(part.document, entry["shape"]["mesh"]))
-                            entry = {**entry, "shape": {**entry["shape"], "mesh": file}}
+                            shape = entry["shape"]
+                            named = {k: shape[k] for k in ("mesh", "texture") if shape.get(k)}
+                            files = {k: str(beside(part.document, file)) for k, file in named.items()}
+                            entry = {**entry, "shape": {**shape, **files}}
                         _call_verb(system, section, key, entry)
             if section == "constraints":
                 for part in parts:

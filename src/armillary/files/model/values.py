@@ -102,7 +102,7 @@ class Values:
             table[form.key] = True if named is None else self.value(named)
         for name, item in given.items():
             if name != main and not (name in defaults and _same(item, defaults[name])):
-                table[name] = self.value(item)
+                table[name] = self.file(item) if form.fields.get(name) is PATH else self.value(item)
         return table
 
     # ------------------------------------------------------------ texts

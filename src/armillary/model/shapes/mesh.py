@@ -32,7 +32,8 @@ class Mesh(Figure):
 
     ``scale`` multiplies lengths, by one number or one along each axis: 0.001 for a file in millimetres. Of a
     .dae file, which states its units, lengths are in metres. ``up="z"`` turns what a .glb or .dae file has
-    upwards to that axis; without it, axes are as they are in the file.
+    upwards to that axis; without it, axes are as they are in the file. ``texture`` is an image in place of
+    the colours of the file, for meshes with places in one.
     """
 
     kind: ClassVar[str] = "mesh"
@@ -40,6 +41,7 @@ class Mesh(Figure):
     path: str | os.PathLike[str]
     scale: Any = 1.0
     up: str = ""
+    texture: str | os.PathLike[str] = ""
 
     def __post_init__(self) -> None:
         place = file_path(self.path, "a Mesh", ModelError)
@@ -58,10 +60,12 @@ class Mesh(Figure):
         object.__setattr__(self, "scale", factors[0] if len(set(factors)) == 1 else factors)
         # The whole path now, so that another working folder later does not change what is meant.
         object.__setattr__(self, "path", str(place.absolute()))
+        image = file_path(self.texture, "the texture of a Mesh", ModelError)
+        object.__setattr__(self, "texture", str(image.absolute()) if image.name else "")
 
     def details(self, system: Description, where: str) -> dict[str, Any]:
         factors = self.scale if isinstance(self.scale, tuple) else (self.scale,) * 3
-        return {"file": self.path, "scale": factors, "up": self.up}
+        return {"file": self.path, "scale": factors, "up": self.up, "texture": self.texture}
 
     def __repr__(self) -> str:
         return f"Mesh({Path(self.path).name!r})"
@@ -116,7 +120,12 @@ MESHES = (
     ObjectForm(
         "mesh",
         Mesh,
-        {"mesh": PATH, "scale": Either((NUMBER, ListOf(NUMBER, 3))), "up": choice(*_UPWARDS)},
+        {
+            "mesh": PATH,
+            "scale": Either((NUMBER, ListOf(NUMBER, 3))),
+            "up": choice(*_UPWARDS),
+            "texture": PATH,
+        },
         "path",
     ),
     ObjectForm(

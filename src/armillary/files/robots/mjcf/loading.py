@@ -71,8 +71,8 @@ def load_mjcf(
     on = _options(builder, merged(file, "option"))
     meshes = Meshes(file.all("asset"), defaults, settings, Path(path).resolve().parent)
     looks = Looks(file.all("asset"), defaults, meshes, Path(path), top)
-    record.remark(textures_left_out([name for name, given in looks.textures.items() if "file" in given]))
     tree = _worlds(file, settings, defaults, meshes, looks, record)
+    record.remark(textures_left_out(looks.left_out))
     _add_links(builder, tree)
     start_at(builder, file.all("keyframe"), keyframe)
     if on["equality"]:

@@ -80,10 +80,14 @@ class Meshes:
 
     def named(self, element: Element) -> Path:
         """The file of a mesh, relative to that of the model."""
-        name = element.text("file").replace("\\", "/")
+        return self.placed(element.text("file"), self.settings.mesh_folder)
+
+    def placed(self, name: str, folder: str) -> Path:
+        """A file of the assets in its folder."""
+        name = name.replace("\\", "/")
         if self.settings.strip_path:
             name = Path(name).name
-        return Path(self.settings.mesh_folder.replace("\\", "/")) / name
+        return Path(folder.replace("\\", "/")) / name
 
     def _file(self, element: Element) -> Path:
         where = self.named(element)

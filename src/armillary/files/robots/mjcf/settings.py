@@ -91,6 +91,7 @@ class Settings:
         self.align_free = compiler.flag("alignfree", False)
         assets = compiler.text("assetdir", "")
         self.mesh_folder = compiler.text("meshdir", assets)
+        self.texture_folder = compiler.text("texturedir", assets)
         self.strip_path = compiler.flag("strippath", False)
 
     def place(self, element: Element) -> np.ndarray:

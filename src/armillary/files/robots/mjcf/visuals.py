@@ -11,6 +11,7 @@ place.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ class Looks:
         self.meshes, self.robot, self.root = meshes, robot, root
         self.materials: dict[str, dict[str, str]] = {}
         self.textures: dict[str, dict[str, str]] = {}
+        self.shown: set[str] = set()  # textures that meshes have
         for child in (child for asset in assets for child in asset.children):
             name = child.attributes.get("name", "")
             if child.tag == "material":
@@ -43,6 +45,21 @@ class Looks:
                 self.materials[name] = {**known, **child.attributes}
             elif child.tag == "texture":
                 self.textures[name] = child.attributes
+
+    def picture(self, geom: Element) -> Path | None:
+        """The file of the texture that the material of a mesh has; none for other geoms."""
+        material = self.materials.get(geom.attributes.get("material", ""), {})
+        name = self.textures.get(material.get("texture", ""), {}).get("file", "")
+        if not name or geom.text("type", "sphere") != "mesh" or "rgba" in geom.attributes:
+            return None
+        self.shown.add(material["texture"])
+        place = self.meshes.placed(name, self.meshes.settings.texture_folder)
+        return mesh_file(str(place), self.robot, self.root)
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of textures from files that no mesh has."""
+        return [name for name, given in self.textures.items() if "file" in given and name not in self.shown]
 
     def rgba(self, geom: Element) -> list[float] | None:
         """The colour of a geom, that of its material, or that of the material's texture."""
@@ -84,7 +101,11 @@ def geom_visual(
         figure = _solid(kind, size)
     else:
         return None
-    return painted(figure, place + turned @ where, turned @ R, looks.rgba(geom))
+    rgba = looks.rgba(geom)
+    found = painted(figure, place + turned @ where, turned @ R, rgba)
+    # A texture is multiplied by the colour of its material, which is white with few exceptions.
+    textured = isinstance(figure, Mesh) and figure.texture
+    return replace(found, colour="") if found is not None and textured else found
 
 
 def _solid(kind: str, size: list[float]) -> Figure:
@@ -112,7 +133,8 @@ def _mesh(geom: Element, looks: Looks) -> tuple[Figure, np.ndarray, np.ndarray]:
         turned = faces[:, ::-1] if np.prod(scale) < 0 else faces  # a mirror turns faces around
         figure = Polyhedron((corners * scale + 0.0).tolist(), turned.tolist() or None)
     else:
-        figure = Mesh(mesh_file(str(looks.meshes.named(element)), looks.robot, looks.root), scale=scale)
+        file = mesh_file(str(looks.meshes.named(element)), looks.robot, looks.root)
+        figure = Mesh(file, scale=scale, texture=looks.picture(geom) or "")
     place = np.array(element.numbers("refpos", 3, [0, 0, 0]))
     axes = quaternion(element.numbers("refquat", 4, [1, 0, 0, 0])).T
     return figure, -axes @ place, axes
