@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.errors import ArmillaryError
 from tests.export.conformance import CASES, equations, expected
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
@@ -119,10 +118,38 @@ def test_roots_of_zero_spoil_no_gradient(tmp_path: Path) -> None:
     np.testing.assert_array_equal(heading, np.zeros(4))
 
 
-def test_an_event_that_sets_a_speed_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArmillaryError, match=r"event 'bounce' sets ball\.u1"):
-        equations("bouncing").export("jax", tmp_path / "ball")
-    assert not any(tmp_path.iterdir())
+def gate() -> arm.System:
+    """A slider on a spring that catches another, lets it go, and is kicked where it passes."""
+    s = arm.System("gate")
+    s.parameter("k", 30.0, units="N/m")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    b = s.body("b", a, joint=arm.Prismatic("x"), mass=0.5, inertia=0)
+    s.force("pull", "-k*a.q1", a.x, at=a.com)
+    s.event("catch", b.q1 - 0.1, direction=1, lock="b.q1")
+    s.event("let go", a.q1, direction=-1, unlock="b.q1")
+    s.event("kick", a.q1 + 0.2, direction=-1, set={"a.u1": a.u1 + 0.2})
+    s.start({"a.q1": 0.3, "b.u1": 0.4})
+    return s
+
+
+def test_events_that_lock_and_set_are_located_as_in_the_process(tmp_path: Path) -> None:
+    """Compiled once; with another parameter the same program runs, and runs are mapped."""
+    eom = gate().derive()
+    module, model = load(eom.export("jax", tmp_path / "gate")), eom.compile()
+    runs = []
+    for k in (30.0, 20.0):
+        found = module.simulate(4.0, 0.01, sample=0.5, parameters=module.Parameters(k=k))
+        run = model.simulate(4.0, step=0.01, sample=0.5, method="rk4", parameters={"k": k})
+        assert found.status == "finished"
+        np.testing.assert_allclose(np.array(found.rows), run.values, rtol=0, atol=1e-12)
+        assert [name for _, name in found.events] == [event.name for event in run.events]
+        np.testing.assert_allclose(
+            [t for t, _ in found.events], [event.time for event in run.events], rtol=1e-12
+        )
+        runs.append(found)
+    assert "rollout" not in vars(module)
+    assert {name for _, name in runs[0].events} == {"catch", "let go", "kick"}
+    assert len(runs[0].events) != len(runs[1].events)
 
 
 def test_steps_that_do_not_fit_are_refused_and_rows_are_picked(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Exported JAX: one module of pure functions for one system, to be compiled, mapped and differentiated.
 
 The layout is that of exported Python (python/module.py); module.py has the differences, ``solver.txt`` is the
-rollout by `lax.scan`, for which solver.py prints the methods.
+rollout by `lax.scan`, for which solver.py prints the methods. Where events set states or change the
+configuration, ``runs.txt`` has the solver that is described once, printed by flow.py.
 """
 
 from __future__ import annotations
@@ -9,15 +10,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from armillary.export.jax.module import JaxModule, check
+from armillary.export.jax.module import JaxModule
 from armillary.export.python.writer import module_name, write_module
+from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
 
 
-def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    check(equations)
-    made = source(equations)
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    configurations: bool | None = None,
+) -> Path:
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
+
+    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
+    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
+    """
+    made = source(equations, changes_wanted(equations, configurations))
     module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
     return write_module(module, path, force=force)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from armillary.errors import ArmillaryError
 from armillary.export.jax.printer import JaxPrinter
-from armillary.export.jax.solver import solver_values
-from armillary.export.python.module import Module
+from armillary.export.jax.solver import run_values, solver_values
+from armillary.export.python.module import Module, function_name
 from armillary.export.text.printer import Printer
 from armillary.export.text.source import Source
-from armillary.program.equations import DerivedEquations
 
 
-def check(equations: DerivedEquations) -> None:
-    """An error for events that a rollout with steps of one length cannot do."""
-    for event in equations.targets.watched:
-        moved = [s.data.name for s in event.changes if s.data.role in ("coordinate", "speed", "state")]
-        if moved:
-            raise ArmillaryError(
-                f"event '{event.name}' sets {moved[0]} where it happens, which a rollout in JAX cannot do, "
-                "for its steps are all of one length; export to another language, or use a contact force"
-            )
+def needs_runs(made: Source) -> bool:
+    """Whether a system needs located events: some set states, or change the configuration."""
+    roles = ("coordinate", "speed", "state")
+    sets = [s for event in made.equations.targets.watched for s in event.changes if s.data.role in roles]
+    return bool(sets or made.others)
 
 
 class JaxModule(Module):
@@ -28,19 +22,42 @@ class JaxModule(Module):
     package = "armillary.export.jax"
     reserved = (
         *(*Module.reserved, "Rollout", "rollout", "advance", "settle", "whole"),
-        *("jax", "jnp", "lax", "partial"),
+        *(
+            "jax",
+            "jnp",
+            "lax",
+            "partial",
+            "when",
+            "choose",
+            "repeat",
+            "count",
+            "present",
+            "of",
+            "fired",
+            "report",
+        ),
+        *("real", "truth", "isnot", "pick", "smaller", "larger", "same", "install", "SECTIONS", "FIRES"),
     )
     vector = ("vector(", ")")
     adaptive = False
-    settings = ("start", "duration", "step", "method", "sample")  # its steps are all of one length
-    needed = ("duration", "step")
+    settings: tuple[str, ...] = (
+        "start",
+        "duration",
+        "step",
+        "method",
+        "sample",
+    )  # its steps are all of one length
+    needed: tuple[str, ...] = ("duration", "step")
     decorator = "@jax.tree_util.register_dataclass"
     needs = "Python 3.11 and JAX 0.4.36 or later"
 
-    def __init__(self, made: Source, name: str) -> None:
-        super().__init__(made, name)
+    def __init__(self, made: Source, name: str, printer: Printer | None = None) -> None:
+        super().__init__(made, name, printer)
         later = {"later"} if self.has & {"normalise", "events", "update"} else set()
-        self.has = self.has | {"jax"} | later
+        self.has = (self.has | {"jax"} | later) - {"masses"}
+        if needs_runs(made):
+            self.has = self.has | {"runs"}
+            self.adaptive, self.settings, self.needed = True, Module.settings, Module.needed
 
     call_of_geometry = (
         f"compiled_geometry(run.t, jnp.asarray({Module.whole_state}), run.constants, run.memory)"
@@ -50,6 +67,8 @@ class JaxModule(Module):
         return JaxPrinter()
 
     def solver(self) -> str:
+        if "runs" in self.has:
+            return self.filled("runs.txt", run_values(self.made, self.has, function_name))
         return self.filled("solver.txt", solver_values())
 
     def given(self, name: str) -> str:

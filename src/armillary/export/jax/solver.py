@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from armillary.export.jax.flow import FlowPrinter
+from armillary.export.python.configurations import Named, section_lines, size_lines
 from armillary.export.python.solver import PythonSolverPrinter
+from armillary.export.text.configurations import SENTENCE, TRUTHS, change_tables
+from armillary.export.text.layout import wrapped
+from armillary.export.text.settings import setting_values
+from armillary.export.text.source import Source
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import Function, read_solver
+from armillary.runtime.solver.translator import Function, read_solver, solver_for
+
+WIDTH = 110
 
 
 def solver_values() -> dict[str, str]:
@@ -18,6 +26,52 @@ def solver_values() -> dict[str, str]:
         "methods": printer.text().rstrip("\n"),
         "method_names": ", ".join(f'"{m.name}": {m.name}' for m in methods),
     }
+
+
+def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, str]:
+    """What the template of runs puts in."""
+    methods = exported_methods(adaptive=True)
+    wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
+    printer = FlowPrinter(solver_for(has, True, wanted))
+    found, every = change_tables(made), (made, *made.others)
+    tables = dict(found.tables)
+    if not made.others:  # the run ends at internal events, too
+        tables["STOPS"] = [int(e.stop) for e in made.description.events]
+    lines = []
+    for name, values in tables.items():
+        kind = "bool" if name in TRUTHS else "int"
+        texts = [str(bool(v)) if name in TRUTHS else str(v) for v in values]
+        text = f"[{', '.join(texts)}]"
+        whole = f"{name} = {text if name == 'USED_STATES' else f'jnp.array({text}, dtype={kind})'}"
+        lines += wrapped(whole, WIDTH, "", "    ")
+    lines.append(f"CONSTANTS = {[len(one.program.constants) for one in every]}")
+    fires = [
+        "(" + "".join(f"{named(one, f'fire_{k + 1}')}, " for k in range(len(one.program.fire))) + "),"
+        for one in every
+    ]
+    times = [(repr(t), str(jumps)) for t, jumps in made.program.stops]
+    return {
+        "methods": f"{', '.join(m.name.upper() for m in methods)} = range({len(methods)})",
+        "method_names": ", ".join(f'"{m.name}": {m.name.upper()}' for m in methods),
+        "adaptive": ", ".join(f'"{m.name}"' for m in methods if m.adaptive),
+        **setting_values("math.inf"),
+        "change_sizes": size_lines(found),
+        "change_tables": "\n".join(lines),
+        "sections": section_lines(made, named, WIDTH),
+        "fires": "\n".join(f"    {line}" for line in fires),
+        "jump_times": "\n".join(
+            wrapped(", ".join([*(t for t, _ in times), "jnp.inf"]), WIDTH, "    ", "    ")
+        ),
+        "jump_hard": "\n".join(wrapped(", ".join([*(j for _, j in times), "True"]), WIDTH, "    ", "    ")),
+        "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
+        "fields": "\n".join(printer.fields()),
+        "solver": printer.text().rstrip("\n"),
+        "left": SENTENCE,
+    }
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(wrapped(", ".join(texts), WIDTH, "    ", "    "))
 
 
 class JaxSolverPrinter(PythonSolverPrinter):

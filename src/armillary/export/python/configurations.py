@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from armillary.export.text.configurations import SENTENCE, TRUTHS, change_tables, has_function
+from armillary.export.text.configurations import (
+    CHANGE_EXTENTS,
+    SENTENCE,
+    TRUTHS,
+    ChangeTables,
+    change_tables,
+    has_function,
+)
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source
 
@@ -14,9 +21,13 @@ _FUNCTIONS = {
     "fire": "nothing", "normalise": "unchanged", "geometry": "nothing", "leave": "nothing",
     "enter": "nothing", "impulse": "nothing", "ratings": "nothing",
 }  # fmt: skip
+# Sizes whose names belong to the start of a run.
+OTHER_SIZES = {"N_ROWS": "N_ALL_ROWS", "N_SPEEDS": "N_ALL_SPEEDS"}
+EXTENTS = {kind: OTHER_SIZES.get(name, name) for kind, name in CHANGE_EXTENTS.items()}
+Named = Callable[[Source, str], str]
 
 
-def configuration_values(source: Source, named: Callable[[Source, str], str], width: int) -> dict[str, str]:
+def configuration_values(source: Source, named: Named, width: int) -> dict[str, str]:
     """Sizes, tables and functions of all configurations, for the template of the solver."""
     if not source.others:
         return {}
@@ -25,17 +36,28 @@ def configuration_values(source: Source, named: Callable[[Source, str], str], wi
     for name, values in found.tables.items():
         kept: Sequence[object] = [bool(v) for v in values] if name in TRUTHS else values
         lines += wrapped(f"{name} = [{', '.join(map(str, kept))}]", width, "", "    ")
+    return {
+        "change_sizes": size_lines(found),
+        "change_tables": "\n".join(lines),
+        "left": SENTENCE,
+        "sections": section_lines(source, named, width),
+    }
+
+
+def size_lines(found: ChangeTables) -> str:
+    """Sizes by name."""
+    return "\n".join(f"{OTHER_SIZES.get(name, name)} = {value}" for name, value in found.sizes.items())
+
+
+def section_lines(source: Source, named: Named, width: int) -> str:
+    """The functions of each configuration by their names."""
     every = []
     for one in (source, *source.others):
         has = has_function(one.program)
         entries = [
             f"{name!r}: {named(one, name) if has.get(name, True) else missing}"
             for name, missing in _FUNCTIONS.items()
+            if has.get(name, True) or source.others
         ]
         every.append("\n".join(wrapped("{" + ", ".join(entries) + "},", width, "    ", "     ")))
-    return {
-        "change_sizes": "\n".join(f"{name} = {value}" for name, value in found.sizes.items()),
-        "change_tables": "\n".join(lines),
-        "left": SENTENCE,
-        "sections": "\n".join(every),
-    }
+    return "\n".join(every)

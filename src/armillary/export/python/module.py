@@ -192,7 +192,7 @@ class Module:
             lines += ['    """What must not be negative: masses, moments of inertia, armatures."""']
             lines += [*self.parameters(body), *_steps(body), *self.returned(body.results, checked.texts)]
             texts.append("\n".join(lines) + "\n")
-        if self.made.masses is not None and self.adaptive:
+        if self.made.masses is not None and "masses" in self.has and self.adaptive:
             body = self.sections.body(self.made.masses.section)
             arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
             lines = [f"def pivot_shares({arguments}) -> Vector:"]

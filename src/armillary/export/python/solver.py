@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.text.configurations import CHANGE_EXTENTS, ROLES
+from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
+from armillary.export.text.configurations import ROLES
 from armillary.export.text.layout import wrapped
 from armillary.export.text.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
@@ -59,7 +60,8 @@ class PythonSolverPrinter(SolverPrinter):
         if any(f.name == "configuration" for f in solver.fields):
             names = {name: text for name, text in names.items() if name not in ("N_STATES", "N_EVENTS")}
             names |= {role: str(number) for number, role in enumerate(ROLES)}
-            self.sizes = _SIZES | CHANGE_EXTENTS
+            names |= OTHER_SIZES
+            self.sizes = _SIZES | EXTENTS
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)

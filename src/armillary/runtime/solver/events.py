@@ -163,11 +163,12 @@ def cut(run: Run, high: real) -> None:
     for k in range(N_EVENTS):
         if run.crossed[k] <= 0:
             continue
+        later: truth = run.crossed[k] == 2
+        left: real = run.h_taken if later else run.low[k]
+        right: real = run.h_taken + near if later else high
         x: real = high
-        if run.crossed[k] == 1:
-            x = locate(run, k, run.low[k], high)
-        if adaptive(run) and run.crossed[k] == 2:
-            x = locate(run, k, run.h_taken, run.h_taken + near)
+        if adaptive(run) or not later:
+            x = locate(run, k, left, right)
         if x < place or first == NONE:
             place = x
             first = k

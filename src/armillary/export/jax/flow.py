@@ -1,0 +1,305 @@
+"""The solver in JAX: functions of a run that is a dictionary of arrays, with `lax` for what is decided there.
+
+A choice becomes a conditional of `lax`, a loop a while-loop, with what they change as operands; what follows
+a return, break or continue is done where none of these has happened. The method is no array: what depends
+on it alone is decided while JAX traces. The functions that this text calls (`when`, `repeat`, `count`,
+`present`) are in runs.txt.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
+from armillary.export.text.configurations import ROLES
+from armillary.export.text.layout import wrapped
+from armillary.export.text.solver_printer import SolverPrinter
+from armillary.runtime.solver.methods import exported_methods
+from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called
+
+_SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
+_ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}
+_ELEMENTS = {
+    **dict.fromkeys(("Wholes", "RowNumbers", "SpeedNumbers"), "int"), "Truths": "bool", "Locks": "bool"
+}  # fmt: skip
+_SIZES = {"States": "N_STATES", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
+_SIZES |= EXTENTS
+_LOG = ("log_time", "log_event", "logged")
+_INSTALLED = ("configuration", "used", "constants")
+
+
+def _zero(kind: str) -> str:
+    return f"{_SCALARS[kind]}({_ZEROS[_SCALARS[kind]]})"
+
+
+class FlowPrinter(SolverPrinter):
+    """Functions that return what they change."""
+
+    spelled = {"and": "&", "or": "|"}  # noqa: RUF012
+    functions = {  # noqa: RUF012
+        "abs": "jnp.abs", "min": "smaller", "max": "larger", "floor": "jnp.floor", "sqrt": "jnp.sqrt",
+        "power": "jnp.power", "float": "real", "isnan": "jnp.isnan", "differs": "({} != {})",
+        "below": "({} < {})", "agree": "({} == {})", "at": "{} * {} + {}",
+        "is_finite": "jnp.all(jnp.isfinite({}))", "first_nonfinite": "jnp.argmin(jnp.isfinite({}))",
+    }  # fmt: skip
+
+    def __init__(self, solver: Solver) -> None:
+        names = {
+            "N_MEMORY": "len(MEMORY)", "INFINITY": "jnp.inf", "NAN": "jnp.nan", "NONE": "-1", "FIRST": "0",
+            **OTHER_SIZES,
+        }  # fmt: skip
+        names |= {role: str(number) for number, role in enumerate(ROLES)}
+        for method in exported_methods(adaptive=True):
+            names[f"METHOD_{method.name.upper()}"] = method.name.upper()
+        super().__init__(solver, names)
+        self.writes: dict[str, set[str]] = {}  # what functions change
+        self.blocks = 0  # of blocks
+        self.loops: list[int] = []
+
+    def text(self) -> str:
+        return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
+
+    def fields(self) -> list[str]:
+        """The parts of a run, as they are made."""
+        lines = []
+        for f in self.solver.fields:
+            if f.name == "method":
+                continue
+            if f.type in _SCALARS:
+                value = _zero(f.type)
+            else:
+                value = f"jnp.zeros({_SIZES[f.type]}, dtype={_ELEMENTS.get(f.type, 'float')})"
+            lines.append(f'        "{f.name}": {value},' + (f"  # {f.about}" if f.about else ""))
+        return lines
+
+    # ---------------------------------------------------------------- expressions
+
+    def field(self, name: str) -> str:
+        return f'v["{name}"]'
+
+    def truth(self, value: bool) -> str:
+        return str(value)
+
+    def spoken(self, node: ast.expr) -> tuple[str, int]:
+        match node:
+            case ast.Name(id=name) if self.is_local(name):
+                return f'v["{name}_"]', 9
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return f"isnot({self.expression(inner)})", 9
+            case ast.BoolOp(op=op, values=values):
+                sign, _ = self.operator(op)
+                return f" {sign} ".join(self.expression(v, 9) for v in values), 4
+            case ast.IfExp(test=test, body=yes, orelse=no):
+                return f"pick({', '.join(self.expression(part) for part in (test, yes, no))})", 9
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if self.is_local(name):
+                return f'v["{name}_"][{self.expression(index)}]', 9
+        return super().spoken(node)
+
+    def is_local(self, name: str) -> bool:
+        return self.current is not None and name in {**self.current.locals, **self.current.arguments}
+
+    def is_comparison(self, name: str) -> bool:
+        return False
+
+    def value_of(self, name: str, call: ast.Call) -> str:
+        if name in self.solver.functions and self.solver.functions[name].takes_run:
+            return f"{name}({', '.join(['v', *self.arguments(call)])})"
+        return super().value_of(name, call)
+
+    # ---------------------------------------------------------------- what statements change
+
+    def changed_by(self, nodes: Sequence[ast.stmt], loops: Sequence[int]) -> set[str]:
+        found: set[str] = set()
+        for node in nodes:
+            match node:
+                case ast.AnnAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
+                    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                    found |= {self.key(part) for part in parts} | self.writes.get(called(value), set())
+                case ast.Expr(value=ast.Call() as call):
+                    special = {"report": _LOG, "report_change": (), "install": _INSTALLED}
+                    found |= set(special.get(called(call), self.writes.get(called(call), ())))
+                case ast.If():
+                    found |= self.changed_by([*node.body, *node.orelse], loops)
+                case ast.While() | ast.For():
+                    inner = self.changed_by(node.body, [*loops, 0])
+                    found |= {name for name in inner if not name.startswith(("break0", "continue0"))}
+                case ast.Return():
+                    found |= {"return_", "value_"}
+                case ast.Break():
+                    found.add(f"break{loops[-1]}_")
+                case ast.Continue():
+                    found.add(f"continue{loops[-1]}_")
+        return found
+
+    def key(self, target: ast.expr) -> str:
+        match target:
+            case ast.Name(id=name):
+                return f"{name}_"
+            case ast.Attribute(attr=name) | ast.Subscript(value=ast.Attribute(attr=name)):
+                return name
+        raise TypeError(ast.unparse(target))
+
+    def leaving(self, node: ast.stmt) -> list[str]:
+        """What a statement sets where the next one is not done."""
+        found = self.changed_by([node], self.loops)
+        own = [f"{word}{self.loops[-1]}_" for word in ("break", "continue")] if self.loops else []
+        return [flag for flag in ("return_", *own) if flag in found]
+
+    # ---------------------------------------------------------------- statements
+
+    def statements(self, nodes: Sequence[ast.stmt], outermost: bool = False) -> list[str]:
+        lines: list[str] = []
+        for place, node in enumerate(nodes):
+            if comment := self.solver.comments.get(node):
+                lines.append(self.remark.format(comment[0].upper() + comment[1:].rstrip(".") + "."))
+            lines += self.statement(node, False)
+            rest, flags = nodes[place + 1 :], self.leaving(node)
+            if rest and flags:
+                test = " | ".join(f'v["{flag}"]' for flag in flags)
+                return [*lines, *self.conditional_block(f"isnot({test})", rest, [])]
+        return lines
+
+    def block_of(
+        self, nodes: Sequence[ast.stmt], word: str, start: Sequence[str] = ()
+    ) -> tuple[str, list[str]]:
+        """A function of what a run and a function have, changed by statements."""
+        self.blocks += 1
+        name = f"{word}_{self.blocks}"
+        lines = [f"def {name}(v: dict) -> dict:", "    v = dict(v)", *(f"    {line}" for line in start)]
+        return name, [*lines, *self.indented(self.statements(nodes)), "    return v", ""]
+
+    def conditional_block(self, test: str, yes: Sequence[ast.stmt], no: Sequence[ast.stmt]) -> list[str]:
+        names = self.listed(self.changed_by([*yes, *no], self.loops))
+        then, lines = self.block_of(yes, "then")
+        other = "same"
+        if no:
+            other, more = self.block_of(no, "otherwise")
+            lines += more
+        how = "choose" if self.is_light([*yes, *no]) else "when"
+        return [*lines, *self.lines(f"v = {how}({test}, {then}, {other}, v, {names})")]
+
+    def is_light(self, nodes: Sequence[ast.stmt]) -> bool:
+        """Whether statements hold no loop, no section and no function that changes the run: both sides of a
+        choice are then computed.
+        """
+        inner = [n for node in nodes for n in ast.walk(node)]
+        calls = {called(n) for n in inner if isinstance(n, ast.Call)}
+        heavy = calls & {*MODEL, "install", "report"} or any(self.writes.get(name) for name in calls)
+        return not heavy and not any(isinstance(n, ast.For | ast.While) for n in inner)
+
+    def listed(self, names: set[str]) -> str:
+        return "(" + "".join(f'"{name}", ' for name in sorted(names)) + ")"
+
+    def statement(self, node: ast.stmt, last: bool) -> list[str]:
+        match node:
+            case ast.If(test=test, body=yes, orelse=no):
+                return self.conditional_block(self.expression(test), yes, no)
+            case ast.While() | ast.For():
+                return self.looped(node)
+            case ast.Return(value=value):
+                lines = ['v["return_"] = True']
+                assert self.current is not None
+                if value is not None and self.current.result:
+                    kind = _SCALARS[self.current.result]
+                    lines = [*self.lines(f'v["value_"] = {kind}({self.expression(value)})'), *lines]
+                return lines
+            case ast.Break():
+                return [f'v["break{self.loops[-1]}_"] = True']
+            case ast.Continue():
+                return [f'v["continue{self.loops[-1]}_"] = True']
+            case ast.Expr(value=ast.Call() as call) if called(call) == "report":
+                return [f"v = report(v, {self.expression(call.args[1])})"]
+            case ast.Expr(value=ast.Call() as call) if called(call) == "report_change":
+                return ["pass"]
+            case ast.Expr(value=ast.Call() as call) if called(call) == "install":
+                return [f"v = install(v, {', '.join(self.arguments(call))})"]
+            case ast.Expr(value=ast.Call() as call):
+                return self.lines(f"v = {{**v, **{called(call)}({', '.join(['v', *self.arguments(call)])})}}")
+        return super().statement(node, last)
+
+    def looped(self, node: ast.While | ast.For) -> list[str]:
+        """A loop; what leaves it ends it."""
+        self.blocks += 1
+        number = self.blocks
+        changed = self.changed_by(node.body, [*self.loops, number])
+        own = {f"break{number}_", f"continue{number}_"} & changed
+        ends = self.listed({name for name in ("return_", f"break{number}_") if name in changed})
+        before = [f'v["{name}"] = False' for name in sorted(own)]
+        start = [f'v["{name}"] = False' for name in own if name.startswith("continue")]
+        self.loops.append(number)
+        body, lines = self.block_of(node.body, "turn", start)
+        self.loops.pop()
+        names = self.listed(changed)
+        if isinstance(node, ast.For):
+            assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
+            size = self.expression(node.iter.args[0])
+            call = f'v = count({size}, "{node.target.id}_", {body}, v, {names}, {ends})'
+        else:
+            call = f"v = repeat(lambda v: {self.expression(node.test)}, {body}, v, {names}, {ends})"
+        return [*before, *lines, *self.lines(call)]
+
+    def assignment(self, target: ast.expr | str, value: ast.expr, declared: str = "") -> list[str]:
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        nodes = [ast.Name(part) if isinstance(part, str) else part for part in parts]
+        function = called(value)
+        if function in MODEL:
+            assert isinstance(value, ast.Call)
+            names = [self.expression(node) for node in nodes]
+            return self.lines(f"{', '.join(names)} = {self.model_call(function, self.arguments(value))}")
+        (node,) = nodes
+        if function in self.solver.functions and self.solver.functions[function].changes_run:
+            assert isinstance(value, ast.Call)
+            call = f"{function}({', '.join(['v', *self.arguments(value)])})"
+            return [f"changed, found = {call}", "v = {**v, **changed}", *self.stored(node, "found")]
+        return self.stored(node, self.expression(value))
+
+    def stored(self, node: ast.expr, value: str) -> list[str]:
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
+                return self.lines(f'v["{name}"] = v["{name}"].at[{self.expression(index)}].set({value})')
+            case ast.Attribute(attr=name) if self.types[name] in VECTORS:
+                return self.lines(f'v["{name}"] = {value}')
+            case ast.Attribute(attr=name):
+                return self.lines(f'v["{name}"] = {_SCALARS[self.types[name]]}({value})')
+            case ast.Name(id=name):
+                return self.lines(f'v["{name}_"] = {_SCALARS[self.local(name)]}({value})')
+        raise TypeError(ast.unparse(node))
+
+    def model_call(self, name: str, arguments: Sequence[str]) -> str:
+        if name in ("enter", "impulse"):
+            return f'of("{name}", v, {", ".join(arguments)})'
+        if name == "fire":
+            return f"fired(v, {', '.join(arguments)})"
+        return f'present("{name}", v, {", ".join(arguments)})'
+
+    def lines(self, text: str) -> list[str]:
+        if len(text) <= self.width - 12:
+            return [text]
+        target, sign, value = text.partition(" = ") if " = " in text else ("return", "", text[7:])
+        return [f"{target}{sign or ' '}(", *wrapped(value, self.width - 16, "    ", "    "), ")"]
+
+    def function(self, function: Function) -> list[str]:
+        self.current, self.blocks, self.loops = function, 0, []
+        changed = {name for name in self.changed_by(function.body, []) if not name.endswith("_")}
+        self.writes[function.name] = changed
+        given = ["v: dict"] if function.takes_run else []
+        given += [f"{name}: Array" for name in function.arguments]
+        starts = [f'"{name}_": {name}' for name in function.arguments]
+        starts += [f'"{name}_": {_zero(kind)}' for name, kind in function.locals.items()]
+        value = (
+            f"{_SCALARS[function.result]}({_ZEROS[_SCALARS[function.result]]})" if function.result else "0"
+        )
+        starts += ['"return_": False', f'"value_": {value}']
+        inner = "**v, " if function.takes_run else ""
+        result = f"{{name: v[name] for name in {self.listed(changed)}}}"
+        ends = {
+            (True, True): f'{result}, v["value_"]', (True, False): result, (False, True): 'v["value_"]'
+        }[(function.changes_run, function.result is not None)]  # fmt: skip
+        return [
+            f"def {function.name}({', '.join(given)}):",
+            f'    """{function.about}"""',
+            *self.indented(self.lines(f"v = {{{inner}{', '.join(starts)}}}")),
+            *self.indented(self.statements(function.body)),
+            *self.indented(self.lines(f"return {ends}")),
+        ]
