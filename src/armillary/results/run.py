@@ -141,8 +141,8 @@ class Run:
         made: Run = object.__new__(type(self))
         made.__dict__.update(
             self.__dict__,
-            time=_read_only(arguments.unsigned_zeros(time)),
-            values=_read_only(arguments.unsigned_zeros(values)),
+            time=_given_away(time),
+            values=_given_away(values),
             info=_frozen({**self.info, **info}),
             events=tuple(events),
         )
@@ -459,6 +459,13 @@ def _read_only(array: ArrayLike) -> np.ndarray:
     view = np.asarray(array, dtype=float).view()
     view.flags.writeable = False
     return view
+
+
+def _given_away(array: np.ndarray) -> np.ndarray:
+    """Reals without signs of zeros, which cannot be written to any more; in place where they can be now."""
+    array = arguments.unsigned_zeros(array)
+    array.setflags(write=False)
+    return array
 
 
 def _frozen(mapping: dict[str, Any]) -> Mapping[str, Any]:

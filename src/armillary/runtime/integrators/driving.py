@@ -186,7 +186,7 @@ class CompiledRun:
         """
         control = self.control
         if control.filled >= control.capacity:
-            rows = max(_FIRST_ROWS, 2 * control.capacity, self._expected_rows())
+            rows = max(self._expected_rows() or _FIRST_ROWS, 2 * control.capacity)
             most = (
                 most_rows(self._functions.n_outputs) if self._samples.every_step else self._samples.count + 1
             )
@@ -194,7 +194,8 @@ class CompiledRun:
             if rows <= control.filled:
                 return False
             if not control.filled:
-                self._times = self._samples.times(0, rows)
+                every = self._samples.every_step  # whose times the loop writes
+                self._times = np.empty(rows) if every else self._samples.times(0, rows)
                 self._rows = np.empty((rows, self._functions.n_outputs))
             else:
                 self._times.resize(rows, refcheck=False)

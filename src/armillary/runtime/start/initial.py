@@ -57,20 +57,22 @@ def given_values(
     values = {s.data.name: value for s, value in equations.system.initial.items()}
     if initial is not None and not isinstance(initial, Mapping):
         state = [*equations.coordinates, *equations.speeds, *equations.states]
-        given = vector(initial, len(state), "initial state")
-        values |= dict(zip(state, given.tolist(), strict=True))
+        whole = vector(initial, len(state), "initial state")
+        values |= dict(zip(state, whole.tolist(), strict=True))
         # In a whole state, coordinates that constraints decide are first guesses.
         guessed = {q.data.name for q in equations.reduction.corrections}
         named = set(state) - guessed
     else:
-        named, factors = set(), equations.start_factors
-        for key, value in (initial or {}).items():
-            name = str(key)
-            named.add(name)
-            if isinstance(value, float) and name in factors and isfinite(value):
-                values[name] = float(value) * factors[name]
+        given, factors = initial or {}, equations.start_factors
+        named = {str(key) for key in given}
+        for key, value in given.items():
+            if isinstance(value, float) and type(key) is str and key in factors:
+                values[key] = value * factors[key]
             else:
-                values[name] = _number(equations, name, value)
+                values[str(key)] = _number(equations, str(key), value)
+        if not all(map(isfinite, values.values())):
+            for key, value in given.items():
+                _number(equations, str(key), value)  # with a sentence of its own for what is given
     if not all(map(isfinite, values.values())):
         name = next(name for name, value in values.items() if not isfinite(value))
         raise ParameterError(f"the initial value of '{name}' is not a finite number")
