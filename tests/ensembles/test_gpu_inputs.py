@@ -124,3 +124,21 @@ def test_jumps_and_memories_of_steps(card: Module) -> None:
         assert gpu["b.q1"][1, -1] == pytest.approx(0.495**2, rel=1e-11)
         if "step" in how:
             np.testing.assert_array_equal(gpu["count"], cpu["count"])
+
+
+def test_events_keep_the_data_of_their_run(card: Module) -> None:
+    """Two discs that grip and let go, driven by a moment of each run's own; it jumps every half second."""
+    s = arm.System("driven clutch")
+    a = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 2))
+    s.body("B", a, joint=arm.Revolute("z"), mass=1, inertia=(2, 2, 3))
+    s.moment("drive", s.input("u", units="N*m", interpolation="hold"), "ground.z", on=a)
+    s.event("grip", "t - 1", lock="B.q1")
+    s.event("free", "t - 2", unlock="B.q1")
+    signal = arm.Signal(np.linspace(0, 3, 7), DATA[:4, :7], interpolation="hold")
+    model = s.derive().compile()
+    cpu, gpu = (
+        model.simulate_batch(3.0, step=0.01, sample=0.25, inputs={"u": signal}, device=d, progress=False)
+        for d in ("cpu", "gpu")
+    )
+    for name in ("A.q1", "B.u1", "u"):
+        np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-12, atol=1e-14)

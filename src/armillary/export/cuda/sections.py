@@ -232,9 +232,10 @@ class SectionWriter:
         places: dict[Expr, Place] | None = None,
     ) -> str:
         made = body(found, self.printer, places or self.places, self.identifiers, self.namer)
-        if found.name == "update":  # it keeps the number of an input's data
-            kept = zip(found.results, made.results, strict=True)
-            made = replace(made, results=tuple(self._kept.get(symbol, text) for symbol, text in kept))
+        if name == "update" or name.startswith("fire"):  # memory keeps the number of an input's data
+            kept, count = zip(found.results, made.results, strict=True), len(self.program.memory)
+            results = [self._kept.get(s, text) if i < count else text for i, (s, text) in enumerate(kept)]
+            made = replace(made, results=tuple(results))
         signature = Signature(f"{self.stem}_{name}", arguments, targets)
         text = function(signature, f"{about}: {counts(found.operations)}.", made)
         for place in self._kept.values():
