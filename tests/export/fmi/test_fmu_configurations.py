@@ -50,6 +50,38 @@ def test_locks_and_unlocks_in_co_simulation_and_model_exchange(unit: Path, pendu
     assert far(simulate_fmu(unit, fmi_type="ModelExchange", **options), run, names) < 1e-9
 
 
+def test_a_lock_happens_in_the_event_mode_of_co_simulation(unit: Path, pendulum: Any) -> None:
+    """The importer sees the clock of the event, lets it happen, and goes on in the other equations."""
+    one = Host(unit, events=True)
+    one.initialize(0.0, {})
+    one.discrete()
+    one.call("EnterStepMode")
+    seen, t = [], 0.0
+    while t < 2.0:
+        one.step(t, min(0.5, 2.0 - t))
+        t = one.reached
+        if one.event:
+            one.call("EnterEventMode")
+            ticking = [name for name in ("clock(catch)", "clock(let go)") if one.ticks(name)]
+            seen.append((*ticking, t, bool(one.discrete().moved)))
+            one.call("EnterStepMode")
+    run = pendulum.compile().simulate(2.0, step=2e-3, method="rk4")
+    caught, freed = (e.time for e in run.events)
+    assert seen == [
+        ("clock(catch)", pytest.approx(caught, rel=1e-12), True),
+        ("clock(let go)", pytest.approx(freed, rel=1e-12), False),
+    ]
+    assert one.get(NAMES) == pytest.approx([run[name][-1] for name in NAMES], rel=1e-9)
+    one.close()
+
+
+def test_fmpy_finds_no_problem_in_an_fmu_that_locks(unit: Path) -> None:
+    pytest.importorskip("fmpy", reason="FMPy is not installed")
+    from fmpy.validation import validate_fmu
+
+    assert validate_fmu(str(unit)) == []
+
+
 def test_dependent_speeds_are_exchanged(tmp_path: Path) -> None:
     """In FMI 2, by events that the user did not make, and with a lock in the loop."""
     need_compiler()
