@@ -166,6 +166,8 @@ def vector_doubles() -> int:
 
     Vectors of 512 bits are not among them: four branches are alike at best in most systems.
     """
+    if quick():
+        return 1
     here = features()
     return 4 if here.get("avx2") else 2 if here.get("neon") or here.get("sse2") else 1
 

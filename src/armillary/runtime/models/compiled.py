@@ -23,6 +23,7 @@ from armillary.model.records import Event
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
+from armillary.program.formalisms.derivation import uncollected
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
@@ -69,7 +70,8 @@ def machine_code(equations: DerivedEquations, backend: str) -> tuple[Compiled, f
             f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
         )
     start = time.perf_counter()
-    text = process_text(equations.program)
+    with uncollected():
+        text = process_text(equations.program)
     return Compiled(text), time.perf_counter() - start
 
 
