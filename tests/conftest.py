@@ -67,7 +67,7 @@ LANES = (
 OPTIMISED = tuple(
     f"tests/{place}"
     for place in (
-        *("llvm/test_backend", "llvm/test_jit", "llvm/test_vector", "llvm/test_wide"),
+        *("llvm/test_backend", "llvm/test_jit", "llvm/test_vector", "llvm/test_wide", "program/test_packs"),
         *(f"ensembles/test_batch.py::test_{name}" for name in LANES),
         *("ensembles/test_batch_inputs", "ensembles/test_gpu.py::test_runs_are", "ensembles/test_metrics"),
         *(f"verification/test_cases.py::test_every_case_meets_its_source[{name}]" for name in CASES),

@@ -36,6 +36,22 @@ def test_translated_and_optimised_code_give_the_same_run(
     np.testing.assert_allclose(quick["height"], full["height"], atol=1e-9)
 
 
+def test_tiers_of_one_system_differ_by_rounding_and_keep_their_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARMILLARY_COMPILE", "full")
+    eom = bouncing_pendulum().derive()
+    final, quick = eom.compile(), eom.compile(tier="quick")
+    assert (final.tier, quick.tier) == ("final", "quick")
+    how = {"initial": {"bob.q1": 0.5}, "sample": 0.1}
+    runs = [model.simulate(1.0, **how) for model in (final, quick, quick)]
+    assert runs[1]["height"].tolist() == runs[2]["height"].tolist()
+    np.testing.assert_allclose(runs[1]["height"], runs[0]["height"], rtol=1e-9)
+    assert "tier" not in runs[0].info and runs[1].info["tier"] == "quick"
+    with pytest.raises(ArmillaryError, match="unknown tier 'quik'; did you mean 'quick'"):
+        eom.compile(tier="quik")
+
+
 def test_models_compiled_in_both_ways_live_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine code of one is not taken for that of the other, in the process or in the cache."""
     text = "define double @f(double %x) { %y = fadd double %x, 1.0 ret double %y }"

@@ -6,7 +6,9 @@ import ctypes
 import ctypes.util
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache as once
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ class Compiled:
     """Functions of one module, by name; freed with this object."""
 
     def __init__(self, text: str, *, level: int = 2) -> None:
+        self.tier = "quick" if quick() else "final"
         name = "" if holds_addresses(text) else f"program {level} {text}"
         self._engine = engine(name, lambda: [text], level, ARRANGED if LABEL in text else UNBRANCHED)
 
@@ -122,20 +125,33 @@ def engine(
     return made
 
 
+_tier: ContextVar[str] = ContextVar("tier", default="final")
+
+
+@contextmanager
+def tier(name: str) -> Iterator[None]:
+    """Code that is made meanwhile is "final", or "quick" to make."""
+    token = _tier.set(name)
+    try:
+        yield
+    finally:
+        _tier.reset(token)
+
+
 def quick() -> bool:
-    """Whether ``ARMILLARY_COMPILE`` is "quick": LLVM translates without optimising. A loop takes some 0.03
-    instead of 0.5 s to compile and then a few times as long to run, which pays for many short runs of models
-    that change all the time, such as tests. Products and sums are not fused, so last digits may differ.
+    """Whether a tier or ``ARMILLARY_COMPILE`` is "quick": LLVM translates without optimising, code has no
+    vectors of branches and no order of its own, products and sums are not fused, so last digits may differ.
+    That pays for many short runs of models that change all the time, such as tests.
     """
     given = os.environ.get("ARMILLARY_COMPILE", "")
     if given not in ("", "full", "quick"):
         raise ArmillaryError(f"ARMILLARY_COMPILE is {given!r}; it can be 'full' (the default) or 'quick'")
-    return given == "quick"
+    return given == "quick" or _tier.get() == "quick"
 
 
 def chosen() -> tuple[str, ...]:
-    """The user's settings of machine code, from the environment."""
-    return os.environ.get("ARMILLARY_CPU", ""), os.environ.get("ARMILLARY_COMPILE", "")
+    """The user's settings of machine code."""
+    return os.environ.get("ARMILLARY_CPU", ""), os.environ.get("ARMILLARY_COMPILE", ""), _tier.get()
 
 
 def features() -> dict[str, bool]:

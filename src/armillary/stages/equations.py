@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 class Equations(EquationPieces, derived.DerivedEquations):
     """The derived equations of a system, as a program."""
 
-    def compile(self, backend: str = "llvm") -> Model:
-        """The equations as compiled code in this process."""
-        return _compiled(self, backend)
+    def compile(self, backend: str = "llvm", *, tier: str = "final") -> Model:
+        """The equations as compiled code in this process.
+
+        Code of the tier "quick" is ready in a third of the time, and an evaluation takes two to three times
+        as long: for the first look at a large model. Its results differ by rounding from those of "final".
+        """
+        return _compiled(self, backend, tier)
 
     @cached_property
     def configurations(self) -> ConfigurationTable:
@@ -107,33 +111,33 @@ class Equations(EquationPieces, derived.DerivedEquations):
 class FreeSpeedEquations(Equations, free_speeds.DerivedFreeSpeedEquations):
     """Equations of motion in coordinates and velocities of free bodies that the derivation chose."""
 
-    def compile(self, backend: str = "llvm") -> ConvertedModel:
-        """The equations as compiled code in this process."""
-        return cast("ConvertedModel", super().compile(backend))
+    def compile(self, backend: str = "llvm", *, tier: str = "final") -> ConvertedModel:
+        """The equations as compiled code in this process, of one of two tiers; see Equations.compile."""
+        return cast("ConvertedModel", super().compile(backend, tier=tier))
 
 
 class MomentumEquations(Equations, momentum.DerivedMomentumEquations):
     """Equations of motion in coordinates and momenta."""
 
-    def compile(self, backend: str = "llvm") -> MomentumModel:
-        """The equations as compiled code in this process."""
-        return cast("MomentumModel", super().compile(backend))
+    def compile(self, backend: str = "llvm", *, tier: str = "final") -> MomentumModel:
+        """The equations as compiled code in this process, of one of two tiers; see Equations.compile."""
+        return cast("MomentumModel", super().compile(backend, tier=tier))
 
 
 class RedundantEquations(Equations, redundant.DerivedRedundantEquations):
     """Equations of motion in redundant coordinates."""
 
-    def compile(self, backend: str = "llvm") -> RedundantModel:
-        """The equations as compiled code in this process."""
-        return cast("RedundantModel", super().compile(backend))
+    def compile(self, backend: str = "llvm", *, tier: str = "final") -> RedundantModel:
+        """The equations as compiled code in this process, of one of two tiers; see Equations.compile."""
+        return cast("RedundantModel", super().compile(backend, tier=tier))
 
 
 class SensitiveEquations(Equations, sensitivity.DerivedSensitiveEquations):
     """Equations of motion with the derivatives of the motion as further states."""
 
-    def compile(self, backend: str = "llvm") -> SensitiveModel:
-        """The equations as compiled code in this process."""
-        return cast("SensitiveModel", super().compile(backend))
+    def compile(self, backend: str = "llvm", *, tier: str = "final") -> SensitiveModel:
+        """The equations as compiled code in this process, of one of two tiers; see Equations.compile."""
+        return cast("SensitiveModel", super().compile(backend, tier=tier))
 
 
 KINDS: dict[type[derived.DerivedEquations], type[Equations]] = {
@@ -153,14 +157,20 @@ def with_verbs(equations: derived.DerivedEquations) -> Equations:
 
 
 def _compiled(
-    equations: derived.DerivedEquations, backend: str = "llvm", *, base: CompiledModel | None = None
+    equations: derived.DerivedEquations,
+    backend: str = "llvm",
+    tier: str = "final",
+    *,
+    base: CompiledModel | None = None,
 ) -> Model:
     """Equations as a model that a user holds, and with it all others that are made of the same system."""
     from armillary.runtime.models.compiling import compile_equations
     from armillary.stages.model import KINDS as MODELS
     from armillary.stages.model import Model
 
-    compiler = partial(_compiled, backend=backend)
-    found = compile_equations(with_verbs(equations), backend, kinds=MODELS, compiler=compiler, base=base)
+    compiler = partial(_compiled, backend=backend, tier=tier)
+    found = compile_equations(
+        with_verbs(equations), backend, tier, kinds=MODELS, compiler=compiler, base=base
+    )
     assert isinstance(found, Model)
     return found

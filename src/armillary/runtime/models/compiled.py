@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from armillary.algebra.arguments import several, table
-from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
+from armillary.errors import ArmillaryError, ParameterError, SimulationError
 from armillary.llvm.jit import Compiled
-from armillary.llvm.sections import process_text
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
-from armillary.program.formalisms.derivation import uncollected
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
@@ -59,20 +57,6 @@ if TYPE_CHECKING:
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
-
-BACKENDS = ("llvm",)
-
-
-def machine_code(equations: DerivedEquations, backend: str) -> tuple[Compiled, float]:
-    """The functions of a program as machine code, and the seconds that it took."""
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ArmillaryError(
-            f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
-        )
-    start = time.perf_counter()
-    with uncollected():
-        text = process_text(equations.program)
-    return Compiled(text), time.perf_counter() - start
 
 
 @dataclass(frozen=True)
@@ -130,6 +114,11 @@ class CompiledModel:
     def parameters(self) -> dict[str, float | None]:
         """Parameters with their defaults, in their stated units."""
         return self.equations.parameters
+
+    @property
+    def tier(self) -> str:
+        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
+        return self._code.tier
 
     @property
     def formalism(self) -> str:
@@ -534,6 +523,7 @@ class CompiledModel:
 
         info = {
             **how,
+            **({"tier": self.tier} if self.tier != "final" else {}),
             "status": result.status,
             "steps": result.steps,
             "rejected": result.rejected,

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from armillary.errors import ArmillaryError, nearest
+from armillary.llvm import jit
+from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import process_text
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import uncollected
 from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.program.sensitivities.equations import DerivedSensitiveEquations
-from armillary.runtime.models.compiled import CompiledModel, Compiler, machine_code
+from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.converted import CompiledConvertedModel, CompiledMomentumModel
 from armillary.runtime.models.redundant import CompiledRedundantModel
 from armillary.runtime.models.sensitive import CompiledSensitiveModel
+
+BACKENDS = ("llvm",)
+TIERS = ("final", "quick")
+
+
+def machine_code(equations: DerivedEquations, backend: str, tier: str) -> tuple[Compiled, float]:
+    """The functions of a program as machine code, and the seconds that it took."""
+    if not isinstance(tier, str) or tier not in TIERS:
+        raise ArmillaryError(f"unknown tier '{tier}'{nearest(tier, TIERS)}; there are {', '.join(TIERS)}")
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise ArmillaryError(
+            f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
+        )
+    start = time.perf_counter()
+    with jit.tier(tier):
+        with uncollected():
+            text = process_text(equations.program)
+        return Compiled(text), time.perf_counter() - start
+
 
 ModelKinds = Mapping[type[DerivedEquations], type[CompiledModel]]
 
@@ -29,15 +54,17 @@ MODELS: ModelKinds = {
 def compile_equations(
     equations: DerivedEquations,
     backend: str = "llvm",
+    tier: str = "final",
     *,
     kinds: ModelKinds = MODELS,
     compiler: Compiler | None = None,
     base: CompiledModel | None = None,
 ) -> CompiledModel:
-    """Equations as machine code in this process, as a model of one of these kinds. ``compiler`` makes further
-    models of the same system, ``base`` is that of the same equations without derivatives of the motion.
+    """Equations as machine code in this process, as a model of one of these kinds; code of the tier "quick"
+    is ready sooner and runs longer. ``compiler`` makes further models of the same system, ``base`` is that of
+    the same equations without derivatives of the motion.
     """
     kind: Any = next(kinds[k] for k in type(equations).__mro__ if k in kinds)
-    made = machine_code(equations, backend)
-    compiler = compiler or partial(compile_equations, backend=backend, kinds=kinds)
+    made = machine_code(equations, backend, tier)
+    compiler = compiler or partial(compile_equations, backend=backend, tier=tier, kinds=kinds)
     return kind(equations, *made, compiler) if base is None else kind(equations, *made, compiler, base)
