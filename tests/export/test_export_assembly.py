@@ -314,3 +314,27 @@ def test_a_differentiable_start_of_open_loops_is_nan(exported: Callable[[str, An
         found = m.assembled(0.0, np.array(start), constants, np.array(m.initial_memory()))
         assert bool(np.all(np.isfinite(found))) is closed
         assert bool(np.all(np.isnan(found))) is not closed
+
+
+@pytest.mark.parametrize(
+    ("rows", "weak"),
+    [
+        ([[2.0, 0.5, 0.0], [0.3, 1.0, -1.0]], 1e-3),  # independent
+        ([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 1.0, -1.0], [1.0, 3.0, 2.0]], 1e-6),  # of rank two
+        ([[1.0, 1.0, 0.0], [1.0, 1.0 + 1e-4, 0.0], [0.0, 0.0, 1.0]], 1e-3),  # one value is left out
+        ([[1.0, 1.0, 0.0], [1.0, 1.0 + 1e-4, 0.0], [0.0, 0.0, 1.0]], 1e-6),  # and is not
+        ([[0.0, 0.0, 0.0], [0.0, 2.0, 0.0]], 1e-3),
+    ],
+)
+def test_steps_are_the_shortest_least_squares(
+    rows: list[list[float]], weak: float, exported: Callable[[str, Any], Path]
+) -> None:
+    """The described solution beside LAPACK's singular values."""
+    m = module(exported("python", linkage))
+    run = m.Loops(0.0, [0.0] * 3, [], [], [False] * 3)
+    right = [0.7, -0.4, 0.2, 0.1][: len(rows)]
+    run.active = len(rows)
+    run.left[: 3 * len(rows)], run.right[: len(rows)] = [x for row in rows for x in row], right
+    m.solve_rows(run, weak)
+    expected = np.linalg.lstsq(np.array(rows), np.array(right), rcond=weak)[0]
+    np.testing.assert_allclose(run.step, expected, rtol=1e-10, atol=1e-12)
