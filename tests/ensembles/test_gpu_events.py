@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from tests.ensembles.fake_cupy import CXX, Module
 from tests.runtime.test_modes import I1, I2, clutch
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
+NVCC = shutil.which("nvcc")
 RUNS = 6
 
 
@@ -91,6 +94,9 @@ def test_events_and_clocks_are_those_of_the_process(name: str, card: Module) -> 
     for column in (*given["metrics"], *given["outputs"]):
         np.testing.assert_allclose(gpu[column], cpu[column], rtol=near, atol=near)
     np.testing.assert_allclose(gpu.final_state, cpu.final_state, rtol=near, atol=near)
+    if NVCC and name == "dop853":
+        command = [NVCC, "-std=c++14", "-w", "-ptx", "-arch=sm_80", "kernel.cu", "-o", "kernel.ptx"]
+        subprocess.run(command, cwd=card.folder / "1", check=True)
 
 
 def test_single_precision_and_what_is_refused(card: Module) -> None:
