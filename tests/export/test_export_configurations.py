@@ -260,6 +260,21 @@ def test_a_run_that_needs_a_configuration_beyond_the_table_says_so(tmp_path: Pat
     assert run.status.startswith("stopped: the run needs a configuration that this program does not hold, or")
 
 
+@pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
+def test_a_c_program_says_the_same(tmp_path: Path) -> None:
+    folder = latched().derive().export("c", tmp_path / "c")
+    solver = folder / "latched_pendulum_solver.c"
+    text = solver.read_text()
+    table = "static const int locked_in[] = {\n    0, "
+    assert table + "1" in text
+    solver.write_text(text.replace(table + "1", table + "0"))
+    subprocess.run(["make", "ARCH=", f"CFLAGS={FLAGS}", "latched_pendulum"], cwd=folder, check=True)
+    (folder / "own.toml").write_text("[run]\nduration = 1.0\n")
+    ran = subprocess.run(["./latched_pendulum", "own.toml"], cwd=folder, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert ": catch: the run needs a configuration that this program does not hold, or comes" in ran.stderr
+
+
 def test_events_that_lock_and_set_at_once_are_refused(tmp_path: Path) -> None:
     s = panels()
     s.event("stop", "t - 2", lock="lower.q1", set={"upper.u1": 0})
