@@ -152,11 +152,13 @@ class _Numbering:
         self.images: list[dict[Expr, int]] = [{} for _ in range(max(map(len, alike)))]  # under σ⁰, σ¹, …
         self.own = self.images[0]
         self.branch: dict[Expr, int] = {}
+        self._periods: dict[Expr, int] = {}  # of nodes that are not their own images
         self._numbers: dict[tuple[object, ...], int] = {}
         for column in alike:
             numbers = [self._number("state", s) for s in column]
             for i, s in enumerate(column):
                 self.branch[s] = i
+                self._periods[s] = len(column)
                 for k, image in enumerate(self.images):
                     image[s] = numbers[(i + k) % len(column)]
         images, own = self.images, self.own
@@ -168,6 +170,8 @@ class _Numbering:
                     image[node] = image[inner]
                 if inner in self.branch:
                     self.branch[node] = self.branch[inner]
+                if inner in self._periods:
+                    self._periods[node] = self._periods[inner]
                 continue
             args = node.args
             for a in args:
@@ -194,16 +198,20 @@ class _Numbering:
 
     def period(self, node: Expr) -> int:
         """How often σ is applied until a node is its own image."""
-        numbers = [image[node] for image in self.images]
-        return next((k for k in range(1, len(numbers)) if numbers[k] == numbers[0]), len(numbers))
+        return self._periods.get(node, 1)
 
     def _place(self, node: Expr) -> None:
-        """The branch that most operands belong to."""
-        period = self.period(node)
+        """The period of a node, and the branch that most operands belong to."""
+        numbers = [image[node] for image in self.images]
+        period = next((k for k in range(1, len(numbers)) if numbers[k] == numbers[0]), len(numbers))
+        if period == 1:
+            return
+        self._periods[node] = period
+        branch, periods = self.branch, self._periods
         votes: dict[int, int] = {}
         for a in node.args:
-            if a in self.branch and self.period(a) >= period > 1:
-                place = self.branch[a] % period
+            if a in branch and periods[a] >= period:
+                place = branch[a] % period
                 votes[place] = votes.get(place, 0) + 1
         best = max(votes.values(), default=0)
         chosen = [place for place, count in votes.items() if count == best]
