@@ -8,8 +8,9 @@ from complex_steps import ComplexSteps
 
 import armillary as arm
 from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import as_expr
 from armillary.analysis.linear.implicit import implicit_rates
-from armillary.analysis.linear.jacobians import Linearization
+from armillary.analysis.linear.jacobians import Filled, Linearization
 from armillary.analysis.linear.tree_rates import TreeRates
 from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models import functions
@@ -118,3 +119,17 @@ def test_branches_follow_their_hub_and_half_of_the_inverse_is_computed() -> None
     values = {s.data.name: x for s, x in zip(equations.targets.integrated, state, strict=True)}
     values |= {f"{name}{k}": 0.1 if name == "a" else 0.2 for k in range(4) for name in "ab"}
     written_out(made, A, B, values)
+
+
+def test_matrices_are_filled_with_results_and_numbers_and_zeros_have_no_sign() -> None:
+    pendulum = arm.System("pendulum")
+    body = pendulum.body("P", joint=arm.Revolute("z"), com=(1, 0, 0), mass=2, inertia=(0, 0, 0))
+    pendulum.gravity(9.81, -pendulum.ground.y)
+    equations = pendulum.derive()
+    q = equations.reduction.plain(body.q1)
+    filled = Filled({"a": ((1, 2), {(0, 0): -q, (0, 1): as_expr(3)}), "none": ((2, 0), {})}, dense=False)
+    a, none = filled(filled.functions(equations).rows("dense", 0.0, np.array([[0.0, 0.0], [0.5, 0.0]])))
+    assert a.tolist() == [[[0.0, 3.0]], [[-0.5, 3.0]]] and none.shape == (2, 2, 0)
+    assert not np.signbit(a[0, 0, 0])
+    empty = Filled({"none": ((2, 0), {})})
+    assert empty(empty.functions(equations).rows("dense", 0.0, np.zeros((3, 2))))[0].shape == (3, 2, 0)

@@ -14,6 +14,7 @@ from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.implicit import implicit_rates
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
+from armillary.llvm.placement import Placement
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.linearization.form import Element, Entries, LinearForm, linear_form
@@ -55,42 +56,43 @@ class Linearization:
         self.equations = equations
         self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates, open_loops=open_loops)
         form = self.form
-        named = (("A", form.A), ("B", form.B), ("C", form.C), ("D", form.D))
+        kept = "BD" if form.tangent is not None else "ABCD"  # A and C of large systems come by columns
+        named = {name: (form.shapes[name], getattr(form, name)) for name in kept}
         self._code = None
         if form.solution is None:
-            self._matrices = Filled({name: (form.shapes[name], entries) for name, entries in named})
-            self._computed = self._matrices.computed
+            self._matrices = Filled(named)
             return
-        known = {
-            name: (form.shapes[name], entries.known if isinstance(entries, Entries) else entries)
-            for name, entries in named
-        }
-        before = Filled(known, dense=False).computed
+        for name in "AB":
+            shape, entries = named[name]
+            named[name] = shape, entries.known if isinstance(entries, Entries) else entries
+        before = Filled(named, dense=False).computed
         self._code = ColumnCode(form.solution, before, vector_doubles())
         solved: dict[str, dict[Element, int]] = {"A": {}, "B": {}}
         for (column, k), place in self._code.places.items():
             solved[column.matrix][form.solution.rows[k], column.index] = place
-        self._matrices = Filled(known, solved, dense=False)
-        self._computed = self._code.work
+        self._matrices = Filled(named, solved, dense=False)
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """The compiled function "matrices" and, of large systems, "tangent"."""
-        computed, tangent = self._computed, self.form.tangent
+        """The compiled functions "matrices", of elements that vary, "dense", of all, and of large systems
+        "tangent".
+        """
+        computed, tangent = self._matrices.computed, self.form.tangent
+        placed = {"dense": self._matrices.placement("matrices")}
         if tangent is not None:
             functions = {"matrices": computed, "tangent": [*tangent.rates, *tangent.outputs]}
-            return ModelFunctions(self.equations, functions, tangent.direction, search=False)
+            return ModelFunctions(self.equations, functions, tangent.direction, search=False, placed=placed)
         if self._code is not None:  # a search finds 1 % there, and takes longer than all else
-            parts = {"matrices": self._code}
-            return ModelFunctions(self.equations, {"matrices": computed}, search=False, continued=parts)
+            functions, parts = {"matrices": self._code.work}, {"matrices": self._code}
+            return ModelFunctions(self.equations, functions, search=False, continued=parts, placed=placed)
         search = len(operands_first(computed)) <= _SEARCHED
-        return ModelFunctions(self.equations, {"matrices": computed}, search=search)
+        return ModelFunctions(self.equations, {"matrices": computed}, search=search, placed=placed)
 
     @cached_property
     def _basis(self) -> tuple[Filled, ModelFunctions]:
         shape = (len(self.equations.targets.integrated), len(self.form.states))
         filled = Filled({"basis": (shape, self.form.basis)})
-        return filled, ModelFunctions(self.equations, {"basis": filled.computed}, search=False)
+        return filled, filled.functions(self.equations)
 
     @property
     def operations(self) -> Operations:
@@ -113,8 +115,8 @@ class Linearization:
         if self.form.tangent is not None:
             many = self.rows(t, state[None, :], parameters, memory, constants)
             return Matrices(*(matrix[0] for matrix in many))
-        numbers = self.functions("matrices", t, state, parameters, memory, constants=constants)
-        return Matrices(*self._matrices(numbers[None, :], first=True))
+        numbers = self.functions("dense", t, state, parameters, memory, constants=constants)
+        return Matrices(*(matrix[0] for matrix in self._matrices(numbers[None, :])))
 
     def rows(
         self,
@@ -130,10 +132,11 @@ class Linearization:
         tangent = self.form.tangent
         numbers = self.functions.constants(parameters) if constants is None else constants
         idle = None if tangent is None else np.zeros(len(tangent.direction))
-        found = self.functions.rows("matrices", t, states, None, memory, idle, numbers)
-        A, B, C, D = self._matrices(found)
-        if tangent is not None:
-            A, C = self._by_columns(len(found), t, states, memory, numbers)
+        found = self.functions.rows("dense", t, states, None, memory, idle, numbers)
+        if tangent is None:
+            return Matrices(*self._matrices(found))
+        B, D = self._matrices(found)
+        A, C = self._by_columns(len(found), t, states, memory, numbers)
         return Matrices(A, B, C, D)
 
     def _by_columns(
@@ -169,16 +172,16 @@ class Linearization:
     ) -> np.ndarray:
         """∂y/∂x of the model's whole state y by the independent variables x, with a leading axis of rows."""
         filled, functions = self._basis
-        (found,) = filled(functions.rows("basis", t, states, parameters, memory))
+        (found,) = filled(functions.rows("dense", t, states, parameters, memory))
         return found
 
 
 class Filled:
     """Matrices whose elements are zero, numbers, or computed.
 
-    ``computed`` are the results of a compiled function. Of a matrix with few zeros they are all elements, row
-    by row, so that it needs no copy; of one with many, or without ``dense``, they are those that vary.
-    ``solved`` are the places of further elements among the results, by matrix.
+    ``computed`` are the results of a compiled function. Of a matrix with few zeros they are all elements; of
+    one with many, or without ``dense``, they are those that vary. ``solved`` are the places of further
+    elements among the results, by matrix.
     """
 
     def __init__(
@@ -189,35 +192,38 @@ class Filled:
         dense: bool = True,
     ) -> None:
         self.computed: list[Expr] = []
-        self._plans: list[tuple[np.ndarray, Any, Any, Any]] = []
+        self._places: list[int] = []  # of all elements: among the results, or −1 − that among the numbers
+        self._numbers: dict[float, int] = {}
+        self._shapes = [shape for shape, _ in matrices.values()]
         for name, (shape, entries) in matrices.items():
-            start = len(self.computed)
-            fixed = np.zeros(shape)
-            if dense and shape[0] * shape[1] <= _DENSE * (len(entries) + 16):
-                self.computed += [entries.get((i, j), ZERO) for i in range(shape[0]) for j in range(shape[1])]
-                self._plans.append((fixed, None, None, slice(start, len(self.computed))))
-                continue
-            for place, x in entries.items():
-                if x.kind == "number":
-                    fixed[place] = float(x.data)
-            varying = {place: x for place, x in entries.items() if x.kind != "number"}
-            self.computed += varying.values()
-            numbers = {place: start + i for i, place in enumerate(varying)} | dict(
-                (solved or {}).get(name, {})
-            )
-            rows, cols = np.array(list(numbers), dtype=int).reshape(-1, 2).T
-            self._plans.append((fixed, rows, cols, np.array(list(numbers.values()), dtype=int)))
+            whole = dense and shape[0] * shape[1] <= _DENSE * (len(entries) + 16)
+            known = (solved or {}).get(name, {})
+            for element in np.ndindex(*shape):
+                self._places.append(self._place(entries.get(element, ZERO), known.get(element), whole))
 
-    def __call__(self, numbers: np.ndarray, *, first: bool = False) -> list[np.ndarray]:
-        found = []
-        for fixed, rows, cols, columns in self._plans:
-            if rows is None:
-                matrix = numbers[:, columns].reshape(len(numbers), *fixed.shape)
-            else:
-                matrix = np.empty((len(numbers), *fixed.shape))
-                matrix[:] = fixed
-                matrix[:, rows, cols] = numbers[:, columns]
-            found.append(matrix[0] if first else matrix)
+    def _place(self, x: Expr, solved: int | None, whole: bool) -> int:
+        if solved is not None:
+            return solved
+        if x.kind == "number" and not whole:
+            return -1 - self._numbers.setdefault(float(x.data), len(self._numbers))
+        self.computed.append(x)
+        return len(self.computed) - 1
+
+    def placement(self, source: str) -> Placement:
+        """How a function of all elements follows from one of the computed and solved ones."""
+        return Placement(source, self._places, list(self._numbers))
+
+    def functions(self, equations: DerivedEquations) -> ModelFunctions:
+        """All elements as the compiled function "dense"."""
+        placed = {"dense": self.placement("elements")}
+        return ModelFunctions(equations, {"elements": self.computed}, search=False, placed=placed)
+
+    def __call__(self, rows: np.ndarray) -> list[np.ndarray]:
+        """The matrices from rows of all elements."""
+        found, start = [], 0
+        for n, m in self._shapes:
+            found.append(rows[:, start : start + n * m].reshape(len(rows), n, m))
+            start += n * m
         return found
 
 

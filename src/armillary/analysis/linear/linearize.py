@@ -44,7 +44,9 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
     check_matrices(compiled, found, model.equations.system.name)
     form = compiled.form
     first = 0 if points.single else slice(None)
-    A, B, C, D = (_frozen(m[first]) for m in _stated(form, found))
+    A, B, C, D = (m[first] for m in _stated(form, found))
+    for matrix in (A, B, C, D):
+        matrix.setflags(write=False)
     parameters = {
         name: value if points.single or np.ndim(value) else float(value)
         for name, value in {**model.parameters, **points.parameters}.items()
@@ -71,7 +73,10 @@ def _stated(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
     x, v, y = (np.array([v.factor for v in group]) for group in (form.states, form.inputs, form.outputs))
     A, B, C, D = inside
     pairs = ((A, x, x), (B, x, v), (C, y, x), (D, y, v))
-    return [m * right / left[:, None] for m, left, right in pairs]
+    return [
+        m if np.all(left == 1) and np.all(right == 1) else m * right / left[:, None]
+        for m, left, right in pairs
+    ]
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ class BodyFunctions:
     def _bodies(self) -> tuple[Filled, ModelFunctions]:
         with derivation():
             filled = Filled(_body_matrices(self.equations, self.bodies, self.sizes))
-        return filled, ModelFunctions(self.equations, {"bodies": filled.computed}, search=False)
+        return filled, filled.functions(self.equations)
 
     def matrices(self, place: Place) -> BodyMatrices:
         """Those of the bodies at a place."""
@@ -103,7 +103,7 @@ class BodyFunctions:
     ) -> BodyMatrices:
         """Those of the bodies at many places, in one compiled loop."""
         filled, functions = self._bodies
-        numbers = functions.rows("bodies", t, states, parameters, memory)
+        numbers = functions.rows("dense", t, states, parameters, memory)
         twist, mass, rotation, com, rates, speeds, independent, w = filled(numbers)
         points, count, n = len(states), len(self.bodies), speeds.shape[2]
         R = self._rotations(rotation.reshape(points, -1, 3, 3))
@@ -132,8 +132,7 @@ class BodyFunctions:
             names, entries = load_matrices(self.equations)
             shape = (len(names) * len(self.free), len(self.equations.targets.integrated))
             filled = Filled({"forces": (shape, entries)})
-        functions = ModelFunctions(self.equations, {"loads": filled.computed}, search=False)
-        return names, filled, functions
+        return names, filled, filled.functions(self.equations)
 
     @property
     def free(self) -> list[int]:
@@ -144,8 +143,8 @@ class BodyFunctions:
     def loads(self, place: Place) -> LoadMatrices:
         """Those of the loads at a place."""
         names, filled, functions = self._loads
-        numbers = functions("loads", place.t, place.state, place.parameters, place.memory)
-        (forces,) = filled(numbers[None, :], first=True)
+        numbers = functions("dense", place.t, place.state, place.parameters, place.memory)
+        (forces,) = filled(numbers[None, :])
         return LoadMatrices(names, forces.reshape(len(names), len(self.free), -1))
 
 

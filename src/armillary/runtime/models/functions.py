@@ -18,6 +18,7 @@ from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.jit import Compiled, holds_addresses
+from armillary.llvm.placement import Placement
 from armillary.llvm.rows import function_rows, precompute_rows
 from armillary.llvm.sections import process_text
 from armillary.program.cost import Operations
@@ -65,7 +66,8 @@ class ModelFunctions:
 
     ``functions`` holds the expressions of each, without dimensions and without dependent speeds or
     accelerations; ``inputs`` are the symbols that they contain besides the state, in the order in which
-    numbers are given for them. Code of ``continued`` goes on from the results of a function.
+    numbers are given for them. Code of ``continued`` goes on from the results of a function; ``placed`` are
+    further functions that put results of another into matrices.
     """
 
     def __init__(
@@ -76,8 +78,9 @@ class ModelFunctions:
         *,
         search: bool = True,
         continued: Mapping[str, Continuation] | None = None,
+        placed: Mapping[str, Placement] | None = None,
     ) -> None:
-        continued = continued or {}
+        continued, self._placed = continued or {}, placed or {}
         sections = {f"{name}_start" if name in continued else name: f for name, f in functions.items()}
         self.equations = with_functions(equations, sections, inputs, search=search)
         program = self.equations.program
@@ -86,16 +89,6 @@ class ModelFunctions:
             c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name, room=c.room)
             for name, c in continued.items()
         ]
-        text = "\n".join(
-            [
-                process_text(program),
-                *parts,
-                precompute_rows(),
-                *map(function_rows, functions),
-            ]
-        )
-        self._code = Compiled(text)
-        self._foreign = holds_addresses(text)  # such code may hold states of its own
         self._lengths = {name: len(s.results) for name, s in zip(functions, program.stepping, strict=True)}
         self.operations: dict[str, Operations] = {
             name: s.operations for name, s in zip(functions, program.stepping, strict=True)
@@ -103,10 +96,17 @@ class ModelFunctions:
         for name, c in continued.items():
             self._lengths[name] = c.length
             self.operations[name] += c.operations
+        for name, p in self._placed.items():
+            parts.append(p.text(name, self._lengths[p.source]))
+            self._lengths[name], self.operations[name] = len(p.places), self.operations[p.source]
+        names = [*functions, *self._placed]
+        text = "\n".join([process_text(program), *parts, precompute_rows(), *map(function_rows, names)])
+        self._code = Compiled(text)
+        self._foreign = holds_addresses(text)  # such code may hold states of its own
         self._count = len(program.constants)
         self._default_constants: np.ndarray | None = None
-        self._places = {name: _PLACE(self._code.address(name)) for name in functions}
-        self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in functions}
+        self._places = {name: _PLACE(self._code.address(name)) for name in names}
+        self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in names}
 
     def address(self, name: str) -> int:
         """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
@@ -195,13 +195,13 @@ class ModelFunctions:
         threads = 1 if self._foreign else min(processors(), n * self.operations[name].total // _THREAD)
         if threads < 2:
             share(0, n)
-            return unsigned_zeros(out)
+            return out if name in self._placed else unsigned_zeros(out)
         from concurrent.futures import ThreadPoolExecutor
 
         cuts = [n * i // threads for i in range(threads + 1)]
         with ThreadPoolExecutor(threads) as pool:  # compiled code runs without Python's lock
             list(pool.map(share, cuts, (b - a for a, b in pairwise(cuts))))
-        return unsigned_zeros(out)
+        return out if name in self._placed else unsigned_zeros(out)
 
 
 def _padded(values: np.ndarray) -> np.ndarray:
