@@ -25,10 +25,11 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 
 # After the variables that NumPy reads.
+from armillary.program.formalisms import tree
 from armillary.program.passes import sequence
 from armillary.results.plots import figure
 
-NODES, POINTS, LAYOUT = sequence.SEARCHED, figure.STYLE["savefig.dpi"], figure.LAYOUT
+NODES, TRIED, POINTS, LAYOUT = sequence.SEARCHED, tree.TRIED, figure.STYLE["savefig.dpi"], figure.LAYOUT
 
 # Eight thousand tests are millions of objects that stay: looking through them for garbage takes a fifth of
 # the time of their collection, and is repeated later.
@@ -89,19 +90,23 @@ TRANSLATED = (
 )
 CHOSEN = os.environ.get("ARMILLARY_COMPILE")
 
-# The passes that search for what sums and products have in common change operation counts, not numbers, and
-# take a tenth of a derivation's time. They are left out where neither counts nor the program's text are the
-# subject. Programs that they have improved are run and compared in tests/program, llvm, ensembles and
-# analysis, by the published cases, the pages and the examples, and in the tests named here. A test with one
-# of the words COUNTED in its name searches, too.
-UNSEARCHED = tuple(
+# Passes over a program change operation counts, not numbers, and "auto" derives by two formalisms to take the
+# cheaper one; together they take a third of a derivation's time. Where neither counts nor the program's text
+# are the subject, only the two passes run that all others build on, and one formalism is tried; what is
+# exported, studied or shown is improved but for the search. Improved programs are run and compared in
+# tests/program, llvm and ensembles, by the published cases, pages and examples, and in the tests named
+# here. A test with one of the words COUNTED in its name improves, too.
+MOTIONS = ("array_deployment", "basilisk", "bowling_ball", "jpl_translation", "redundant_models")
+PLAIN = tuple(
     f"tests/{place}"
     for place in (
-        *("export", "files", "mechanics", "model", "run_files", "runtime", "studies", "viewer"),
+        *("files", "mechanics", "model", "run_files", "runtime"),
         *(f"analysis/{part}" for part in ("identification", "inverse", "kinematics", "linear", "operating")),
         "analysis/test_",
+        *(f"verification/test_{case}.py" for case in MOTIONS),
     )
 )
+UNSEARCHED = (*PLAIN, *(f"tests/{place}" for place in ("export", "studies", "viewer")))
 SEARCHED = tuple(
     f"tests/{place}"
     for place in (
@@ -152,7 +157,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         os.environ["ARMILLARY_COMPILE"] = "full" if optimised else "quick"
     counted = item.nodeid.startswith(SEARCHED) or any(word in item.name for word in COUNTED)
     searched = counted or not item.nodeid.startswith(UNSEARCHED)
-    sequence.SEARCHED = NODES if searched else 0
+    plain = not counted and item.nodeid.startswith(PLAIN)
+    sequence.SEARCHED = NODES if searched else 0 if plain else 1
+    tree.TRIED = 1 if plain else TRIED
     shown = item.nodeid.startswith(FIGURES)
     figure.STYLE["savefig.dpi"], figure.LAYOUT = (POINTS, LAYOUT) if shown else (40, "none")
     faulthandler.dump_traceback_later(limit(), exit=True, file=item.config.stash[_STDERR])

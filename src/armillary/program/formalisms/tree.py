@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
 # wins.
 _DEEP = 5.0
+TRIED = 2  # formalisms that "auto" tries at most
 _CHAIN = 0.35  # share of the longest chain of dependent operations in the time of an evaluation
 
 
@@ -103,7 +104,7 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
         reduction = reduction.regrouped() if d.regroup else reduction
         loads = applied_loads(system, reduction.tree, reduction.plain)
         clock.stage("regroup")
-    names = _worth_trying(reduction, formalism, d.massless, contacts=bool(system.contacts))
+    names = _worth_trying(reduction, formalism, d.massless, contacts=bool(system.contacts))[:TRIED]
     try:
         candidates = [_candidate(name, loads, system, reduction, clock) for name in names]
         for chosen in [] if d.named else _choices(system, reduction, d.regroup):

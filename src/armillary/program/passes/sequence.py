@@ -21,7 +21,8 @@ from armillary.program.passes import (
 )
 
 # Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
-# finds 1.6 % of the operations and takes longer than the derivation.
+# finds 1.6 % of the operations and takes longer than the derivation. With 0 there are no passes but the first
+# two.
 SEARCHED = 8000
 # Nodes up to which linear results are tried written out. That costs (results) × (values) products, more than
 # the steps of a derivation except in small systems.
@@ -68,7 +69,7 @@ def improve(
     def written_out(g: Graph) -> Graph:
         return named(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
 
-    for name, apply, stays, search in (
+    passes: tuple[tuple[str, Callable[[Graph], Graph], bool, bool], ...] = (
         ("inline", inline, True, False),
         ("hoist", named, True, False),
         ("reciprocals", reciprocals, False, False),
@@ -80,7 +81,8 @@ def improve(
         ("fold", folded, False, False),
         ("hoist", named, True, False),
         ("expand", written_out, False, True),
-    ):
+    )
+    for name, apply, stays, search in passes if SEARCHED else passes[:2]:
         if search and not searching:
             continue
         changed = apply(graph)
