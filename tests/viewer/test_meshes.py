@@ -214,7 +214,13 @@ ROBOT = """<mujoco><compiler texturedir="skins"/>
   <geom type="mesh" mesh="m" material="painted" contype="0"/></body></worldbody></mujoco>"""
 
 
-def test_textures_of_mjcf_materials_are_those_of_their_meshes(quad: Path) -> None:
+URDF = """<robot name="r"><material name="painted"><color rgba="1 1 1 1"/>
+<texture filename="skins/board.png"/></material>
+<link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+<visual><geometry><mesh filename="plain.obj"/></geometry><material name="painted"/></visual></link></robot>"""
+
+
+def test_textures_of_robots_are_those_of_their_meshes(quad: Path) -> None:
     """From the folder of textures, saved with a model too; one that no mesh has is named."""
     folder = quad.parent
     (folder / "skins").mkdir()
@@ -229,6 +235,9 @@ def test_textures_of_mjcf_materials_are_those_of_their_meshes(quad: Path) -> Non
         store = bodies_of(system.derive(), {})["meshes"]
         ((_, paint),) = next(iter(store.found.values())).paints
         assert paint.image.startswith(b"\xff\xd8")  # JPEG
+    (folder / "r.urdf").write_text(URDF)
+    (shape,) = arm.load(folder / "r.urdf").shapes.values()
+    assert shape.details["texture"] == str(folder / "skins" / "board.png") and not shape.colour
     (folder / "skins" / "board.png").unlink()
     with pytest.warns(arm.PictureWarning, match=r"is shown without the texture 'board\.png'"):
         bodies_of(s.derive(), {})

@@ -89,11 +89,11 @@ def load_urdf(
     _add_gravity(builder, gravity)
     joints = {j.text("name"): j for j in robot.all("joint")}
     looks = Looks(robot, Path(path), top)
-    builder.record.remark(textures_left_out(looks.textures()))
     for link in _links(robot, joints, floating):
         with link.element.located():
             link.visuals = looks.of(link.element, builder.record)
             builder.add(link)
+    builder.record.remark(textures_left_out(looks.left_out))
     _mimics(builder, joints)
     finish_joints(builder, stops)
     _torques(builder, robot, joints, torques)

@@ -1,7 +1,8 @@
-"""Visuals of URDF links: boxes, cylinders, spheres, capsules and meshes with the colours of materials."""
+"""Visuals of URDF links: solids and meshes with the colours and textures of materials."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,17 @@ class Looks:
     def __init__(self, robot: Element, file: Path, root: Path | None) -> None:
         self.file, self.root = file, root
         self.materials: dict[str, Element] = {}
+        self.shown: set[str] = set()  # textures that meshes have
         named = [*robot.all("material"), *(m for m in _inner(robot) if m.children)]
         for element in reversed(named):  # the first of a name holds
             self.materials[element.attributes.get("name", "")] = element
 
-    def textures(self) -> list[str]:
-        """Files of textures that materials have."""
+    @property
+    def left_out(self) -> list[str]:
+        """Files of textures that materials have, but no mesh."""
         used = [t for m in self.materials.values() for t in m.children if t.tag == "texture"]
-        return [texture.attributes.get("filename", "") for texture in used]
+        names = [texture.attributes.get("filename", "") for texture in used]
+        return [name for name in names if name not in self.shown]
 
     def of(self, link: Element, record: Imported) -> list[Visual]:
         """The visuals of a link; what cannot be shown is a remark."""
@@ -51,9 +55,12 @@ class Looks:
         geometry = element.need("geometry")
         if not geometry.children:
             geometry.fail("it is empty")
-        return painted(self._figure(geometry.children[0]), place, rotation, self._rgba(element))
+        figure = self._figure(geometry.children[0], self._material(element))
+        found = painted(figure, place, rotation, self._rgba(element))
+        textured = isinstance(figure, Mesh) and figure.texture  # in place of the colour
+        return replace(found, colour="") if found is not None and textured else found
 
-    def _figure(self, element: Element) -> Figure:
+    def _figure(self, element: Element, material: Element | None) -> Figure:
         if element.tag == "box":
             return Box(*element.numbers("size", 3))
         if element.tag == "sphere":
@@ -63,14 +70,21 @@ class Looks:
             return made(element.number("radius"), element.number("length"))
         if element.tag == "mesh":
             path = mesh_file(element.text("filename"), self.file, self.root)
-            return Mesh(path, scale=tuple(element.numbers("scale", 3, [1, 1, 1])))
+            picture = material.only("texture") if material is not None else None
+            name = picture.text("filename", "") if picture is not None else ""
+            self.shown.add(name)
+            image = mesh_file(name, self.file, self.root) if name else ""
+            return Mesh(path, scale=tuple(element.numbers("scale", 3, [1, 1, 1])), texture=image)
         return element.fail("that is not a box, cylinder, sphere, capsule or mesh")
 
-    def _rgba(self, visual: Element) -> list[float] | None:
+    def _material(self, visual: Element) -> Element | None:
         material = visual.only("material")
-        if material is None:
-            return None
-        own = material if material.children else self.materials.get(material.attributes.get("name", ""))
+        if material is None or material.children:
+            return material
+        return self.materials.get(material.attributes.get("name", ""))
+
+    def _rgba(self, visual: Element) -> list[float] | None:
+        own = self._material(visual)
         colour = own.only("color") if own is not None else None
         return None if colour is None else colour.numbers("rgba", 4)
 
