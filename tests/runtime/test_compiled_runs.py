@@ -285,3 +285,36 @@ def test_outputs_of_a_run_are_those_of_the_model() -> None:
 def test_parameters_are_checked_before_anything_runs() -> None:
     with pytest.raises(ParameterError, match="no value for parameter c"):
         pendulum_model().simulate(1.0, step=1e-3)
+
+
+def test_what_is_kept_between_runs_follows_the_values_that_are_given() -> None:
+    model, given, sample = pendulum_model(), dict(C), np.array([0.1, 0.2])
+    first = model.simulate(0.2, sample=sample, initial={"bob.q1": 1.0}, parameters=given)
+    given["c"], sample[0] = 0.5, 0.05  # changed in place
+    other = model.simulate(0.2, sample=sample, initial={"bob.q1": 1.0}, parameters=given)
+    again = model.simulate(0.2, sample=[0.1, 0.2], initial={"bob.q1": 1.0}, parameters=C)
+    assert other.time.tolist() == [0.05, 0.2] and other.parameters["c"] == 0.5
+    assert other["bob.q1"][-1] != first["bob.q1"][-1]
+    assert np.array_equal(again.values, first.values) and first.parameters["c"] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        first.values[0, 0] = 1.0
+
+
+def test_runs_of_one_model_in_threads_keep_their_own_parameters() -> None:
+    model = pendulum_model()
+    how: dict[str, Any] = {"step": 1e-2, "initial": {"bob.q1": 1.0}, "progress": False}
+    wanted = {c: model.simulate(1.0, parameters={"c": c}, **how).values for c in (0.0, 0.1, 0.2)}
+    wrong: list[float] = []
+
+    def work(c: float) -> None:
+        for _ in range(20):
+            run = model.simulate(1.0, parameters={"c": c}, **how)
+            if run.parameters["c"] != c or not np.array_equal(run.values, wanted[c]):
+                wrong.append(c)
+
+    threads = [threading.Thread(target=work, args=(c,)) for c in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
