@@ -55,6 +55,7 @@ ROBOTS = (
     Robot("Panda, 7 axes and gripper", "panda_description/urdf/panda.urdf"),
     Robot("HyQ", "hyq_description/robots/hyq_no_sensors.urdf", floating=True),
     Robot("ANYmal B", "anymal_b_simple_description/robots/anymal.urdf", floating=True),
+    Robot("Talos, hands fixed", "talos_data/robots/talos_reduced.urdf", floating=True),
     Robot("Talos", "talos_data/robots/talos_full_v2.urdf", floating=True),
 )
 

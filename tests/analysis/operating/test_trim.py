@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import brentq
 
 import armillary as arm
+from armillary.analysis.operating import outcome, stability
 from armillary.stages.model import Model
 from armillary.verification.cases.mechanisms import governor
 from examples import integral_control, rolling_disc
@@ -220,3 +221,16 @@ def test_the_table_names_what_was_fixed_and_found() -> None:
     for words in ("marginally stable", "fixed", "found", "cyclic, rate", "rate of lean.u1", "rad/s2"):
         assert words in text
     assert "<table>" in op._repr_html_() and "rate of lean.u1" in op._repr_html_()
+
+
+def test_eigenvalues_at_rest_without_damping_are_roots_of_half_the_matrix() -> None:
+    """Two springs and two masses: ω² of the textbook, exactly on the imaginary axis; damped, of the whole."""
+    F = np.zeros((4, 4))
+    F[:2, 2:] = np.eye(2)
+    F[2:, :2] = [[-2.0, 1.0], [1.0, -2.0]]
+    found = stability._eigenvalues(F)
+    assert not found.real.any()
+    np.testing.assert_allclose(np.sort(found.imag), [-(3**0.5), -1, 1, 3**0.5], rtol=1e-14)
+    F[2, 2] = -0.1
+    np.testing.assert_array_equal(stability._eigenvalues(F), np.linalg.eigvals(F))
+    assert outcome._is_regular(F) and not outcome._is_regular(np.ones((2, 2)))

@@ -197,11 +197,14 @@ class ConditionValues:
 
     def many(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """c and ∂c/∂x at the rows of xs, in one compiled loop each."""
-        if self.of.by_columns:
-            found = [(self.values(x), self.jacobian(x)) for x in xs]
-            return np.array([values for values, _ in found]), np.array([slopes for _, slopes in found])
-        n = len(self.of.states)
         how: dict[str, Any] = {"memory": self.memory, "constants": self.constants}
+        if self.of.by_columns:
+            count, m = xs.shape
+            units = np.tile(np.eye(m), (count, 1))
+            found = self.of.code.rows(_SLOPES, self.t, np.repeat(xs, m, axis=0), inputs=units, **how)
+            slopes = found.reshape(count, m, -1).transpose(0, 2, 1)
+            return np.array([self.values(x) for x in xs]), slopes
+        n = len(self.of.states)
         if xs.shape[1] > n:
             how["inputs"] = xs[:, n:]
         values = self.of.code.rows(_VALUES, self.t, xs[:, :n], **how)
