@@ -45,3 +45,9 @@ def test_a_record_and_keywords_give_the_same_run() -> None:
     first = model.simulate(0.5, **keywords)
     again = model.run_with(RunSettings(0.5, **keywords))
     assert (first.values == again.values).all() and first.info["method"] == again.info["method"]
+
+
+@pytest.mark.parametrize("name", ["step", "rtol", "t0", "max_step"])
+def test_true_is_no_number(name: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=f"{name} must be a number.*True"):
+        oscillator().simulate(1.0, **{name: True})

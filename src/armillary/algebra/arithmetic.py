@@ -47,8 +47,8 @@ def positive_whole(value: Any) -> int | None:
 
 
 def plain_float(value: Any) -> float | None:
-    """A number that a user gave, as a float; None for text and whatever else is no number."""
-    if isinstance(value, str):
+    """A number that a user gave, as a float; None for text, True, and whatever else is no number."""
+    if isinstance(value, str | bool):
         return None
     try:
         return float(value)
