@@ -1,6 +1,6 @@
 """Motions in the pages of the gallery: made when the site is built, and shown below the text of each page.
 
-The tutorials about the same systems show them, too.
+The tutorials about the same systems show them, too. `-t still` builds a site without them: they take minutes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CARD = (
 
 def _make(app: Sphinx) -> None:
     app.config.gallery_pages = {}
-    if app.builder.name != "html" or app.tags.has("plain"):
+    if app.builder.name != "html" or app.tags.has("plain") or app.tags.has("still"):
         return
     sys.path.insert(0, str(Path(app.srcdir)))
     from make_gallery import make
