@@ -17,6 +17,9 @@ def described(stage: str) -> weakref.ref[arm.System]:
     s.gravity(9.81, -s.ground.y)
     s.output("height", arm.dot(arm.position(bob.com), s.ground.y))
     s.output("energy", s.total_energy())
+    if stage == "run":  # of which a start keeps expressions
+        hub = s.body("hub", joint=arm.Free(), com=(0.5, 0, 0), mass=1, inertia=(1, 1, 2))
+        s.start_mass_centre(hub, position=(0, 0, 1))
     if stage != "described":
         eom = s.derive()
         if stage == "run":

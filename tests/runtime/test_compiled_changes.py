@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armillary as arm
 from armillary.runtime.models import legs
 from armillary.runtime.models.compiled import CompiledModel
 from examples.array_deployment import system as array_deployment
 from tests.ensembles.test_batch import changing
 from tests.runtime.test_ball_in_a_slot import LARGE, ball
+from tests.runtime.test_weak_constraints import four_bar
 
 BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sample": 0.05}
 
@@ -60,3 +62,19 @@ def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
     np.testing.assert_allclose(second.values, first.values, rtol=tolerance, atol=tolerance)
     assert [e.name for e in second.events] == [e.name for e in first.events]
     assert second.info["modes"] == first.info["modes"]
+
+
+def test_a_change_that_the_loop_gives_up_leaves_the_state_as_it_was() -> None:
+    """A slider locks where the first choice of dependent speeds is poor: the loop tries the configuration
+    with this choice, which has one state less and is known from another run, and leaves it to Python.
+    """
+    s = arm.System("slider beside a linkage")
+    slider = s.body("D", joint=arm.Prismatic("x"), mass=1.0, inertia=(1, 1, 1))
+    s.event("arrives", "D.q1 - 1", direction=1, lock=slider.u1)
+    equations = four_bar(s).derive()
+    fresh, other = (equations.compile(tier="quick") for _ in range(2))
+    other.simulate(0.05, initial={"D.u1": 50.0}, sample=0.05)
+    assert len(other.configuration_models) == 2
+    first, second = (m.simulate(0.4, initial={"D.u1": 1 / 0.3}, sample=0.05) for m in (fresh, other))
+    assert "locks D.u1" in str(first.info["modes"])
+    np.testing.assert_array_equal(second.values, first.values)

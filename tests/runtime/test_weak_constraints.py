@@ -8,9 +8,9 @@ import armillary as arm
 from armillary.runtime.models.instance import Instance
 
 
-def four_bar() -> arm.System:
+def four_bar(s: arm.System | None = None) -> arm.System:
     """Every link with mass, moved by its weight through two changes of its dependent speeds."""
-    s = arm.System("four-bar linkage")
+    s = s or arm.System("four-bar linkage")
     s.gravity(9.81, -s.ground.y)
     a = s.body("A", joint=arm.Revolute("z"), com=(0.25, 0, 0), mass=2.0, inertia=(0.01, 0.05, 0.05))
     b = s.body("B", parent=a, joint=arm.Revolute("z"), at=(0.5, 0, 0), com=(0, 0.2, 0), mass=10.0,

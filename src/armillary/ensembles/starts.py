@@ -31,7 +31,6 @@ from armillary.ensembles.start_values import (
     without_texts,
 )
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.model.unit_system import state_factor
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
@@ -336,7 +335,7 @@ class Starts:
         ordinary = ordinary and kind.second_half is CompiledModel.second_half
         started = any(m.start is not None for m in equations.system.memories.values())
         found = equations.reduction.rows or started or equations.system.contacts
-        return ordinary and not (found or mass_centre_starts(equations.system))
+        return ordinary and not (found or equations.mass_centre_starts)
 
     @cached_property
     def _start_alike(self) -> bool:
@@ -356,7 +355,7 @@ class Starts:
         expression = dict(zip(program.constants, program.precompute.results, strict=True))
         used = symbols(*program.geometry.results)
         entering = set(symbols(*[expression.get(s, s) for s in used]))
-        for start in mass_centre_starts(system):
+        for start in equations.mass_centre_starts:
             entering |= set(symbols(*[as_expr(x) for x in (*start.places, *start.rates)]))
         entering |= set(symbols(*[m.start for m in system.memories.values() if m.start is not None]))
         names = {s.data.name for s in entering}

@@ -11,6 +11,7 @@ from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.description import Description
+from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.model.unit_system import state_factor
 from armillary.program.cost import Operations, sum_operations
 from armillary.program.lanes.packing import in_lanes, packed
@@ -104,6 +105,11 @@ class DerivedEquations:
         known = {*self.coordinates, *(u.data.name for u in self.system.speeds), *self.states}
         known -= {p.speed.data.name for p in self.reduction.given.values()}
         return {s.data.name: s for s in self.system.initial if s.data.name in known}
+
+    @cached_property
+    def mass_centre_starts(self) -> list[MassCentreStart]:
+        """What places mass centres at the start of a run: expressions, which take milliseconds to make."""
+        return mass_centre_starts(self.system)
 
     @cached_property
     def start_factors(self) -> dict[str, float]:

@@ -69,7 +69,9 @@ TABLES: dict[str, Table] = {
 
 
 def emit_install(program: LoopModule) -> LoopFunction:
-    """`install(c)`: the sections of a configuration become those of the run."""
+    """`install(c)`: the sections of a configuration become those of the run. The state stays as it is: where
+    no configuration fits, the run ends in the one before, at this state; else it becomes that of `stage`.
+    """
     shape = program.shape
     f = program.function("install", arguments=(WHOLE,), rare=True)
     c, table = f.argument(2), f.outside("sections")
@@ -80,9 +82,7 @@ def emit_install(program: LoopModule) -> LoopFunction:
     used = figure(f, "used", c).to_whole()
     f["used"] = used
     ks = [f"k{i}" for i in range(shape.derivative_vectors)]
-    vectors = [
-        name for name in ("state", "trial", "stage", "base", "end", "point", *ks) if name in shape.lengths()
-    ]
+    vectors = [name for name in ("trial", "stage", "base", "end", "point", *ks) if name in shape.lengths()]
     with f.each(f.size("states")) as m, f.when(m >= used):
         for name in vectors:
             f.vector(name)[m] = 0.0

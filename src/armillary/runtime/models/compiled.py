@@ -438,13 +438,15 @@ class CompiledModel:
         """All that follows from the parameters of a run, which are checked; kept for the next run."""
         values = self._table.values(parameters)
         key = (tuple(values), array("d", values.values()).tobytes())  # −0.0 is not 0.0
-        if self._kept is None or self._kept.key != key:
+        known = self._kept  # which other threads may replace
+        if known is None or known.key != key:
             check_physical(self.equations.system, self._table, values)
             if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
                 raise ParameterError(with_these(why))
             instance = Instance(self, values, inside=self._table.inside(values))
-            self._kept = KnownParameters(key, values, instance, self._configurations(self, instance))
-        return self._kept
+            known = KnownParameters(key, values, instance, self._configurations(self, instance))
+            self._kept = known
+        return known
 
     def _configurations(self, model: CompiledModel, instance: Instance) -> Configurations:
         return Configurations(

@@ -218,7 +218,10 @@ class LoopStart:
 
     def assembled(self, instance: Instance, place: Place, named: Collection[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
-        bench = self._free.pop() if self._free else _Bench(self)
+        try:
+            bench = self._free.pop()
+        except IndexError:  # of all, other threads have some
+            bench = _Bench(self)
         constants = instance.constants
         numbers = self.numbers(constants)
         geometry = instance.model.address("geometry")

@@ -5,33 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ParameterError
-from armillary.model.description import Description
 from armillary.model.records import UNDECIDED
-from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.program.contact_targets import decision_event
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.models.instance import Instance
-
-# Their expressions take some milliseconds to make: more than the rest of the start of a run.
-_kept: WeakKeyDictionary[Description, tuple[Any, list[MassCentreStart]]] = WeakKeyDictionary()
-
-
-def _starts(system: Description) -> list[MassCentreStart]:
-    """The starts of mass centres, made again where bodies or starts were added."""
-    key = (list(system.centres.items()), len(system.bodies))
-    if system not in _kept or _kept[system][0] != key:
-        _kept[system] = key, mass_centre_starts(system)
-    return _kept[system][1]
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
@@ -88,7 +74,7 @@ def place_mass_centres(
     named: Collection[Any],
 ) -> None:
     """Coordinates and speeds set that ``start_mass_centre`` places, of one run or a column per run."""
-    starts = _starts(equations.system) if equations.system.centres else []
+    starts = equations.mass_centre_starts
     if not starts:
         return
     values = values_there()
