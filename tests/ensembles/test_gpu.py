@@ -292,7 +292,8 @@ def test_sines_in_single_precision(tmp_path: Path) -> None:
 
 def test_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(MissingExtraError, match=r"runs on a GPU need cupy: pip install 'armillary\[gpu\]'"):
+    told = r"runs on a GPU need cupy: pip install 'armillary\[gpu\]' \(.*\), or run with device='cpu'"
+    with pytest.raises(MissingExtraError, match=told):
         small_car().simulate_batch(1.0, step=0.1, runs=2, device="gpu")
 
 

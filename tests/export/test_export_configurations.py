@@ -275,6 +275,30 @@ def test_a_c_program_says_the_same(tmp_path: Path) -> None:
     assert ": catch: the run needs a configuration that this program does not hold, or comes" in ran.stderr
 
 
+def test_programs_that_begin_with_a_lock_have_more_states_later(tmp_path: Path) -> None:
+    """Gimbals can come to a place without mass; programs with several configurations do not look for it."""
+    s = arm.System("held")
+    upper = s.body("upper", joint=arm.Gimbal("zyx"), mass=1.0, inertia=(1, 2, 3))
+    s.body("lower", upper, arm.Revolute("z"), at=(0, -1, 0), com=(0, -1, 0), mass=1.0, inertia=(0, 1, 1))
+    s.gravity(9.81, -s.ground.y)
+    s.lock("lower.q1")
+    s.event("let go", "t - 0.5", direction=1, unlock="lower.q1")
+    s.start({"upper.q1": 1.0, "lower.q1": 0.5})
+    eom = s.derive()
+    run = loaded(eom.export("python", tmp_path / "python") / "held.py").simulate(1.0, 0.01)
+    expected = eom.compile().simulate(1.0, step=0.01)
+    assert run.status == "finished" and len(run.events) == 1
+    assert run.rows[-1] == pytest.approx([expected[name][-1] for name in expected.names], rel=1e-9, abs=1e-9)
+    files = eom.export("c", tmp_path / "c")
+    assert "pivot_shares" not in "".join(f.read_text() for f in files.glob("*.[ch]"))
+    with pytest.raises(arm.ArmillaryError, match="'let go' locks.* hold all, unless configurations=False"):
+        eom.export("c", tmp_path / "c", configurations=False)
+    with pytest.raises(arm.ArmillaryError, match="configurations='no': give True or False"):
+        eom.export("c", tmp_path / "c", configurations="no")
+    with pytest.raises(arm.ArmillaryError, match="C for microcontrollers holds one configuration"):
+        eom.export("c", tmp_path / "c", profile="embedded", configurations=True)
+
+
 def test_events_that_lock_and_set_at_once_are_refused(tmp_path: Path) -> None:
     s = panels()
     s.event("stop", "t - 2", lock="lower.q1", set={"upper.u1": 0})

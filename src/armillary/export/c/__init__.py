@@ -18,6 +18,7 @@ from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import counts
+from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.folder import write_folder
 from armillary.export.text.layout import wrapped
 from armillary.export.text.runfile import example_run
@@ -52,6 +53,11 @@ def export(
     if profile == "embedded":
         from armillary.export.c.embedded import embedded_files
 
+        if configurations:
+            raise ArmillaryError(
+                "configurations=True: C for microcontrollers holds one configuration; leave profile= out, or "
+                "export to Rust, which holds all and runs there, too"
+            )
         files = embedded_files(source(equations), precision or "single", method or "rk4", measure)
         return write_folder(path, files, force=force)
     if profile != "host":
@@ -64,9 +70,8 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    if configurations is None:
-        configurations = any(e.lock or e.unlock for e in equations.system.events.values())
-    return write_folder(path, program_files(source(equations, configurations)), force=force)
+    made = source(equations, changes_wanted(equations, configurations))
+    return write_folder(path, program_files(made), force=force)
 
 
 def program_files(src: Source) -> dict[str, str]:

@@ -59,7 +59,9 @@ def _file(model: Model, *, whole: bool, header: str = "") -> str:
         tables = [lookup_function(name, t, model.printer) + "\n" for t, name in model.printer.tables.items()]
         helping = "\n".join([model.sines(changes), helpers(changes), *tables])
     apart = _APART if "APART" in helping + text else ""
-    head = block([f"{model.stem}.c: {model.description.name}: one of its configurations"])
+    name = f"{model.stem}.c" if whole else f"{model.stem}_changes.c"
+    what = "one of its configurations" if whole else "changes from and to the configuration as derived"
+    head = block([f"{name}: {model.description.name}: {what}"])
     include = f'#include "{header or model.stem}_changes.h"\n\n#include <math.h>\n'
     return f"{head}\n{include}\n{apart}{helping}\n{text}"
 

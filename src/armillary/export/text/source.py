@@ -124,8 +124,10 @@ class Source:
 
     @cached_property
     def masses(self) -> WeakMasses | None:
-        """Pivots of the mass matrix; None where no run can come to a place without mass."""
-        return weak_masses(self.equations)
+        """Pivots of the mass matrix; None where no run can come to a place without mass, and with several
+        configurations, each of which has another matrix and other states.
+        """
+        return None if self.others or self.prefix else weak_masses(self.equations)
 
     @cached_property
     def physical(self) -> Physical | None:
@@ -233,7 +235,9 @@ def _check(equations: DerivedEquations, configurations: bool = False) -> None:
         elif locks or any(s.data.name in equations.configuration.locked for s in event.changes):
             raise ArmillaryError(
                 f"event '{event.name}' locks or unlocks joints, which needs other equations while a run "
-                "goes on; exported code holds one set: leave that event out, or run in the process"
+                "goes on; this export holds one set. C for hosts, Fortran, JAX, MATLAB, Python, Rust, "
+                "WebAssembly and FMUs hold all, unless configurations=False; else leave that event out, or "
+                "run in the process"
             )
         for changed in event.changes if system.constraints else ():
             name = changed.data.name

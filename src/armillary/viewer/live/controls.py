@@ -96,7 +96,7 @@ def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str, size: 
     name, limits = item
     if name not in known:
         kinds = "input" if option == "inputs=" else "parameter, coordinate, speed, state or input"
-        there = ", ".join(list(known)[:12]) or "none"
+        there = ", ".join([*list(known)[:12], *["…"][: len(known) > 12]]) or "none"
         raise ArmillaryError(
             f"{option}: the model has no {kinds} '{name}'{nearest(name, known)}; there are {there}"
         )

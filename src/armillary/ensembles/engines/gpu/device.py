@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.errors import ArmillaryError, require
+from armillary.errors import ArmillaryError, MissingExtraError, require
 from armillary.export.cuda.ensemble import BLOCK
 
 _STAGING = threading.Lock()  # one thread stages at a time
@@ -25,7 +25,10 @@ class Device:
     """One card. An error in one sentence where there is none, or none that can be used."""
 
     def __init__(self) -> None:
-        self.cupy = require("cupy", extra="gpu", purpose="runs on a GPU")
+        try:
+            self.cupy = require("cupy", extra="gpu", purpose="runs on a GPU")
+        except MissingExtraError as error:
+            raise MissingExtraError(f"{error} (for NVIDIA's cards), or run with device='cpu'") from error
         self._check()
         properties = self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.runtime.getDevice())
         name = properties["name"]
