@@ -291,7 +291,7 @@ def test_programs_that_begin_with_a_lock_have_more_states_later(tmp_path: Path) 
     assert run.rows[-1] == pytest.approx([expected[name][-1] for name in expected.names], rel=1e-9, abs=1e-9)
     files = eom.export("c", tmp_path / "c")
     assert "pivot_shares" not in "".join(f.read_text() for f in files.glob("*.[ch]"))
-    with pytest.raises(arm.ArmillaryError, match="'let go' locks.* hold all, unless configurations=False"):
+    with pytest.raises(arm.ArmillaryError, match=r"'let go' locks.* hold all, unless configurations=False"):
         eom.export("c", tmp_path / "c", configurations=False)
     with pytest.raises(arm.ArmillaryError, match="configurations='no': give True or False"):
         eom.export("c", tmp_path / "c", configurations="no")

@@ -239,5 +239,5 @@ def test_textures_of_robots_are_those_of_their_meshes(quad: Path) -> None:
     (shape,) = arm.load(folder / "r.urdf").shapes.values()
     assert shape.details["texture"] == str(folder / "skins" / "board.png") and not shape.colour
     (folder / "skins" / "board.png").unlink()
-    with pytest.warns(arm.PictureWarning, match=r"is shown without the texture 'board\.png'"):
+    with pytest.warns(arm.PictureWarning, match=r"without the texture 'board\.png': there is no such file"):
         bodies_of(s.derive(), {})

@@ -77,6 +77,8 @@ def export(equations: DerivedEquations, language: str, path: str | os.PathLike[s
                 f"there are {', '.join(known)}"
             )
     if (told := options.get("configurations")) is not None and not isinstance(told, bool):
-        raise ArmillaryError(f"configurations={told!r}: give True or False (on the command line true or false)")
+        raise ArmillaryError(
+            f"configurations={told!r}: give True or False (on the command line true or false)"
+        )
     found: Path = writer(equations, path, **options)
     return found

@@ -116,8 +116,8 @@ class MeshStore:
                 surface = read_surface(Path(file), Path(texture) if texture else None)
                 if texture and not any(paint.image for _, paint in surface.paints):
                     warnings.warn(
-                        f"shape '{shape}' is shown without the texture '{Path(texture).name}': it cannot be "
-                        f"read, or mesh '{Path(file).name}' has no places in one",
+                        f"shape '{shape}' is shown without the texture '{Path(texture).name}': "
+                        + _missing(texture, Path(file).name),
                         PictureWarning,
                         outside(),
                     )
@@ -230,6 +230,14 @@ def _merged(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.
     a, b, c = faces.T
     solid = (a != b) & (b != c) & (c != a)
     return middles, faces[solid], np.flatnonzero(solid)
+
+
+def _missing(texture: str, mesh: str) -> str:
+    """Why a mesh is shown without a texture."""
+    if not Path(texture).is_file():
+        return f"there is no such file ({texture})"
+    unread = "Pillow (pip install 'armillary[plot]') does not read it"
+    return f"{unread}, or mesh '{mesh}' has no texture coordinates"
 
 
 def _by_use(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
