@@ -26,6 +26,8 @@ from armillary.model.values import BadValueError, finite, read_number
 
 Made = TypeVar("Made")
 
+_KEPT = 32  # results of functions of settings
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -192,9 +194,9 @@ class RunSettings:
 
 def by_value(function: Callable[..., Made]) -> Callable[..., Made]:
     """A function of settings, whose last results are kept by the values of its arguments and their types;
-    arrays and lists, which may change, are read each time.
+    arrays and lists, which may change, are read each time. Few are kept, for they may hold times of all rows.
     """
-    kept = lru_cache(maxsize=256, typed=True)(function)
+    kept = lru_cache(maxsize=_KEPT, typed=True)(function)
 
     @wraps(function)
     def found(*arguments: Any) -> Made:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import weakref
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import armillary as arm
 from armillary.run_files.schema import run_schema
+from armillary.runtime.integrators.settings import completed
 from armillary.settings import FILE_KEYS, SETTINGS, RunOptions, RunSettings
 from armillary.stages.model import Model
 from tests.runtime.compiled_systems import oscillator
@@ -51,3 +54,9 @@ def test_a_record_and_keywords_give_the_same_run() -> None:
 def test_true_is_no_number(name: str) -> None:
     with pytest.raises(arm.ArmillaryError, match=f"{name} must be a number.*True"):
         oscillator().simulate(1.0, **{name: True})
+
+
+def test_few_settings_are_kept_with_the_times_of_their_rows() -> None:
+    made = [weakref.ref(completed(RunSettings(1.0 + k, step=0.5)).row_times) for k in range(100)]
+    gc.collect()
+    assert made[-1]() is not None and sum(times() is not None for times in made) <= 40

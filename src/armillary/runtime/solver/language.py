@@ -239,7 +239,7 @@ def loop_figures(t: real, place: Places) -> Figures:
 
 
 def install(run: Run, c: whole) -> None:
-    """A configuration becomes the present one: its sections, its number of states, no state beyond it."""
+    """A configuration becomes the present one: its sections, its number of states; the state stays."""
 
 
 def report_change(run: Run) -> None:
