@@ -5,6 +5,7 @@ They took half of the time of a pendulum's code and a third of that of four link
 
 from __future__ import annotations
 
+import threading
 from functools import cache, partial
 
 from armillary.cache import digest
@@ -12,10 +13,13 @@ from armillary.llvm.jit import Compiled, chosen, described, prepared
 from armillary.llvm.node_writer import Module
 from armillary.llvm.trigonometry import sine_cosine_function
 
+_MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds might be the one that is freed
+
 
 def compiled_sines(lanes: int) -> tuple[str, str]:
     """Name and declaration of the function of so many angles, which LLVM finds in this process."""
-    name, declaration, _ = _made(lanes, chosen())
+    with _MAKING:
+        name, declaration, _ = _made(lanes, chosen())
     return name, declaration
 
 

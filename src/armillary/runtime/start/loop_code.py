@@ -7,6 +7,7 @@ address. Many starts are as many records, one after the other.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -16,6 +17,7 @@ from armillary.mechanics.constraints import closing_thresholds
 from armillary.runtime.loop.machine_code import loop_sources
 
 _PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64
+_MAKING = threading.Lock()  # a second code would be freed while it runs
 
 
 class LoopCode:
@@ -37,7 +39,8 @@ class LoopCode:
 
 def loop_code() -> LoopCode:
     """The code for this process, compiled at its first use or taken from the cache."""
-    return _kept(chosen())
+    with _MAKING:
+        return _kept(chosen())
 
 
 @lru_cache(maxsize=4)
