@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from armillary.llvm import compiled_sines
+from armillary.runtime.addresses import lasting
 from armillary.runtime.start import loop_code
+
+
+def together(work: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 @pytest.mark.parametrize(
@@ -38,9 +47,20 @@ def test_threads_that_begin_together_make_shared_code_once(
         start.wait()
         asked()
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(ask)
     assert len(made) == 1
+
+
+def test_threads_have_one_array_whose_address_they_use() -> None:
+    """Python 3.12 and later keep what the last of several threads has computed."""
+    start, found = threading.Barrier(4), []
+
+    class Owner:
+        @lasting
+        def constants(self) -> list[int]:
+            start.wait()  # all compute it
+            return []
+
+    owner = Owner()
+    together(lambda: found.append(owner.constants))
+    assert {id(one) for one in found} == {id(owner.constants)}

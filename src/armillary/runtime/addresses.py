@@ -1,11 +1,14 @@
-"""Addresses of arrays for generated code."""
+"""Addresses of arrays for generated code, and properties whose addresses may be in use."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+
+Made = TypeVar("Made")
 
 _NOTHING = np.zeros(1)
 _NOWHERE = _NOTHING.ctypes.data
@@ -20,3 +23,22 @@ def address(array: np.ndarray) -> int:
         return ctypes.addressof(ctypes.c_double.from_buffer(buffer))  # a quarter of the time of the other way
     except TypeError:  # of an array that cannot be written to
         return array.ctypes.data
+
+
+class lasting(Generic[Made]):
+    """A property that is computed once. Threads that compute it at the same time all have the first result,
+    which lives as long as its owner; with `functools.cached_property` the last one replaces it, and an
+    address that the others hold would lead to memory that is free.
+    """
+
+    def __init__(self, compute: Callable[[Any], Made]) -> None:
+        self._compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Made:
+        if owner is None:
+            return self  # type: ignore[return-value]
+        found: Made = vars(owner).setdefault(self._name, self._compute(owner))
+        return found

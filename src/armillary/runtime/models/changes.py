@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import change_text
 from armillary.program.configurations.sections import ENTER, IMPULSE, LEAVE, RATINGS, with_changes
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.addresses import lasting
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
 _PRECOMPUTE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
@@ -57,7 +57,7 @@ class Changes:
     def __init__(self, code: ChangeCode, inside: Callable[[], np.ndarray]) -> None:
         self._code, self._inside = code, inside
 
-    @cached_property
+    @lasting
     def constants(self) -> np.ndarray:
         return self._code.constants(self._inside())
 

@@ -23,6 +23,7 @@ from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.targets import INTERNAL_EVENTS
+from armillary.runtime.addresses import lasting
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators import Functions, Integration
@@ -187,7 +188,7 @@ class CompiledModel:
         """Values of all parameters in the model's own units, in their order."""
         return self._table.inside(self._table.values(parameters))
 
-    @cached_property
+    @lasting
     def change_code(self) -> ChangeCode:
         """The sections that lead to this configuration and away from it, compiled at their first use."""
         return ChangeCode(self.base.equations)

@@ -20,7 +20,7 @@ from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
-from armillary.runtime.addresses import address
+from armillary.runtime.addresses import address, lasting
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.mass_thresholds import WEAK
 from armillary.runtime.models.changes import Changes
@@ -52,7 +52,7 @@ class Instance:
     def equations(self) -> DerivedEquations:
         return self.model.equations
 
-    @cached_property
+    @lasting
     def constants(self) -> np.ndarray:
         if self.known is not None:
             return self.known
@@ -110,7 +110,7 @@ class Instance:
         least = masses.least_share(self.model.inside(self.parameters) | start)
         return least > WEAK * (1.0 if masses.links.constant_lengths else _FARTHER**2)
 
-    @cached_property
+    @lasting
     def changes(self) -> Changes:
         """What leads from this configuration to another, and back."""
         inside = self.inside
