@@ -45,8 +45,7 @@ def derivation(count: int, axes: str, *, parameters: bool) -> tuple[int, int]:
         nonlocal calls
         calls += event == "call"
 
-    gc.collect()  # what earlier tests left would be forgotten meanwhile, node by node, and be counted
-    gc.disable()
+    gc.disable()  # what earlier tests left would be forgotten meanwhile, node by node, and be counted
     sys.setprofile(None if parameters else counted)
     try:
         system = chain(count, axes, parameters=parameters)
