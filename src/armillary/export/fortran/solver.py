@@ -68,7 +68,7 @@ class FortranSolverPrinter(SolverPrinter):
     functions = {  # noqa: RUF012
         "is_finite": "all(ieee_is_finite({}))", "floor": "aint", "float": "real({}, dp)",
         "isnan": "ieee_is_nan", "power": "({})**({})", "differs": ".not. ({0} <= {1} .and. {0} >= {1})",
-        "at": "({} - 1)*{} + {}", "below": "{} <= {}", "agree": "{} .eqv. {}",
+        "at": "({} - 1)*{} + {}", "below": "{} <= {}", "agree": "({} .eqv. {})",
     }  # fmt: skip
 
     def __init__(self, solver: Solver) -> None:

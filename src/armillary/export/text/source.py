@@ -12,7 +12,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.export.text.assembly import Assembly, assembly
 from armillary.export.text.body import Body, Place, body
-from armillary.export.text.description import ExportDescription, description, one_lined
+from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
 from armillary.export.text.masses import WeakMasses, weak_masses
 from armillary.export.text.names import Namer, plain
 from armillary.export.text.physical import Physical, physical
@@ -170,7 +170,9 @@ def _with_configurations(equations: DerivedEquations) -> Source:
     others = []
     for k in range(1, len(table)):
         other = table.equations(k)
-        own = start_values(compile_equations(other), given)
+        # No run begins there, and its loops may not close where the description's values are.
+        none = (0.0,) * len(other.program.state)
+        own = StartValues(none, tuple(other.program.state), none, start.memory)
         others.append(Source(other, one_lined(description(other, own, ())), values, prefix=f"_{k}"))
     return Source(first, described, values, tuple(others))
 
