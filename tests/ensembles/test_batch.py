@@ -198,6 +198,18 @@ def test_runs_that_change_their_mode_are_made_again() -> None:
     assert any("modes" in info for info in single)  # else this tested nothing
 
 
+def test_runs_that_lock_joints_need_no_defaults_of_parameters() -> None:
+    s = arm.System("brake")
+    s.parameter("c", units="N*m*s/rad")
+    s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.body("B", "A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.moment("damping", "-c*A.u1", s.ground.z, on="A")
+    s.event("grip", "t - 0.1", lock="B.q1")
+    model = s.derive().compile(tier="quick")
+    given = {"parameters": {"c": np.array([1.0, 2.0])}, "initial": {"A.u1": 1.0}}
+    assert worst_difference(model, 0.2, given, [0, 1], sample=0.1) < 1e-12
+
+
 def test_memory_at_the_end_whatever_made_the_run() -> None:
     """Renewed every step, in runs on lanes, of the scalar loop, one by one, and made again after a change of
     mode.

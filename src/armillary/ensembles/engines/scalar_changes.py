@@ -64,7 +64,8 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
     if not model.changes_mode or np.ndim(plan.settings.atol) or plan.method.tableau is None:
         return None
     first = model.equations.configuration
-    known = known_changes(Configurations(model.configuration_models, first, None))
+    given = plan.starts.single(0)["parameters"]  # any will do: each run has constants of its own
+    known = known_changes(Configurations(model.configuration_models, first, given))
     if known is None or len(known.configurations) < 2:
         return None
     models = tuple(model.configuration_models[c] for c in known.configurations)
