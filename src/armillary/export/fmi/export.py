@@ -102,6 +102,7 @@ def export(
         token,
         float(step),
         float(duration),
+        float(rtol) if chosen.adaptive else 1e-6,  # importers give it back as theirs
         **offers,
         sources=made,
     )

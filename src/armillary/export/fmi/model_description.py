@@ -31,6 +31,7 @@ class Facts:
     token: str
     step: float
     duration: float
+    tolerance: float
     exchange: bool
     cosimulation: bool
     sources: Sequence[str]
@@ -56,7 +57,8 @@ def model_description(facts: Facts, version: str) -> bytes:
         categories, "Category", {"name": "logStatusError", "description": "calls that failed, and why"}
     )
     SubElement(root, "DefaultExperiment", {
-        "startTime": "0", "stopTime": repr(facts.duration), "tolerance": "1e-6", "stepSize": repr(facts.step),
+        "startTime": "0", "stopTime": repr(facts.duration), "tolerance": repr(facts.tolerance),
+        "stepSize": repr(facts.step),
     })  # fmt: skip
     (_second if version == "2.0" else _third)(root, facts)
     return _written(root)
