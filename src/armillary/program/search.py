@@ -79,14 +79,15 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
     if not values or len(graph.order) > NODES:
         return roots, []
 
-    def measured(dissolved: set[int]) -> tuple[tuple[float, float], Operations, list[Expr]]:
+    def measured(dissolved: set[int]) -> tuple[Operations, list[Expr]]:
         with trial_intermediates():
             opened = {values[i] for i in dissolved}
             trial = graph.remade(lambda node, args: args[0] if node in opened else None).roots
             improved, _ = improve(trial, Constants(taken))
-        return cost(improved), improved.operations, trial
+        return improved.operations, trial
 
-    least, before, _ = measured(set())
+    before, _ = measured(set())
+    least = before.weight
     best: set[int] = set()
     name = _name("values", SETS_TRIED, roots)
     if (kept := _kept(name)) is not None and all(0 <= i < len(values) for i in kept):
@@ -95,11 +96,11 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
         random = Random(len(values))
         for _ in range(SETS_TRIED):
             changed = random.sample(range(len(values)), min(random.choice((1, 1, 2, 3)), len(values)))
-            found, _, _ = measured(best.symmetric_difference(changed))
-            if found[0] <= least[0]:
-                best, least = best.symmetric_difference(changed), found
+            found, _ = measured(best.symmetric_difference(changed))
+            if found.weight <= least:
+                best, least = best.symmetric_difference(changed), found.weight
         _keep(name, sorted(best))
-    _, after, trial = measured(best)
+    after, trial = measured(best)
     return trial, [Gain(f"values dissolved, {SETS_TRIED} trials", before, after)]
 
 
