@@ -18,7 +18,6 @@ from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import counts
-from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.folder import write_folder
 from armillary.export.text.layout import wrapped
 from armillary.export.text.runfile import example_run
@@ -70,7 +69,7 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    made = source(equations, changes_wanted(equations, configurations))
+    made = source(equations, configurations)
     return write_folder(path, program_files(made), force=force)
 
 

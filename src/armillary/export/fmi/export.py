@@ -22,7 +22,6 @@ from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, 
 from armillary.export.fmi.tables import Solver, variables_header, variables_source
 from armillary.export.fmi.terminals import terminals
 from armillary.export.fmi.variables import interface
-from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS
@@ -80,7 +79,7 @@ def export(
             raise ArmillaryError(
                 "export to an FMU: binary=False leaves out libraries, and platforms names some"
             )
-    found = source(equations, changes_wanted(equations, configurations))
+    found = source(equations, configurations)
     check_states(found)
     variables = interface(found, parameters, initial)
     adjoint = version == "3.0"

@@ -18,7 +18,7 @@ from armillary.export.fortran.program import (
 )
 from armillary.export.fortran.solver import solver_values
 from armillary.export.text.body import Body
-from armillary.export.text.configurations import SENTENCE, change_functions, changes_wanted
+from armillary.export.text.configurations import SENTENCE, change_functions
 from armillary.export.text.description import State, Stored
 from armillary.export.text.features import features
 from armillary.export.text.folder import write_folder
@@ -60,7 +60,7 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    made = source(equations, changes_wanted(equations, configurations))
+    made = source(equations, configurations)
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}

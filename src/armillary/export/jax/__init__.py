@@ -12,7 +12,6 @@ from pathlib import Path
 
 from armillary.export.jax.module import JaxModule
 from armillary.export.python.writer import module_name, write_module
-from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
 
@@ -29,6 +28,6 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    made = source(equations, changes_wanted(equations, configurations))
+    made = source(equations, configurations)
     module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
     return write_module(module, path, force=force)

@@ -13,7 +13,7 @@ from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_funct
 from armillary.export.matlab.solver import solver_values
 from armillary.export.text.assembly import Assembly
 from armillary.export.text.body import Body
-from armillary.export.text.configurations import change_functions, changes_wanted
+from armillary.export.text.configurations import change_functions
 from armillary.export.text.description import State, Stored
 from armillary.export.text.features import features
 from armillary.export.text.folder import write_folder
@@ -44,7 +44,7 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    made = source(equations, changes_wanted(equations, configurations))
+    made = source(equations, configurations)
     d, has = made.description, features(made)
     package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))

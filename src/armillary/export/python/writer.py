@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from armillary.export.python.module import Module
-from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import readme_tables
 from armillary.export.text.numbers import reference_text
@@ -31,7 +30,7 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    made = source(equations, changes_wanted(equations, configurations))
+    made = source(equations, configurations)
     return write_module(Module(made, module_name(made.stem)), path, force=force)
 
 

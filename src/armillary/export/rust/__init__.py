@@ -19,7 +19,6 @@ from armillary.export.rust.configurations import configuration_files
 from armillary.export.rust.model import RustModel
 from armillary.export.rust.printer import RustPrinter
 from armillary.export.rust.solver import RustSolverPrinter
-from armillary.export.text.configurations import changes_wanted
 from armillary.export.text.folder import write_folder
 from armillary.export.text.layout import wrapped
 from armillary.export.text.selftest import self_test
@@ -44,7 +43,7 @@ def export(
     holds the equations of all configurations that runs can meet, so that they lock and unlock joints and
     exchange dependent speeds (None: where events lock or unlock).
     """
-    made, chosen = source(equations, changes_wanted(equations, configurations)), fixed_method(method)
+    made, chosen = source(equations, configurations), fixed_method(method)
     model = RustModel(made, checked_precision(precision))
     d = model.description
     values = model.values | {

@@ -53,13 +53,6 @@ CHANGE_EXTENTS = {
 }  # fmt: skip
 
 
-def changes_wanted(equations: DerivedEquations, configurations: bool | None) -> bool:
-    """Whether a program holds all configurations: as the user says, else where events lock or unlock."""
-    if configurations is None:
-        return any(e.lock or e.unlock for e in equations.system.events.values())
-    return configurations
-
-
 def change_functions(program: Program) -> list[SectionFunction]:
     """The sections of changes, with what they give."""
     sections = [*program.changes, *([program.geometry] if program.geometry.results else [])]

@@ -140,14 +140,19 @@ class Source:
         return reference(self.equations)
 
 
-def source(equations: DerivedEquations, configurations: bool | None = False) -> Source:
+def source(
+    equations: DerivedEquations, configurations: bool | None = False, *, exchanges: bool = False
+) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
-    ``configurations`` where the language has them; None: unless loops alone have more than are listed.
+    ``configurations`` where the language has them; None: where events lock or unlock and, with
+    ``exchanges``, also where loops alone have no more than are listed.
     """
+    locks = any(e.lock or e.unlock for e in equations.system.events.values())
+    if configurations is None and not exchanges:
+        configurations = locks
     _check(equations, configurations is not False)
     written = exported_equations(equations)
     if configurations is None:
-        locks = any(e.lock or e.unlock for e in equations.system.events.values())
         configurations = locks or not configurations_of(written).left_out
     if configurations and len(configurations_of(written)) > 1:
         return _with_configurations(written)

@@ -37,7 +37,8 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
     """
-    made = source(equations, None if configurations is None else flag(configurations, "configurations="))
+    given = None if configurations is None else flag(configurations, "configurations=")
+    made = source(equations, given, exchanges=True)
     module = WasmModule(made, several(methods, "methods="))
     stem = made.stem
     about = module.description()
