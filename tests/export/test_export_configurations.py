@@ -99,13 +99,15 @@ class Case(NamedTuple):
     tolerance: float
     changes: tuple[str, ...]
     events: int
+    steps: int  # of programs with steps of one size
 
 
 LONGEST = 0.1  # step of programs that are slow
-STEPS = 4000  # of those with steps of one size
 CASES = {
-    "locks": Case(panels, 19.0, {}, 1e-8, ("catch", "let go"), 50),
-    "exchanges": Case(held_five_bar, 1.0, {"A.u1": 1.0}, 1e-10, ("became independent", "catch", "let go"), 2),
+    "locks": Case(panels, 19.0, {}, 1e-8, ("catch", "let go"), 50, 4000),
+    "exchanges": Case(
+        held_five_bar, 1.0, {"A.u1": 1.0}, 1e-10, ("became independent", "catch", "let go"), 2, 80
+    ),
 }
 
 
@@ -122,7 +124,7 @@ def process(name: str, language: str = "c") -> arm.Run:
     case = CASES[name]
     how: dict[str, Any] = {"method": "dop853", "rtol": case.tolerance, "atol": 0.01 * case.tolerance}
     how |= {"max_step": LONGEST} if language == "matlab" else {}
-    how = {"method": "rk4", "step": case.span / STEPS} if language == "rust" else how
+    how = {"method": "rk4", "step": case.span / case.steps} if language == "rust" else how
     run = equations(name).compile().simulate(case.span, sample=case.span / 8, initial=case.initial, **how)
     assert all(word in run.info["modes"] for word in case.changes)
     assert len(run.events) >= case.events
@@ -227,7 +229,7 @@ def run_rust(folder: Path, case: Case) -> Found:
     start = "".join(f"run.state[state::{n.replace('.', '_')}] = {v:.17e};" for n, v in case.initial.items())
     (folder / "examples").mkdir()
     stem = re.findall(r'name = "(\w+)"', (folder / "Cargo.toml").read_text())[0]
-    text = RUST.format(stem=stem, span=case.span, step=case.span / STEPS, start=start)
+    text = RUST.format(stem=stem, span=case.span, step=case.span / case.steps, start=start)
     (folder / "examples" / "rows.rs").write_text(text)
     told = cargo(folder, "run", "--example", "rows")
     rows = [re.sub(r"[\[\],]", " ", line).split() for line in told.splitlines()]

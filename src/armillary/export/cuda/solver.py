@@ -139,7 +139,7 @@ def _solver(programs: Sequence[Program], features: Features) -> Solver:
     needed = {name for program in programs for name, there in has_function(program).items() if there}
     has = {
         "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
-        "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": adaptive,
+        "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": True,
         **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "CHOICES"), len(programs) > 1),
     }  # fmt: skip
     facts = {

@@ -48,7 +48,7 @@ class Functions:
     n_events: int = 0
     event_directions: tuple[int, ...] = ()  # −1 falling, +1 rising, 0 both; empty: all 0
     event_terminal: tuple[bool, ...] = ()  # whether the run ends there; empty: none does
-    event_landing: tuple[int, ...] = ()  # numbers of those at which an adaptive step is taken again to end
+    event_landing: tuple[int, ...] = ()  # numbers of those at which a step is taken again to end
     ir: str = field(default="", repr=False)
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
     # What runs have in common, by the kind of run: see driving.py.

@@ -15,6 +15,5 @@ SUSPECT = 1e-3  # of the longest gap
 # Of a run, the longest step of an adaptive method where there are contacts, unless the run says otherwise. A
 # body in free flight allows any step, in which a corner would touch the floor and leave it again unseen.
 LONGEST_WITH_CONTACTS = 1e-3
-# In ``terminal``: the run ends at this event, and an adaptive step is taken again to end there; 1.0: the run
-# alone.
+# In ``terminal``: the run ends at this event, and its step is taken again to end there; 1.0: the run alone.
 LANDING = 2.0

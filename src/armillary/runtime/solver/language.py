@@ -67,7 +67,7 @@ N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
-LANDS: Truths = np.zeros(0, dtype=bool)  # whether an adaptive step is taken again to end at an event
+LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True

@@ -430,7 +430,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     shape, tableau = program.shape, program.shape.tableau
     features = {
         "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
-        "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.adaptive,
+        "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
         "RATED": shape.changes is not None and shape.changes.listed > 0,
         "LOCKING_EVENTS": True, "CHOICES": True,
