@@ -60,7 +60,8 @@ def function(value: Any, what: str, error: Error = ArmillaryError) -> Callable[.
     """A function, or whatever else can be called."""
     if not callable(value):
         raise error(f"{what} must be a function, not {shown(value)}")
-    return value
+    found: Callable[..., Any] = value
+    return found
 
 
 def one_of(value: Any, known: Collection[str], what: str, error: Error = ArmillaryError) -> str:

@@ -115,7 +115,8 @@ def call_partials(node: Expr) -> list[Expr]:
     if rule is not None:
         return rule(node, *node.args)
     if hasattr(node.data, "partials"):
-        return node.data.partials(*node.args)
+        found: list[Expr] = node.data.partials(*node.args)
+        return found
     if isinstance(node.data, str) and node.data in _PIECEWISE_CONSTANT:
         return [ZERO] * len(node.args)
     raise ExpressionError(f"'{node}' cannot be differentiated: give its function a derivative")
@@ -123,7 +124,7 @@ def call_partials(node: Expr) -> list[Expr]:
 
 _PIECEWISE_CONSTANT = ("sign", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
 
-_RULES: dict[str, Any] = {
+_RULES: dict[str, Callable[..., list[Expr]]] = {
     "sin": lambda f, x: [fn.cos(x)],
     "cos": lambda f, x: [scale(fn.sin(x), -1)],
     "tan": lambda f, x: [1 + f * f],

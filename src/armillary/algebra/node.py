@@ -121,7 +121,7 @@ def intern(
     """The one node for this key, made if it is not there yet; ``smallness`` where it was declared."""
     known = _table.get(key)
     if known is not None:
-        found = known()
+        found: NodeType | None = known()
         if found is not None:
             return found
     node = object.__new__(make)
@@ -182,11 +182,12 @@ def intern(
 
 def _smallness(node: Node) -> float:
     """Order of a node from those of its operands: the lowest of a sum, the total of a product."""
-    orders = [a.smallness for a in node.args]
+    orders: list[float] = [a.smallness for a in node.args]
     if node.kind == "sum":
         return min(orders) if node.data[0] == 0 else min(0, *orders)
     if node.kind == "product":
-        return sum(n * order for n, order in zip(node.data[1], orders, strict=True))
+        total: float = sum(n * order for n, order in zip(node.data[1], orders, strict=True))
+        return total
     if node.kind == "let" or node.data == "abs":
         return orders[0]
     if node.data in ("min", "max"):

@@ -39,7 +39,8 @@ def _unless_still(term: Expr, rate: Expr, steep: Expr) -> Expr:
     """A term that is zero where its rate is, also at ``steep`` = 0, where its other factor is infinite."""
     if rate.kind == "number":
         return term
-    return fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)
+    found: Expr = fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)
+    return found
 
 
 def _steep(node: Expr, rates: list[Expr]) -> Expr:
@@ -54,7 +55,8 @@ def _angle(node: Expr, rates: list[Expr]) -> Expr:
     """Of atan2(y, x); the angle of nothing does not turn."""
     y, x = node.args
     square = x * x + y * y
-    return fn.select(fn.equal(square, 0), ZERO, (x * rates[0] - y * rates[1]) / square)
+    found: Expr = fn.select(fn.equal(square, 0), ZERO, (x * rates[0] - y * rates[1]) / square)
+    return found
 
 
 _OWN: dict[str, Callable[[Expr, list[Expr]], Expr]] = {

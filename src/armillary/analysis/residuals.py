@@ -101,11 +101,13 @@ class Residuals:
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """Residuals over σ."""
-        return self.plain(x)[0] / self.sigma()
+        found: np.ndarray = self.plain(x)[0] / self.sigma()
+        return found
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Their derivatives by the unknowns."""
-        return self.plain(x)[1] / self.sigma()[:, None]
+        found: np.ndarray = self.plain(x)[1] / self.sigma()[:, None]
+        return found
 
     def by_column(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """model − data of each column, of all experiments together."""

@@ -163,7 +163,8 @@ class Sensitivities:
             ),
             "at": ("to", [self.at[name] for name in self.to], {"long_name": "value of what it is taken by"}),
         }
-        return xr.Dataset(variables, coords=coordinates, attrs={"system": self.run.system})
+        found: xarray.Dataset = xr.Dataset(variables, coords=coordinates, attrs={"system": self.run.system})
+        return found
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with a column per (output, parameter), indexed by time."""

@@ -77,7 +77,7 @@ def correlation(covariance: np.ndarray) -> np.ndarray:
     """The correlations of unknowns; NaN where one has no variance, or an infinite one."""
     with np.errstate(all="ignore"):
         sizes = np.sqrt(np.diag(covariance))
-        found = covariance / np.outer(sizes, sizes)
+        found: np.ndarray = covariance / np.outer(sizes, sizes)
     known = np.isfinite(sizes) & (sizes > 0)
     found[~known, :] = found[:, ~known] = np.nan
     return found

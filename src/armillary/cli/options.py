@@ -243,7 +243,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         given = {f"run.{key}": others.pop(key) for key in own}
         return function(*args, settings=given, **others)
 
-    made: Any = with_settings
+    made: Callable[..., Any] = with_settings
     for key, setting in reversed(own.items()):
         made = _run_option(key, setting)(made)
     return made
@@ -252,13 +252,15 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def formalism_option(function: Callable[..., Any]) -> Callable[..., Any]:
     from armillary.settings import FORMALISM
 
-    return _run_option("formalism", FORMALISM)(function)
+    found: Callable[..., Any] = _run_option("formalism", FORMALISM)(function)
+    return found
 
 
 def effort_option(function: Callable[..., Any]) -> Callable[..., Any]:
     from armillary.settings import EFFORT
 
-    return _run_option("effort", EFFORT)(function)
+    found: Callable[..., Any] = _run_option("effort", EFFORT)(function)
+    return found
 
 
 def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -132,7 +132,10 @@ class Batch:
         variables["status"] = (("run",), self.status.astype(str))
         variables["t_stop"] = (("run",), self.t_stop, {"units": "s"})
         plain = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}
-        return xr.Dataset(variables, coordinates, {"system": self.system, "armillary": VERSION, **plain})
+        found: xarray.Dataset = xr.Dataset(
+            variables, coordinates, {"system": self.system, "armillary": VERSION, **plain}
+        )
+        return found
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with a row per run: what differs, metrics, status. Histograms and histories do not fit."""
@@ -262,7 +265,8 @@ def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
     """A word for each number; where all are the same, it is stored once."""
     if numbers.size and np.all(numbers == numbers[0]):
         return np.broadcast_to(np.array(words[numbers[0]]), numbers.shape)
-    return np.array(words)[numbers]
+    found: np.ndarray = np.array(words)[numbers]
+    return found
 
 
 def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:

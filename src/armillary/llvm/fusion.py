@@ -76,5 +76,6 @@ def is_plain(node: Expr) -> bool:
     """Whether a product is one of two or more factors, without powers but squares and without divisions."""
     coefficient, exponents = node.data
     if len(exponents) == 1:
-        return exponents[0] == 2 or (exponents[0] == 1 and coefficient != 1 and coefficient != -1)
+        found: bool = exponents[0] == 2 or (exponents[0] == 1 and coefficient != 1 and coefficient != -1)
+        return found
     return all([n == 1 for n in exponents])

@@ -43,7 +43,8 @@ class Compiled:
 
     def address(self, name: str) -> int:
         """Address of a function, 0 where the module has none of that name."""
-        return self._engine.get_function_address(name)
+        found: int = self._engine.get_function_address(name)
+        return found
 
 
 class Passes(NamedTuple):

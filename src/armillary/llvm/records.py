@@ -53,7 +53,7 @@ class RecordModule:
 
     def function(
         self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
-    ) -> Any:
+    ) -> RecordFunction:
         """A new internal function, under construction."""
         return RecordFunction(self, self.written(name, result, arguments, rare))
 

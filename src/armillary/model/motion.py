@@ -153,12 +153,14 @@ def _rates(expressions: Any) -> dict[Expr, Expr]:
 
 def acceleration(point: Any) -> Vector:
     """Acceleration of a point in the ground."""
-    return time_derivative(velocity(_place(point, "acceleration")))
+    found: Vector = time_derivative(velocity(_place(point, "acceleration")))
+    return found
 
 
 def angular_acceleration(body: Any) -> Vector:
     """Angular acceleration of a body in the ground."""
-    return time_derivative(angular_velocity(_body(body, "angular_acceleration")))
+    found: Vector = time_derivative(angular_velocity(_body(body, "angular_acceleration")))
+    return found
 
 
 def partial(quantity: Any, by: Expr) -> Any:

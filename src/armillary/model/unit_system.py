@@ -38,7 +38,8 @@ class UnitSystem:
         if self._is_si:
             return 1.0
         bases = (self.mass, self.length, self.time, 1.0, 1.0)
-        return prod(b ** float(e) for b, e in zip(bases, dimension.exponents, strict=True))
+        found: float = prod(b ** float(e) for b, e in zip(bases, dimension.exponents, strict=True))
+        return found
 
     def factor(self, unit: Unit) -> float:
         """What a value in ``unit`` is multiplied with to enter the model."""
@@ -109,9 +110,10 @@ def default_value(node: Expr) -> float | None:
     parameter = node.data
     if parameter.default is None:
         return None
-    return parameter.default * (
+    found: float | None = parameter.default * (
         parameter.owner.units.factor(parse_unit(parameter.units)) if parameter.units else 1.0
     )
+    return found
 
 
 def state_factor(node: Expr) -> float:

@@ -100,7 +100,8 @@ def to_xarray(record: Record) -> xarray.Dataset:
     outer["names"] = as_json(dict(zip(labels, record.names, strict=True)))
     if record.over != TIME:
         outer["index"] = as_json({index: record.over})
-    return xr.Dataset(variables, coords={index: (index, record.time, own)}, attrs=outer)
+    found: xarray.Dataset = xr.Dataset(variables, coords={index: (index, record.time, own)}, attrs=outer)
+    return found
 
 
 def to_pandas(record: Record) -> pandas.DataFrame:

@@ -69,11 +69,15 @@ class Sketch:
         if body.name not in self.index:
             return np.asarray(place, dtype=float)
         i = self.index[body.name]
-        return self.poses.positions[0, i] + self.poses.rotations[0, i] @ np.asarray(place, dtype=float)
+        found: np.ndarray = self.poses.positions[0, i] + self.poses.rotations[0, i] @ np.asarray(
+            place, dtype=float
+        )
+        return found
 
     def direction(self, body: Body, axis: np.ndarray) -> np.ndarray:
         """A direction of a body, in the ground's axes."""
-        return self.poses.rotations[0, self.index[body.name]] @ axis
+        found: np.ndarray = self.poses.rotations[0, self.index[body.name]] @ axis
+        return found
 
     def _ends(self, body: Body) -> list[np.ndarray]:
         """The joint of a body, and the places on it where others are attached, else its mass centre."""

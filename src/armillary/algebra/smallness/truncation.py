@@ -252,7 +252,8 @@ _COEFFICIENTS: dict[str, Callable[[Expr, int], list[Expr]]] = {
 def _positive(x: Expr) -> bool:
     """Whether a product of numbers and parameters is positive, as far as their defaults do not deny it."""
     if x.kind == "number":
-        return x.data > 0
+        found: bool = x.data > 0
+        return found
     if x.kind == "symbol":
         return x.constant and (x.data.default is None or x.data.default > 0)
     return x.kind == "product" and x.data[0] > 0 and all(_positive(a) for a in x.args)

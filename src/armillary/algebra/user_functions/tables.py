@@ -290,7 +290,8 @@ def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     with np.errstate(all="ignore"):
         try:
-            return PchipInterpolator(x, y, axis=0).derivative()(x)
+            found: np.ndarray = PchipInterpolator(x, y, axis=0).derivative()(x)
+            return found
         except ValueError as error:
             raise ExpressionError(
                 f"a smooth table cannot be made of numbers of such sizes ({error})"

@@ -143,7 +143,8 @@ class Combination:
     __rmul__ = __mul__
 
     def __truediv__(self, scalar: Any) -> Self:
-        return self * (1 / scalar)
+        found: Self = self * (1 / scalar)
+        return found
 
     def __copy__(self) -> Self:
         return self
@@ -300,14 +301,16 @@ def direction(a: Vector) -> Vector:
     _check_vector(a, "direction")
     if not a.terms:
         raise ExpressionError("the zero vector has no direction")
-    return a / length(a)
+    found: Vector = a / length(a)
+    return found
 
 
 def project(a: Vector, normal: Vector) -> Vector:
     """The part of a vector in the plane with this normal (Sayers 1990, ``dot-plane``, eq. 5.3.8)."""
     _check_vector(a, "project")
     n = direction(normal)
-    return a - n * dot(a, n)
+    found: Vector = a - n * dot(a, n)
+    return found
 
 
 def angle(a: Vector, b: Vector, about: Vector | None = None) -> Any:

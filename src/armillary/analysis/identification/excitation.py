@@ -269,7 +269,10 @@ class _Search:
         bounds = (joints.reach, joints.speed, joints.acceleration)
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.min([b / s for b, s in zip(bounds, sizes, strict=True)], axis=0)
-        return raw * (np.where(np.isfinite(scale), scale, 0.0) * np.cos(np.pi / _FINE))[:, None, None]
+        found: np.ndarray = (
+            raw * (np.where(np.isfinite(scale), scale, 0.0) * np.cos(np.pi / _FINE))[:, None, None]
+        )
+        return found
 
     def rows(self, amplitudes: np.ndarray) -> np.ndarray:
         """The regressor along the motion, row under row."""

@@ -266,7 +266,8 @@ def _possible(
     scale = prior * scale.ravel()
 
     def theta(z: np.ndarray) -> np.ndarray:
-        return (nominal + scale * z[:count]).reshape(-1, 10)
+        found: np.ndarray = (nominal + scale * z[:count]).reshape(-1, 10)
+        return found
 
     def base(z: np.ndarray) -> np.ndarray:
         return np.concatenate(

@@ -47,7 +47,10 @@ def numbers_of(theta: np.ndarray) -> np.ndarray:
     yy, zz = a22 * a22 + s23 * s23 + y * y, a33 * a33 + z * z
     xy, xz, yz = s12 * a22 + s13 * s23 + x * y, s13 * a33 + x * z, s23 * a33 + y * z
     one = np.ones_like(m)
-    return np.stack([one, x, y, z, yy + zz, xx + zz, xx + yy, -xy, -xz, -yz], axis=-1) * m[..., None]
+    found: np.ndarray = (
+        np.stack([one, x, y, z, yy + zz, xx + zz, xx + yy, -xy, -xz, -yz], axis=-1) * m[..., None]
+    )
+    return found
 
 
 def numbers_slopes(theta: np.ndarray) -> np.ndarray:

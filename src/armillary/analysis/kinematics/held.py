@@ -100,7 +100,8 @@ class _Matrix:
         found = np.zeros(self.shape)
         for place, value in zip(self.places, numbers, strict=False):
             found[place] = value
-        return found * np.array(numbers[len(self.places) :])
+        result: np.ndarray = found * np.array(numbers[len(self.places) :])
+        return result
 
 
 def _matrix(kinematics: Kinematics, driven: Sequence[Quantity]) -> _Matrix:

@@ -150,4 +150,5 @@ class Mechanism:
 
 
 def _limit(x: Expr, low: Expr, high: Expr, scale: Expr) -> Expr:
-    return scale * (maximum(x - high, ZERO) + minimum(x - low, ZERO))
+    found: Expr = scale * (maximum(x - high, ZERO) + minimum(x - low, ZERO))
+    return found

@@ -73,7 +73,8 @@ class Motion:
 
     @cached_property
     def determinant(self) -> np.ndarray:
-        return np.linalg.det(self._scaled[0][:, : self.numbers.mechanism.closing])
+        found: np.ndarray = np.linalg.det(self._scaled[0][:, : self.numbers.mechanism.closing])
+        return found
 
     def weakest(self, row: int) -> tuple[list[str], list[str]]:
         """Names of the constraints and of the speeds that take part in the weakest motion of a row."""

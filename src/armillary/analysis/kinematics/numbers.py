@@ -35,7 +35,8 @@ class Numbers:
     @cached_property
     def motion_sizes(self) -> np.ndarray:
         width = self.mechanism.conditions.width
-        return self("sizes", 0.0, np.zeros((1, width)))[0]
+        found: np.ndarray = self("sizes", 0.0, np.zeros((1, width)))[0]
+        return found
 
     @property
     def sizes(self) -> np.ndarray:
@@ -60,7 +61,8 @@ class Numbers:
         f = self.values(position[None], np.array([t]))[0, len(m.driven) :]
         A = self.matrices(np.array([t]), position[None])[0][0, : len(m.z), :n]
         scale = self.motion_sizes
-        return np.linalg.lstsq((A * scale).T, -f * scale, rcond=1e-10)[0]
+        found: np.ndarray = np.linalg.lstsq((A * scale).T, -f * scale, rcond=1e-10)[0]
+        return found
 
     def with_forces(self, position: np.ndarray, t: float) -> Numbers:
         """The same with sizes of forces that fit the loads at a position."""

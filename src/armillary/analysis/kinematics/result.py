@@ -214,7 +214,8 @@ class Sweep:
             coordinates[n] = (n, self.grid(n)[first], attributes(n))
         rest = [n for n in self.names if n not in self.driven]
         variables = {n: (list(self.driven), self.grid(n), attributes(n)) for n in rest}
-        return xr.Dataset(variables, coords=coordinates, attrs={"system": self.system})
+        found: xarray.Dataset = xr.Dataset(variables, coords=coordinates, attrs={"system": self.system})
+        return found
 
     # ------------------------------------------------------------ files
 

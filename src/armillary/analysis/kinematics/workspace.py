@@ -91,7 +91,7 @@ class Workspace:
         x, y = wanted
         if path is not None:
             check_suffix(path, FIGURES)
-        groups = (
+        groups: tuple[tuple[Sweep, np.ndarray, dict[str, Any]], ...] = (
             (self.sweep, self.sweep.found, {"color": "0.8", "s": 4, "label": "reached"}),
             (self.sweep, self.edges, {"color": "C0", "s": 6, "label": "end of a range"}),
             (self.singular, self.singular.found, {"color": "C3", "s": 6, "label": "singular"}),

@@ -48,18 +48,21 @@ class FrequencyResponse:
     @property
     def magnitude(self) -> np.ndarray:
         """|G|."""
-        return np.abs(self.values)
+        found: np.ndarray = np.abs(self.values)
+        return found
 
     @property
     def decibels(self) -> np.ndarray:
         """20 log₁₀ |G|."""
         with np.errstate(divide="ignore"):
-            return 20 * np.log10(self.magnitude)
+            found: np.ndarray = 20 * np.log10(self.magnitude)
+            return found
 
     @property
     def phase(self) -> np.ndarray:
         """The angle of G in degrees, without jumps over frequency."""
-        return np.degrees(np.unwrap(np.angle(self.values), axis=-3))
+        found: np.ndarray = np.degrees(np.unwrap(np.angle(self.values), axis=-3))
+        return found
 
     def bode(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
         """Magnitude and phase over frequency."""

@@ -45,12 +45,14 @@ class UndampedModes(Modes):
     @property
     def modal_masses(self) -> np.ndarray:
         """φᵀ M φ of each mode."""
-        return np.einsum("mi,ij,mj->m", self.vectors, self.mass, self.vectors)
+        found: np.ndarray = np.einsum("mi,ij,mj->m", self.vectors, self.mass, self.vectors)
+        return found
 
     @property
     def modal_stiffnesses(self) -> np.ndarray:
         """φᵀ K φ of each mode."""
-        return np.einsum("mi,ij,mj->m", self.vectors, self.stiffness, self.vectors)
+        found: np.ndarray = np.einsum("mi,ij,mj->m", self.vectors, self.stiffness, self.vectors)
+        return found
 
     @property
     def orthogonality(self) -> float:

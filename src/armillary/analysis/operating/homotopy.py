@@ -32,7 +32,8 @@ def scaled_loads(equations: Equations) -> np.ndarray | None:
 
     def residual(z: np.ndarray) -> np.ndarray:
         whole[e.unknown] = z[:-1]
-        return e.values.values(whole)[e.rows] - e.wanted - (1.0 - z[-1]) * off
+        found: np.ndarray = e.values.values(whole)[e.rows] - e.wanted - (1.0 - z[-1]) * off
+        return found
 
     def jacobian(z: np.ndarray) -> np.ndarray:
         whole[e.unknown] = z[:-1]

@@ -202,4 +202,5 @@ def build_description(identifier: str, sources: Sequence[str]) -> bytes:
 
 def _written(root: Element) -> bytes:
     indent(root)
-    return tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    found: bytes = tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    return found

@@ -33,7 +33,8 @@ def terminals(interface: Interface) -> bytes:
     if not len(group):
         return b""
     indent(root)
-    return tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    found: bytes = tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    return found
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -36,7 +36,8 @@ class _Coupled(Instances):
     """Instances whose first step has the inputs of its end alone."""
 
     def record(self, instance: int, t: float, signals: Sequence[float]) -> Record:
-        return super().record(instance, t, [math.nan] * len(signals))
+        found: Record = super().record(instance, t, [math.nan] * len(signals))
+        return found
 
 
 def stepped(

@@ -162,7 +162,8 @@ def _faces(order: np.ndarray, mode: int) -> np.ndarray:
     if mode == _TRIANGLES:
         return order[: len(order) // 3 * 3].reshape(-1, 3)
     if mode == _FAN:
-        return order[fans(np.array([len(order)]))]
+        found: np.ndarray = order[fans(np.array([len(order)]))]
+        return found
     i = np.arange(max(len(order) - 2, 0))
     odd = i % 2  # every other triangle of a strip is turned around
     return order[np.stack([i, i + 1 + odd, i + 2 - odd], axis=1)]

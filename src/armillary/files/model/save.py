@@ -171,7 +171,8 @@ class Writing:
             self._written_elsewhere[record.verb](record)
 
     def _section(self, name: str) -> dict[str, Any]:
-        return self.data.setdefault(name, {})
+        found: dict[str, Any] = self.data.setdefault(name, {})
+        return found
 
     def _entry(self, verb: Verb, form: EntryForm, record: Record) -> dict[str, Any]:
         """The arguments that are not as they are by default, by their keys in the file."""
@@ -276,7 +277,8 @@ class Writing:
             points[record.result.name] = self.values.value(list(place))
 
     def _body(self, name: str) -> dict[str, Any]:
-        return self._section("bodies").setdefault(name, {})
+        found: dict[str, Any] = self._section("bodies").setdefault(name, {})
+        return found
 
     def _flexible(self, record: Record) -> None:
         given = {k: v for k, v in record.arguments.items() if v is not None}

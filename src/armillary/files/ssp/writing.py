@@ -160,7 +160,8 @@ def _structure(
             SubElement(entry, "ssc:BaseUnit", _base(variable))
     SubElement(root, "ssd:DefaultExperiment", {"startTime": "0.0", "stopTime": repr(float(duration))})
     indent(root)
-    return tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    result: bytes = tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    return result
 
 
 def _connector(

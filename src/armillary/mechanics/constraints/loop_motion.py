@@ -152,9 +152,10 @@ def _solved(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
     if not right.shape[1]:
         return np.zeros((len(right), jacobians.shape[2]))
     usable = np.where(np.isfinite(jacobians), jacobians, 0.0)
-    return -np.einsum(
+    found: np.ndarray = -np.einsum(
         "wij,wj->wi", np.linalg.pinv(usable, rcond=_RANK), np.where(np.isfinite(right), right, 0.0)
     )
+    return found
 
 
 def _free(jacobians: np.ndarray) -> np.ndarray:

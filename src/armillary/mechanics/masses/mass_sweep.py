@@ -47,14 +47,16 @@ class Pivot:
     @property
     def share(self) -> np.ndarray:
         """What is left of the weakest direction, of the inertias that it was made of, at each place."""
-        return np.min(np.abs(self.eigenvalues), axis=1, initial=1.0)
+        found: np.ndarray = np.min(np.abs(self.eigenvalues), axis=1, initial=1.0)
+        return found
 
     def response(self, place: int, twist: np.ndarray) -> np.ndarray:
         """Rates of the freedoms with which the link's momentum along them stays zero."""
         values, vectors = self.eigenvalues[place], self.vectors[place]
         inverse = np.divide(1.0, values, where=np.abs(values) >= SINGULAR, out=np.zeros_like(values))
         right = -(self.coupling[place][:, :6] @ twist) / self.sizes[place]
-        return (vectors @ (inverse * (vectors.T @ right))) / self.sizes[place]
+        found: np.ndarray = (vectors @ (inverse * (vectors.T @ right))) / self.sizes[place]
+        return found
 
     def null_directions(self, place: int) -> list[np.ndarray]:
         """Rates of the freedoms that meet no inertia."""
@@ -150,7 +152,7 @@ def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: LinkArrays
 
 def _diagonal(E: np.ndarray) -> np.ndarray:
     """Sizes of the elements: each angular one by all three, since axes are turned into one another."""
-    out = np.abs(np.diagonal(E, axis1=1, axis2=2)).copy()
+    out: np.ndarray = np.abs(np.diagonal(E, axis1=1, axis2=2)).copy()
     out[:, :3], out[:, 3:6] = out[:, :3].sum(axis=1, keepdims=True), out[:, 3:6].sum(axis=1, keepdims=True)
     return out
 

@@ -118,7 +118,8 @@ def symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Arr
             f"{where}: {what} is not symmetric: ({names[i]}, {names[j]}) is {matrix[i, j]:.6g}, but "
             f"({names[j]}, {names[i]}) is {matrix[j, i]:.6g}; check the order of its rows, or symmetrise it"
         )
-    return 0.5 * (matrix + matrix.T)
+    found: Array = 0.5 * (matrix + matrix.T)
+    return found
 
 
 def semidefinite(matrix: Array, where: str, what: str, names: Sequence[str]) -> None:

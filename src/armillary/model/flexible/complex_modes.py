@@ -62,7 +62,8 @@ def nodal_mass(masses: Any, inertias: Any) -> Array:
 def reduced_mass(Mn: Array, total: float) -> Array:
     """M' = Mn (1 − S Sᵀ Mn / M)."""
     S = _sums(len(Mn) // 6, 0)
-    return Mn - Mn @ S @ S.T @ Mn / total
+    found: Array = Mn - Mn @ S @ S.T @ Mn / total
+    return found
 
 
 def spinning_matrices(
@@ -156,7 +157,8 @@ def _diagonal(blocks: list[Array]) -> Array:
 
 
 def _symmetric(a: Array) -> Array:
-    return 0.5 * (a + a.T)
+    found: Array = 0.5 * (a + a.T)
+    return found
 
 
 def _cholesky(a: Array, message: str) -> Array:

@@ -201,7 +201,8 @@ def _factor(matrix: Any) -> Any:
             raise SingularMatrix(int(np.argmin(pivots)))
 
         def solve(x: Array) -> Array:
-            return scale * scipy.linalg.cho_solve((lower, True), (scale * x.T).T).T
+            found: Array = scale * scipy.linalg.cho_solve((lower, True), (scale * x.T).T).T
+            return found
 
         return lambda x: solve(x).T if np.ndim(x) > 1 else solve(x)
     import scipy.sparse

@@ -33,7 +33,8 @@ for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 
 def cross_matrix(vectors: Array) -> Array:
     """ṽ with ṽw = v × w, for vectors along the last axis."""
-    return -np.einsum("abc,...c->...ab", _PERMUTATION, vectors)
+    found: Array = -np.einsum("abc,...c->...ab", _PERMUTATION, vectors)
+    return found
 
 
 def lumped(masses: Array, inertias: Array) -> MassTimes:
@@ -92,14 +93,16 @@ def modal_integrals(
 
 def _twin(matrices: Array) -> Array:
     """The symmetric part in the last two axes."""
-    return 0.5 * (matrices + np.swapaxes(matrices, -1, -2))
+    found: Array = 0.5 * (matrices + np.swapaxes(matrices, -1, -2))
+    return found
 
 
 def _against_turned(momentum: Array, shapes: Array) -> Array:
     """Σ momentumᵀ S_p, N × 3 × 3, where S_p = (−ψ̃_p, −θ̃_p) is the motion of the deflection p when turned."""
     halves = (slice(3), slice(3, 6))
     moved = sum(np.tensordot(momentum[:, half], shapes[:, half], ([0], [0])) for half in halves)
-    return np.einsum("aibp,acb->pic", moved, _PERMUTATION)
+    found: Array = np.einsum("aibp,acb->pic", moved, _PERMUTATION)
+    return found
 
 
 def _second_order(apply: MassTimes, turning: Array, shapes: Array) -> tuple[Array, Array]:

@@ -206,7 +206,7 @@ def _remainders(x: Expr, label: str) -> tuple[Expr, Expr]:
 def _series(x: Expr, first: int) -> Expr:
     """Σ (−x)^k/(2k + first)!."""
     coefficients = [(-1.0) ** k / factorial(2 * k + first) for k in range(_TERMS[first])]
-    value: Any = number(coefficients[-1], None)
+    value = number(coefficients[-1], None)
     for c in reversed(coefficients[:-1]):
         value = fn.named(value * x + number(c, None), "series")
     return value

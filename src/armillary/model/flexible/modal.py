@@ -41,7 +41,7 @@ def reduced_mass(M: Array, P: Array, total_mass: Any, where: str) -> Array:
     if total_mass is None:
         return M
     mass = positive(total_mass, where, "total_mass")
-    reduced = M - P.T @ P / mass
+    reduced: Array = M - P.T @ P / mass
     p = int(np.argmin(np.diag(reduced) / np.diag(M)))
     if reduced[p, p] <= 1e-12 * M[p, p]:
         raise ModelError(
@@ -117,4 +117,5 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: Any, damping_matri
         return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))
     rates, modes = uncoupled(M, K)
     momenta = M @ modes
-    return (momenta * (2 * np.max(ratios) * rates)) @ momenta.T
+    found: Array = (momenta * (2 * np.max(ratios) * rates)) @ momenta.T
+    return found

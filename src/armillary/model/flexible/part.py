@@ -150,7 +150,8 @@ class FlexiblePart:
         """Damping ratio of each of these modes, φᵀCφ / 2ω with φᵀMφ = 1, or 0 without stiffness."""
         rates, modes = self._uncoupled
         own = np.diag(modes.T @ self.C @ modes)
-        return np.divide(own, 2 * rates, out=np.zeros(self.modes), where=rates > 0)
+        found: Array = np.divide(own, 2 * rates, out=np.zeros(self.modes), where=rates > 0)
+        return found
 
     @property
     def effective_masses(self) -> Array:
@@ -158,7 +159,8 @@ class FlexiblePart:
 
         Over all modes of a clamped part they add up to its mass, so what is missing is what truncation lost.
         """
-        return ((self.P @ self._uncoupled[1]) ** 2).T
+        found: Array = ((self.P @ self._uncoupled[1]) ** 2).T
+        return found
 
     def check_orthogonal(self) -> float:
         """The largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0 when orthogonal."""

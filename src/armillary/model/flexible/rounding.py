@@ -58,7 +58,8 @@ def _common(magnitudes: Array, size: Array) -> Array:
     group = np.concatenate([[0], np.cumsum(apart)])
     middle = np.searchsorted(group, np.arange(group[-1] + 1)) + (np.bincount(group) - 1) // 2
     common = magnitudes[middle]
-    return np.where(np.abs(common - 1.0) <= EQUAL * size[middle], 1.0, common)[group]
+    found: Array = np.where(np.abs(common - 1.0) <= EQUAL * size[middle], 1.0, common)[group]
+    return found
 
 
 def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool = False) -> FlexiblePart:
@@ -122,7 +123,8 @@ def shortening_size(masses: Array, shortening: Array | None) -> Array | None:
     """b_pq = √∫G_pq·G_pq of foreshortening G (n × 3 × N × N) of separate masses."""
     if shortening is None:
         return None
-    return np.sqrt(np.einsum("s,sapq->pq", masses, shortening**2))
+    found: Array | None = np.sqrt(np.einsum("s,sapq->pq", masses, shortening**2))
+    return found
 
 
 def _own_pairs(matrix: Array) -> Array:

@@ -167,7 +167,8 @@ def _find_reaction(system: Description, body: Any, first: Body, where: str) -> B
 
 def load_value(value: Expr, name: str) -> Expr:
     """The size of a load under its name in the equations."""
-    return fn.named(value, Signed(name))
+    found: Expr = fn.named(value, Signed(name))
+    return found
 
 
 def add_load(system: Description, load: Load) -> Expr:

@@ -76,7 +76,8 @@ def _dual(axis: Vector, others: list[Vector]) -> Vector:
     if all(is_zero(dot(axis, other)) for other in others):
         return axis
     across_both = cross(others[0], others[1] if len(others) > 1 else cross(axis, others[0]))
-    return across_both / dot(axis, across_both)
+    found: Vector = across_both / dot(axis, across_both)
+    return found
 
 
 def read_plane(system: Description, plane: Any, where: str) -> tuple[Point, Vector]:

@@ -89,7 +89,8 @@ def sticking_friction(
 
 
 def _length(vector: Sequence[Expr]) -> Expr:
-    return fn.absolute(vector[0]) if len(vector) == 1 else fn.sqrt(sum(x * x for x in vector))
+    found: Expr = fn.absolute(vector[0]) if len(vector) == 1 else fn.sqrt(sum(x * x for x in vector))
+    return found
 
 
 def _shortened(vector: Sequence[Expr], limit: Expr) -> list[Expr]:

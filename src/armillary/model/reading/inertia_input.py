@@ -112,7 +112,10 @@ def _number(value: Expr) -> float | None:
     if value.kind == "number":
         return float(value.data)
     if value.kind == "symbol" and value.data.default is not None:
-        return value.data.default * (parse_unit(value.data.units).scale if value.data.units else 1.0)
+        found: float | None = value.data.default * (
+            parse_unit(value.data.units).scale if value.data.units else 1.0
+        )
+        return found
     return None
 
 

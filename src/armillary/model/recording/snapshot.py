@@ -36,7 +36,7 @@ def changeable(system: Description) -> Description:
 
 
 def _copy(system: Description, *, frozen: bool) -> Description:
-    taken: Any = object.__new__(type(system))
+    taken = object.__new__(type(system))
     copier = _Copier(system, taken)
     for name, value in vars(system).items():
         if isinstance(value, Recorder):

@@ -143,4 +143,5 @@ def _light_factor(system: Description, name: str, point: Point, towards: Vector,
     event(system, f"{name} into light", outside, direction=1, set={mode: LIT})
     event(system, f"{name} into shadow", outside, direction=-1, set={mode: DARK})
     begun = fn.select(mode > LIT, 0, 1)
-    return fn.select(mode > UNKNOWN, begun, fn.select(outside >= 0, 1, 0))
+    found: Expr = fn.select(mode > UNKNOWN, begun, fn.select(outside >= 0, 1, 0))
+    return found

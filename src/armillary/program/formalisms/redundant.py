@@ -216,7 +216,8 @@ def _own_columns(r: Redundant) -> list[Column]:
     """Constraint errors, the error of unit length, and the multipliers."""
 
     def norm(values: list[Expr]) -> Expr:
-        return sqrt(as_expr(sum((x * x for x in values), ZERO)))
+        found: Expr = sqrt(as_expr(sum((x * x for x in values), ZERO)))
+        return found
 
     gaps = [row.position for row in r.rows if row.position is not None]
     lengths = [as_expr(sum((x * x for x in p.e), ZERO)) - 1 for p in r.parts.parts]

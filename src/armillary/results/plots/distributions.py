@@ -99,7 +99,7 @@ def histogram(
     low, median, high = np.quantile(found, (0.05, 0.5, 0.95))
     with drawn((8.0, 4.0), path) as figure:
         axes = figure.subplots()
-        axes.hist(found, _edges(found, bins), color=_tint(0.75), edgecolor="white", linewidth=0.4)
+        axes.hist(found, [*_edges(found, bins)], color=_tint(0.75), edgecolor="white", linewidth=0.4)
         axes.axvspan(low, high, color=_tint(0.1), lw=0, zorder=0)
         axes.axvline(median, color=ORANGE, lw=1.8, label=f"median {median:.4g}")
         for place, label in ((low, f"90 % from {low:.4g} to {high:.4g}"), (high, None)):
@@ -235,9 +235,10 @@ def _cloud(axes: Any, x: np.ndarray, y: np.ndarray) -> None:
     axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
 
 
-def _tint(strength: float) -> tuple[float, ...]:
+def _tint(strength: float) -> tuple[float, float, float]:
     """Our blue on white paper; opaque, so that it looks the same in the legend as over other things."""
-    return tuple(1 - strength * (1 - part) for part in matplotlib("colors").to_rgb(BLUE))
+    red, green, blue = (1 - strength * (1 - part) for part in matplotlib("colors").to_rgb(BLUE))
+    return red, green, blue
 
 
 def head(axes: Any, title: str, count: str) -> None:

@@ -107,7 +107,7 @@ def drawn(
     *,
     show: bool = False,
     ax: Axes | None = None,
-) -> Iterator[Any]:
+) -> Iterator[Figure]:
     """A figure in our look, or the one of given axes in its own; at the end it is saved at the path, if there
     is one, and shown with ``show``.
     """

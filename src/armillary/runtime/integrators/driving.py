@@ -115,7 +115,8 @@ def _plan(
         used=functions.n_states, **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
     functions.plans[key] = _Plan(shape, loop, offsets, workspace, control)
-    return functions.plans[key]
+    result: _Plan = functions.plans[key]
+    return result
 
 
 _NO_STOPS = np.array([inf])
@@ -245,7 +246,8 @@ class CompiledRun:
     @property
     def tried(self) -> int:
         """Steps taken or rejected so far."""
-        return self.control.steps + self.control.rejected
+        found: int = self.control.steps + self.control.rejected
+        return found
 
     def result(self, status: Status) -> Integration:
         control = self.control

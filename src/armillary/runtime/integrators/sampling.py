@@ -109,7 +109,8 @@ class SampleTimes:
 
     def _meets_end(self, times: np.ndarray, step: float) -> np.ndarray:
         """Whether times are the end or clearly before it: a grid point close to the end is moved there."""
-        return (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
+        found: np.ndarray = (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
+        return found
 
 
 def _checked(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:

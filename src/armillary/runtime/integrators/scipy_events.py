@@ -151,7 +151,7 @@ class Events:
 
         if not g(low) * g(high) < 0.0:
             return high
-        root = brentq(g, low, high, xtol=tolerance)
+        root: float = brentq(g, low, high, xtol=tolerance)
         while root < high and np.sign(g(root)) == self._sign[k]:
             root = min(root + tolerance, high)
         return root

@@ -67,4 +67,7 @@ def compile_equations(
     kind: Any = next(kinds[k] for k in type(equations).__mro__ if k in kinds)
     made = machine_code(equations, backend, tier)
     compiler = compiler or partial(compile_equations, backend=backend, tier=tier, kinds=kinds)
-    return kind(equations, *made, compiler) if base is None else kind(equations, *made, compiler, base)
+    found: CompiledModel = (
+        kind(equations, *made, compiler) if base is None else kind(equations, *made, compiler, base)
+    )
+    return found

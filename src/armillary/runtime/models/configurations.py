@@ -89,7 +89,10 @@ class Configurations:
         speeds = [known[u] for u in self[self.first].model.speed_names]
         least = min(speeds or given)
         found = [known.get(name, least) for name in now]
-        return np.tile(found, len(given) // len(first)).tolist()  # with derivatives of states: for each
+        result: float | Sequence[float] = np.tile(
+            found, len(given) // len(first)
+        ).tolist()  # with derivatives of states: for each
+        return result
 
     def changed(
         self,

@@ -123,7 +123,8 @@ def _culprit(result: Integration, instance: Instance) -> str:
     rates = instance.derivatives(result.t_stop, result.final_state, result.final_memory)
     strange = np.flatnonzero(~np.isfinite(rates))
     place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
-    return instance.equations.program.state[place].data.name
+    found: str = instance.equations.program.state[place].data.name
+    return found
 
 
 def _complaints(instance: Instance) -> list[str]:

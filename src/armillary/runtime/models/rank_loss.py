@@ -92,7 +92,8 @@ def forecast(instance: Instance, place: Place, share: float = 1.0) -> Forecast |
 
     def strength(ahead: float) -> float:
         later = instance.derivatives(place.t + ahead, y + ahead * rate, memory)
-        return instance.strength(place.t + ahead, y + 0.5 * ahead * (rate + later), memory) ** 0.5
+        found: float = instance.strength(place.t + ahead, y + 0.5 * ahead * (rate + later), memory) ** 0.5
+        return found
 
     here = strength(0.0)
     for distance in _AHEAD:
@@ -157,7 +158,8 @@ def horizon(instance: Instance, place: Place, distance: float) -> float:
     rate = np.abs(instance.derivatives(place.t, instance.packed(place), place.memory))
     n = len(place.q)
     fast, quickens = (float(np.max(part, initial=1e-300)) for part in (rate[:n], rate[n:]))
-    return min(distance / fast, (2 * distance / quickens) ** 0.5)
+    found: float = min(distance / fast, (2 * distance / quickens) ** 0.5)
+    return found
 
 
 def _error_norm(rates: np.ndarray, h: float, scale: np.ndarray) -> float:
@@ -333,4 +335,5 @@ def _rows(
 def _interpolated(x: float, values: np.ndarray) -> np.ndarray:
     """Lagrange's interpolation through the rows around; what is the same in all of them stays so exactly."""
     weights = [np.prod([(x - b) / (a - b) for b in _AROUND if b != a]) for a in _AROUND]
-    return np.where(np.all(values == values[0], axis=0), values[0], np.array(weights) @ values)
+    found: np.ndarray = np.where(np.all(values == values[0], axis=0), values[0], np.array(weights) @ values)
+    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf, nan
-from typing import Any
+from typing import Any, cast
 
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
 from armillary.llvm.builder import Operand, Repeat, Value, Variable, Vector
@@ -83,7 +83,10 @@ class _Body:
             if isinstance(node, ast.Call) and called(node) in code.solver.functions:
                 code.function(called(node))
         rare = function.name in code.rare
-        self.frame = f = code.program.function(function.name, result, arguments, rare=rare)
+        # The functions of another record than a run's have no vectors over states.
+        self.frame = f = cast(
+            "LoopFunction", code.program.function(function.name, result, arguments, rare=rare)
+        )
         if function.name in _INLINED:
             f.function.attributes.append("alwaysinline")
         self.locals: dict[str, Variable] = {}

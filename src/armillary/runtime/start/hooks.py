@@ -100,4 +100,5 @@ def _changed(model: CompiledModel, initial: Initial, changes: Mapping[str, Any])
         if name not in order:
             raise ParameterError(f"on_start sets '{name}', which is no part of the initial state")
         state[order.index(name)] = state_number(symbols[name], value, f"the initial value of '{name}'")
-    return state.tolist()
+    found: Initial = state.tolist()
+    return found

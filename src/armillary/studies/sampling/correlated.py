@@ -51,7 +51,10 @@ class Correlated:
 
         z = ndtri(u)
         # Term by term: a matrix product rounds by the number of runs in the block.
-        return ndtr([sum(row[j] * z[j] for j in range(i + 1)) for i, row in enumerate(self._factor)])
+        found: np.ndarray = ndtr(
+            [sum(row[j] * z[j] for j in range(i + 1)) for i, row in enumerate(self._factor)]
+        )
+        return found
 
     def __repr__(self) -> str:
         return f"Correlated({', '.join(self.names)})"

@@ -287,6 +287,7 @@ def _read(
 
 def _common_length(distributions: Mapping[str, Distribution]) -> int:
     lengths = {name: each.values.size for name, each in distributions.items()}  # type: ignore[attr-defined]
+    length: int
     (first, length), *others = lengths.items()
     for name, other in others:
         if other != length:

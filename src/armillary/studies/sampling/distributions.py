@@ -130,7 +130,8 @@ class Uniform(Distribution):
 
     def ppf(self, u: Any) -> np.ndarray:
         u = np.asarray(u)
-        return self.low * (1 - u) + self.high * u  # exact at both ends, and no overflow between
+        found: np.ndarray = self.low * (1 - u) + self.high * u  # exact at both ends, and no overflow between
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,14 +165,18 @@ class Normal(Distribution):
 
         u = np.asarray(u, dtype=float)
         if self.low == -math.inf and self.high == math.inf:
-            return self.mean + self.sd * ndtri(u)
+            unbounded: np.ndarray = self.mean + self.sd * ndtri(u)
+            return unbounded
         a, b = (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
         side = 1.0
         if a > 0:
             side, a, b, u = -1.0, -b, -a, 1 - u
         with np.errstate(divide="ignore"):  # log 0 at the ends themselves
             p = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
-        return np.clip(self.mean + side * self.sd * ndtri_exp(np.minimum(p, 0.0)), self.low, self.high)
+        found: np.ndarray = np.clip(
+            self.mean + side * self.sd * ndtri_exp(np.minimum(p, 0.0)), self.low, self.high
+        )
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,7 +214,8 @@ class LogNormal(Distribution):
         with np.errstate(divide="ignore"):  # log 0 of no lower bound
             low, high = np.log([self.low / self.median, self.high / self.median]).tolist()
         values = self.median * np.exp(Normal(0.0, self.sigma, low, high).ppf(u))
-        return np.clip(values, self.low, self.high)
+        found: np.ndarray = np.clip(values, self.low, self.high)
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -235,7 +241,8 @@ class Triangular(Distribution):
         width, rise, fall = self.high - self.low, self.mode - self.low, self.high - self.mode
         rising = self.low + np.sqrt(u * width * rise)
         falling = self.high - np.sqrt((1 - u) * width * fall)
-        return np.clip(np.where(u * width < rise, rising, falling), self.low, self.high)
+        found: np.ndarray = np.clip(np.where(u * width < rise, rising, falling), self.low, self.high)
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -268,16 +275,20 @@ class Choice(Distribution):
         self._settle(low=float(likely.min()), high=float(likely.max()))
 
     def _numbers(self) -> list[float]:
-        return self.values.tolist()
+        found: list[float] = self.values.tolist()
+        return found
 
     def ppf(self, u: Any) -> np.ndarray:
         """In the order of the list, which need not rise: equal weights give each an equal part of u."""
         u = np.asarray(u, dtype=float)
         if self.weights is None:
-            return self.values[np.minimum((u * self.values.size).astype(np.intp), self.values.size - 1)]
-        shares = np.cumsum(self.weights) / np.sum(self.weights)
-        last = np.flatnonzero(self.weights)[-1]
-        return self.values[np.minimum(np.searchsorted(shares, u, side="right"), last)]
+            places = np.minimum((u * self.values.size).astype(np.intp), self.values.size - 1)
+        else:
+            shares = np.cumsum(self.weights) / np.sum(self.weights)
+            last = np.flatnonzero(self.weights)[-1]
+            places = np.minimum(np.searchsorted(shares, u, side="right"), last)
+        found: np.ndarray = self.values[places]
+        return found
 
 
 def _given(value: Any) -> bool:

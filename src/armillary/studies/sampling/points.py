@@ -44,7 +44,8 @@ class LatinHypercube:
     def _coordinate(self, name: str, i0: int, i1: int) -> np.ndarray:
         slices = permuted(self.seed, f"slices of {name}", self.runs, i0, i1)
         u = (slices + uniform(self.seed, name, i0, i1)) / self.runs
-        return np.minimum(u, 1 - 2.0**-53)  # the sum may have been rounded up to runs
+        found: np.ndarray = np.minimum(u, 1 - 2.0**-53)  # the sum may have been rounded up to runs
+        return found
 
 
 class Sobol:
@@ -75,7 +76,10 @@ class Sobol:
             if i0 == 0 and i1 > 1:  # SciPy warns where the first draw is no power of two; blocks need not be
                 parts.append(self._engine.random(1))
             parts.append(self._engine.random(i1 - i0 - len(parts)))
-        return np.clip(np.concatenate(parts).T, 2.0**-53, 1 - 2.0**-53)  # 0 may occur, where Φ⁻¹ is infinite
+        found: np.ndarray = np.clip(
+            np.concatenate(parts).T, 2.0**-53, 1 - 2.0**-53
+        )  # 0 may occur, where Φ⁻¹ is infinite
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {"dimensions": self.dimensions, "seed": self.seed}
@@ -140,7 +144,10 @@ class Morris:
         turn = np.argsort(np.argsort(drawn("turn"), axis=0), axis=0)[..., None]
         stepped = turn < np.arange(self.group)  # names, trajectories, points of one
         points = (lower + half * (stepped == upwards)) / (self.levels - 1)
-        return points.reshape(len(self.names), -1)[:, i0 - g0 * self.group : i1 - g0 * self.group]
+        found: np.ndarray = points.reshape(len(self.names), -1)[
+            :, i0 - g0 * self.group : i1 - g0 * self.group
+        ]
+        return found
 
 
 def group_size(kind: str, count: int, second_order: bool = False) -> int:

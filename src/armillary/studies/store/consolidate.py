@@ -56,7 +56,8 @@ def consolidate(folder: Folder, definition: Definition) -> None:
 
 def words(codes: np.ndarray) -> np.ndarray:
     """How runs ended, in words; NaN where they have not been made."""
-    return np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
+    found: np.ndarray = np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
+    return found
 
 
 def _schema(layout: Layout, about: str) -> Any:

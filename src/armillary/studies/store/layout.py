@@ -105,7 +105,7 @@ def _times_from_data(data: Any) -> np.ndarray:
     if not isinstance(data, Mapping):
         return np.array(data, dtype=float)
     first, interval, last, count = data["even"]
-    times = first + np.arange(count) * interval
+    times: np.ndarray = first + np.arange(count) * interval
     times[-1] = last
     return times
 

@@ -69,7 +69,8 @@ def lazy_column(runs: int, dtype: Any, read: Callable[[int, int], np.ndarray]) -
                 return np.empty(0, self.dtype)
             first, last = int(rows.min()), int(rows.max())
             if last - first < _DENSE * len(rows):
-                return read(first, last + 1)[rows - first]
+                found: np.ndarray = read(first, last + 1)[rows - first]
+                return found
             return np.concatenate([read(int(row), int(row) + 1) for row in rows])
 
     return indexing.LazilyIndexedArray(Column())

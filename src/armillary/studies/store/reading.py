@@ -70,7 +70,8 @@ def _stored(column: Any, first: int, end: int) -> np.ndarray:
 
 
 def _recorded(numbers: RecordedNumbers, column: int, first: int, end: int) -> np.ndarray:
-    return numbers(first, end)[column]
+    found: np.ndarray = numbers(first, end)[column]
+    return found
 
 
 def _in_words(codes: Callable[[int, int], np.ndarray], first: int, end: int) -> np.ndarray:

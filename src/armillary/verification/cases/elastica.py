@@ -62,7 +62,8 @@ def _balance(model: Any, state: np.ndarray, load: float) -> np.ndarray:
     count = len(state) // 2
 
     def accelerations(q: np.ndarray) -> np.ndarray:
-        return model.accelerations(0.0, q, np.zeros(count), {"P": load})
+        found: np.ndarray = model.accelerations(0.0, q, np.zeros(count), {"P": load})
+        return found
 
     q = state[:count].copy()
     for _ in range(40):

@@ -143,7 +143,8 @@ def equations(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     (wx, wy, wz), (ax, ay, az) = (rows[:, :, None, None] for rows in rates(t))
 
     def over(a: np.ndarray, b: np.ndarray, weight: Any = 1.0) -> np.ndarray:
-        return (a * weights * weight) @ b.T
+        found: np.ndarray = (a * weights * weight) @ b.T
+        return found
 
     one, pull = np.ones((1, len(x))), DENSITY * 0.5 * (LENGTH**2 - x**2)
     M, K = np.zeros((size, size)), np.zeros((len(t), size, size))
@@ -198,7 +199,8 @@ def textbook() -> np.ndarray:
         k4 = A[n + 2] @ (y + STEP * k3) + b[n + 2]
         y = y + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         kept.append(y)
-    return np.array(kept)[:: round(SAMPLE / STEP)] @ C.T
+    found: np.ndarray = np.array(kept)[:: round(SAMPLE / STEP)] @ C.T
+    return found
 
 
 def tips(model: Any, **how: Any) -> np.ndarray:

@@ -41,12 +41,14 @@ def height() -> float:
     """B0 above B*, the mass centre of bus and clock."""
     parameters = {name: entry[0] for name, entry in example("spacecraft_1").PARAMETERS.items()}
     bus, clock = parameters["BM"], parameters["CM"]
-    return (parameters["L1"] - parameters["L2"]) * clock / (bus + clock)
+    found: float = (parameters["L1"] - parameters["L2"]) * clock / (bus + clock)
+    return found
 
 
 def start() -> dict[str, float]:
     """The initial state with B0 at the ground's origin."""
-    return example("spacecraft_1").START | {"B.q3": -height()}
+    found: dict[str, float] = example("spacecraft_1").START | {"B.q3": -height()}
+    return found
 
 
 def commanded() -> System:
@@ -72,7 +74,8 @@ def turned(angles: Any) -> np.ndarray:
     about_x = np.array([[1, 0, 0], [0, c1, -s1], [0, s1, c1]])
     about_y = np.array([[c2, 0, s2], [0, 1, 0], [-s2, 0, c2]])
     about_z = np.array([[c3, -s3, 0], [s3, c3, 0], [0, 0, 1]])
-    return about_x @ about_y @ about_z
+    found: np.ndarray = about_x @ about_y @ about_z
+    return found
 
 
 def _run(model: Any, expected: dict[str, np.ndarray], **how: Any) -> Any:

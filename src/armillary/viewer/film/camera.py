@@ -67,7 +67,8 @@ def direction_of(view: str, up: np.ndarray) -> np.ndarray:
         "top": up - 1e-3 * front,
     }
     ways |= dict(zip("xyz", np.eye(3), strict=True))
-    return ways[view] / np.linalg.norm(ways[view])
+    found: np.ndarray = ways[view] / np.linalg.norm(ways[view])
+    return found
 
 
 def fitted(points: np.ndarray, view: str, up: np.ndarray, width: int, height: int) -> Camera:

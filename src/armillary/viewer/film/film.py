@@ -151,4 +151,5 @@ def _path(figure: Figure, film: FilmFigure, path: dict[str, object]) -> np.ndarr
     rows = np.unique(np.rint(np.linspace(0, len(figure.time) - 1, min(len(figure.time), 2000))).astype(int))
     whole = FilmFigure(figure.content, figure.channels[rows], figure.amplitudes[rows], shift=film.shift)
     found = whole.path(str(path["body"]), path["at"])
-    return found[np.isfinite(found).all(axis=1)]
+    result: np.ndarray = found[np.isfinite(found).all(axis=1)]
+    return result

@@ -139,7 +139,8 @@ class Painter:
             strength = np.maximum(strength, np.clip(1 - np.abs(c - np.rint(c)) / wide, 0, 1) * (wide < 0.5))
         far = np.linalg.norm(places, axis=2) / self.floor.reach
         strength = np.where(hit, 0.35 * strength * np.clip(1.4 - far, 0, 1), 0.0)[..., None]
-        return ((1 - strength) * image + strength * rgb(self.theme.grid)).astype(np.float32)
+        found: np.ndarray = ((1 - strength) * image + strength * rgb(self.theme.grid)).astype(np.float32)
+        return found
 
 
 def ribbon(points: np.ndarray, camera: Camera, colour: str, pixels: float = 1.6) -> Painted:

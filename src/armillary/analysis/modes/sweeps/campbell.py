@@ -75,7 +75,8 @@ class Campbell:
     def dampings(self) -> np.ndarray:
         """Damping ratios −Re λ/|λ|, (spins, branches)."""
         size = np.abs(self.eigenvalues)
-        return np.divide(-self.eigenvalues.real, size, out=np.zeros_like(size), where=size > 0)
+        found: np.ndarray = np.divide(-self.eigenvalues.real, size, out=np.zeros_like(size), where=size > 0)
+        return found
 
     def __repr__(self) -> str:
         span = f"{self.values[0]:g} to {self.values[-1]:g} {self.units}".strip()

@@ -50,7 +50,7 @@ class OperatingSweep:
         points = self.points(values)
         A = self.compiled.rows(points.t, points.states, points.parameters, points.memory).A
         factors = np.array([v.factor for v in self.states])
-        found = A * factors / factors[:, None]
+        found: np.ndarray = A * factors / factors[:, None]
         if not np.all(np.isfinite(found)):
             k = int(np.flatnonzero(~np.isfinite(found).all(axis=(1, 2)))[0])
             raise ArmillaryError(

@@ -48,7 +48,8 @@ class RootLocus:
 
     def __len__(self) -> int:
         """The number of branches."""
-        return self.eigenvalues.shape[1]
+        found: int = self.eigenvalues.shape[1]
+        return found
 
     def __getitem__(self, key: int | str) -> np.ndarray:
         """The eigenvalues of a branch, by number or name."""

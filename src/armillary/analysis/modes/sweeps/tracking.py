@@ -70,7 +70,8 @@ class Tracker:
             return order
         between = self.at(middle)
         first = self._matched(before, between, depth + 1)
-        return self._matched(between, after, depth + 1)[first]
+        found: np.ndarray = self._matched(between, after, depth + 1)[first]
+        return found
 
     def at(self, value: float, *, zeros: bool = True) -> Spectra:
         """The spectrum at one value, in the order of LAPACK; without ``zeros`` as rounding leaves it."""
@@ -119,7 +120,8 @@ class Tracker:
 
     def vectors_of_states(self, spectra: Spectra) -> np.ndarray:
         """Eigenvectors (points, states, n) in the units of the states,"""
-        return spectra.vectors * self._scale[:, None]
+        found: np.ndarray = spectra.vectors * self._scale[:, None]
+        return found
 
 
 def influential(A: np.ndarray) -> list[int]:

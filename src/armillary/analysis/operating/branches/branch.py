@@ -74,7 +74,8 @@ class Branch:
     @property
     def stable(self) -> np.ndarray:
         """Whether no eigenvalue grows, point by point."""
-        return self.growing == 0
+        found: np.ndarray = self.growing == 0
+        return found
 
     def point(self, index: int) -> OperatingPoint:
         """One of the points, with its table and stability; also an initial state for runs."""
@@ -222,4 +223,5 @@ class Branch:
         beside = np.zeros(len(self), dtype=bool)
         beside[1:] |= own[:-1]
         beside[:-1] |= own[1:]
-        return own | (marked & beside)
+        found: np.ndarray = own | (marked & beside)
+        return found

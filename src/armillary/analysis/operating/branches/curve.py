@@ -73,7 +73,8 @@ class Curve:
         return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
 
     def _scaled(self, z: np.ndarray) -> np.ndarray:
-        return self.jacobian(z) * self.weights[:, None] * self.sizes
+        found: np.ndarray = self.jacobian(z) * self.weights[:, None] * self.sizes
+        return found
 
     def corrected(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
         """The point of the branch across ``along`` from a start, and the corrections that it took."""

@@ -164,13 +164,13 @@ class _Tracer:
         return x
 
     def residual(self, z: np.ndarray) -> np.ndarray:
-        c = self.wide.values.values(self.whole(z))[self.wide.rows] - self.wanted
+        c: np.ndarray = self.wide.values.values(self.whole(z))[self.wide.rows] - self.wanted
         if self.row >= 0:
             c[self.wide.rows == self.row] -= z[-1] - self.varied.now
         return c
 
     def jacobian(self, z: np.ndarray) -> np.ndarray:
-        C = self.wide.values.jacobian(self.whole(z))[self.both]
+        C: np.ndarray = self.wide.values.jacobian(self.whole(z))[self.both]
         if self.row < 0:
             return C
         return np.hstack([C, -(self.wide.rows == self.row).astype(float)[:, None]])

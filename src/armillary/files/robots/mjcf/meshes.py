@@ -128,14 +128,15 @@ class _Solid:
 
     @cached_property
     def surface_centre(self) -> np.ndarray:
-        return self.area @ self.centre / self.area.sum()
+        found: np.ndarray = self.area @ self.centre / self.area.sum()
+        return found
 
     def _weights(self, point: np.ndarray) -> np.ndarray:
         """Volumes of the tetrahedra of all faces with a point; areas of a shell."""
         if self.kind == "shell":
-            return self.area
+            return np.asarray(self.area)
         volumes = np.einsum("ij,ij->i", self.normal, self.centre - point) / 3
-        return np.abs(volumes) if self.kind == "legacy" else volumes
+        return np.asarray(np.abs(volumes) if self.kind == "legacy" else volumes)
 
     @property
     def inertial(self) -> Inertial:

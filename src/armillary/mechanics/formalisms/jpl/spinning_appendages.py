@@ -136,7 +136,8 @@ def _ratios(part: FlexiblePart, where: str) -> Array:
             "'recursive' or 'mbdyfn'"
         )
     ratios = np.divide(np.diag(damping), 2 * rates, out=np.zeros(part.modes), where=rates > 0)
-    return ratios[np.argsort(rates, kind="stable")]
+    found: Array = ratios[np.argsort(rates, kind="stable")]
+    return found
 
 
 def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Array, Array]:

@@ -329,7 +329,8 @@ class Beam:
         drawn = self._drawn(modes, s)
         if self.root == "free":
             drawn = drawn - np.tensordot(masses, self._drawn(modes, places), 1) / np.sum(masses)
-        return -self.axes[:, 0][None, :, None, None] * drawn[:, None]
+        found: Array = -self.axes[:, 0][None, :, None, None] * drawn[:, None]
+        return found
 
     def _drawn(self, modes: list[_Mode], s: Array) -> Array:
         """∫₀ˢ of products of slopes, n × N × N."""

@@ -102,7 +102,8 @@ def from_complex_modes(
 
 def _sum(real: Array, imaginary: Array, weights: Array) -> Array:
     """2 Σ w (Ψ Ψᵀ + Γ Γᵀ)."""
-    return 2 * (real * weights @ real.T + imaginary * weights @ imaginary.T)
+    found: Array = 2 * (real * weights @ real.T + imaginary * weights @ imaginary.T)
+    return found
 
 
 def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Array, bool]:

@@ -19,7 +19,8 @@ def direction(value: Any, where: str, what: str) -> Array:
         axis = _NAMED.get(value[1:] if value[:1] in ("+", "-") else value)
         if axis is None:
             raise ModelError(f"{where}: {what}={value!r} is not an axis; give x, y, z, -x, … or a vector")
-        return -axis if value.startswith("-") else axis
+        found: Array = -axis if value.startswith("-") else axis
+        return found
     vector = numbers(value, where, what, (3,))
     size = float(np.linalg.norm(vector))
     if size == 0:

@@ -224,4 +224,5 @@ def _shortening(value: Any, asked: bool, names: list[str], modes: int, where: st
         raise ModelError(f"{where}: shortening= acts only with stiffening=True; give both or none")
     found = numbers(per_node(value, names, where, "shortening"), where, "shortening")
     found = numbers(found, where, "shortening", (len(names), 3, modes, modes))
-    return 0.5 * (found + np.swapaxes(found, 2, 3))
+    result: Array | None = 0.5 * (found + np.swapaxes(found, 2, 3))
+    return result

@@ -198,7 +198,8 @@ class Plate:
         along, across = self._factors(count, x, y)
 
         def field(d: int, e: int) -> Array:
-            return np.einsum("gi,gj->gij", along[d], across[e]).reshape(len(x), -1) @ coefficients
+            found: Array = np.einsum("gi,gj->gij", along[d], across[e]).reshape(len(x), -1) @ coefficients
+            return found
 
         local = np.zeros((len(x), 6, coefficients.shape[1]))
         local[:, 2], local[:, 3], local[:, 4] = field(0, 0), field(0, 1), -field(1, 0)

@@ -78,7 +78,8 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
         else:
             rows += [row(True, order) for order in orders[tip]]
         matrix = np.stack(rows, axis=-2)
-        return matrix / np.max(np.abs(matrix), axis=-1, keepdims=True)
+        found: Array = matrix / np.max(np.abs(matrix), axis=-1, keepdims=True)
+        return found
 
     # Towards k = 0 the functions become alike; rigid motions, all at k = 0, must not be found by rounding.
     starts = {"clamped": 0.03, "pinned": 0.06, "free": 0.5}
@@ -95,7 +96,8 @@ def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0
 
     def condition(full: Array) -> Array:
         value, slope = (np.sin(full), np.cos(full)) if held else (np.cos(full), -np.sin(full))
-        return slope - load * full * value if tip == "free" else value
+        found: Array = slope - load * full * value if tip == "free" else value
+        return found
 
     start = 1e-3 if held and tip == "free" else 0.5
     shape = np.array([0.0, 1.0] if held else [1.0, 0.0])
