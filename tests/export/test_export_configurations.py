@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import ctypes
 import importlib.util
 import re
 import shutil
@@ -23,6 +24,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import exported_methods
 from armillary.runtime.solver.translator import read_solver
 from tests.export.test_export_c import CC
+from tests.export.test_export_cuda import CXX, NVCC, library
 from tests.export.test_export_matlab import OCTAVE
 from tests.export.test_export_rust import cargo
 
@@ -103,6 +105,7 @@ class Case(NamedTuple):
 
 
 LONGEST = 0.1  # step of programs that are slow
+FIXED = ("cuda", "rust")  # languages with steps of one size
 CASES = {
     "locks": Case(panels, 19.0, {}, 1e-8, ("catch", "let go"), 50, 4000),
     "exchanges": Case(
@@ -124,7 +127,7 @@ def process(name: str, language: str = "c") -> arm.Run:
     case = CASES[name]
     how: dict[str, Any] = {"method": "dop853", "rtol": case.tolerance, "atol": 0.01 * case.tolerance}
     how |= {"max_step": LONGEST} if language == "matlab" else {}
-    how = {"method": "rk4", "step": case.span / case.steps} if language == "rust" else how
+    how = {"method": "rk4", "step": case.span / case.steps} if language in FIXED else how
     run = equations(name).compile().simulate(case.span, sample=case.span / 8, initial=case.initial, **how)
     assert all(word in run.info["modes"] for word in case.changes)
     assert len(run.events) >= case.events
@@ -236,11 +239,45 @@ def run_rust(folder: Path, case: Case) -> Found:
     return [], np.array(rows, dtype=float)
 
 
+def run_cuda(folder: Path, case: Case) -> Found:
+    """The kernel as C++, three runs of which the last is taken; without names."""
+    text = (folder / "main.cu").read_text()
+    tables = {
+        kind: re.findall(
+            r'\{("[^"]*"), ([^,]+), ([^}]+)\}', re.split(rf"quantity {kind}\[", text)[1].split(";")[0]
+        )
+        for kind in ("parameters", "states", "memory", "ends")
+    }
+    numbers = {kind: [float(v) * float(f) for _, v, f in rows] for kind, rows in tables.items()}
+    names = [ast.literal_eval(name) for name, *_ in tables["states"]]
+    for name, value in case.initial.items():
+        numbers["states"][names.index(name)] = value
+    states = np.zeros((max(map(len, numbers.values())), 3))
+    arrays = [np.repeat(np.array(numbers[k])[:, None], 3, axis=1) for k in ("parameters", "memory")]
+    states[: len(numbers["states"])] = np.array(numbers["states"])[:, None]
+    header = next(folder.glob("*.cuh")).read_text()
+    outputs = int(re.findall(r"_OUTPUTS = (\d+)", header)[0])
+    rows, status = np.zeros((9, outputs, 3)), np.full(3, -1, np.int32)
+    code = library(folder)
+    code.all_runs.argtypes = [
+        ctypes.c_longlong,
+        ctypes.c_double,
+        *[ctypes.c_longlong] * 2,
+        *[ctypes.c_void_p] * 5,
+    ]
+    given = (arrays[0], states, arrays[1], rows, status)
+    code.all_runs(3, case.span / case.steps, case.steps, case.steps // 8, *(a.ctypes.data for a in given))
+    assert set(status) == {1}
+    return [], rows[:, :, -1]
+
+
 LANGUAGES = {
-    "c": run_c, "python": run_python, "fortran": run_fortran, "matlab": run_matlab, "rust": run_rust,
+    "c": run_c, "cuda": run_cuda, "python": run_python, "fortran": run_fortran, "matlab": run_matlab,
+    "rust": run_rust,
 }  # fmt: skip
 TOOLS = {
-    "c": CC, "fortran": shutil.which("gfortran"), "matlab": OCTAVE, "rust": shutil.which("cargo"),
+    "c": CC, "cuda": CXX, "fortran": shutil.which("gfortran"), "matlab": OCTAVE,
+    "rust": shutil.which("cargo"),
 }  # fmt: skip
 
 
@@ -252,7 +289,7 @@ def test_programs_change_as_the_process_does(language: str, name: str, tmp_path:
     """
     if TOOLS.get(language, "") is None:
         pytest.skip(f"no compiler of {language}")
-    run = process(name, language if language in ("matlab", "rust") else "c")
+    run = process(name, language if language in ("matlab", *FIXED) else "c")
     folder = equations(name).export(language, tmp_path / language, configurations=True)
     names, rows = LANGUAGES[language](folder, CASES[name])
     assert len(rows) == len(run.time)
@@ -260,6 +297,28 @@ def test_programs_change_as_the_process_does(language: str, name: str, tmp_path:
         expected, found = run[output], rows[:, (names or run.names).index(output)]
         size = 1 + np.max(np.abs(expected))
         assert np.max(np.abs(found - expected)) <= (1e-12 if output == "sum of times" else 1e-9) * size
+
+
+@pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
+def test_runs_of_a_kernel_end_with_the_motion_of_all_configurations(tmp_path: Path) -> None:
+    """Both runs end with the elbow caught, with fewer states than they began with; nvcc takes the source."""
+    folder = latched().derive().export("cuda", tmp_path / "cuda")
+    (folder / "runs.csv").write_text("upper.q1\n1.0\n0.9\n")
+    flags = "CXXFLAGS=-std=c++11 -O0 -Wall -Wextra -Werror"
+    subprocess.run(["make", flags, "cpu", "test"], cwd=folder, check=True, capture_output=True)
+    command = ["./latched_pendulum_cpu", "runs.csv", "0.01", "120"]
+    told = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    head, *lines = told.splitlines()
+    assert head == "status,upper.q1,lower.q1,upper.u1,lower.u1"
+    model = latched().derive().compile()
+    for line, start in zip(lines, (1.0, 0.9), strict=True):
+        run = model.simulate(1.2, step=0.01, method="rk4", initial={"upper.q1": start})
+        expected = [run[name][-1] for name in head.split(",")[1:]]
+        assert [float(x) for x in line.split(",")] == pytest.approx([1, *expected], rel=1e-11, abs=1e-12)
+        assert expected[3] == 0.0
+    if NVCC:
+        subprocess.run([NVCC, "-ptx", "-arch=sm_80", "main.cu", "-o", "a.ptx"], cwd=folder, check=True)
+        assert ".visible .entry latched_pendulum_runs" in (folder / "a.ptx").read_text()
 
 
 def test_programs_without_locks_hold_nothing_of_them() -> None:

@@ -151,7 +151,7 @@ def test_self_test_and_main_program_on_the_cpu(exported: Callable[[str], Path]) 
 
 
 @pytest.mark.skipif(NVCC is None, reason="no CUDA compiler (nvcc)")
-@pytest.mark.parametrize(("name", "real"), [("controller", "double"), ("tables", "float")])
+@pytest.mark.parametrize(("name", "real"), [("tables", "float")])
 def test_nvcc_takes_the_source(name: str, real: str, exported: Callable[[str], Path]) -> None:
     command = [str(NVCC), "-ptx", "-arch=sm_80", f"-DREAL={real}", "main.cu", "-o", f"{real}.ptx"]
     subprocess.run(command, cwd=exported(name), check=True)

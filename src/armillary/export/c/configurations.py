@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from armillary.export.c.model import INPUTS, RENEWED, RESULT, Model
-from armillary.export.c.printer import helpers, lookup_function
 from armillary.export.c.text import Signature, block, function
 from armillary.export.text.configurations import (
     change_functions,
@@ -47,17 +46,13 @@ def configuration_files(model: Model) -> dict[str, str]:
 
 def configurations(model: Model) -> list[Model]:
     """The models of all configurations, the first one first."""
-    return [model, *(type(model)(source) for source in model.source.others)]
+    return [model, *(model.further(source) for source in model.source.others)]
 
 
 def _file(model: Model, *, whole: bool, header: str = "") -> str:
     """The functions of a configuration, or those of its changes alone."""
-    changes = _changes(model)
-    helping, functions = model.functions() if whole else ("", "")
-    text = "\n".join([functions, changes])
-    if not whole:
-        tables = [lookup_function(name, t, model.printer) + "\n" for t, name in model.printer.tables.items()]
-        helping = "\n".join([model.sines(changes), helpers(changes), *tables])
+    text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
+    helping = model.helping(text)
     apart = _APART if "APART" in helping + text else ""
     name = f"{model.stem}.c" if whole else f"{model.stem}_changes.c"
     what = "one of its configurations" if whole else "changes from and to the configuration as derived"
@@ -76,7 +71,7 @@ _APART = """\
 """
 
 
-def _changes(model: Model) -> str:
+def changing_functions(model: Model) -> str:
     """The functions by which a run leaves and enters a configuration."""
     texts = []
     for f in change_functions(model.program):

@@ -146,13 +146,25 @@ class Model:
         """Functions that others call, and those of the sections; another text for sines and cosines if
         given.
         """
-        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise(), self.start()]
-        parts += [self.pivot_shares(), self.physical()]
-        body = "\n".join(part for part in parts if part)
+        body = self.body()
+        return self.helping(body, sines), body
+
+    def body(self) -> str:
+        """The functions of the sections, without those of the start where no run begins."""
+        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
+        parts += [] if self.source.prefix else [self.start(), self.pivot_shares(), self.physical()]
+        return "\n".join(part for part in parts if part)
+
+    def helping(self, body: str, sines: str = "") -> str:
+        """Functions that a text calls."""
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = self.sines(body)
         turned = (sines or own) if own else ""
-        return "\n".join(text for text in (turned, helpers(body), *tables) if text), body
+        return "\n".join(text for text in (turned, helpers(body), *tables) if text)
+
+    def further(self, source: Source) -> Model:
+        """The same for another configuration."""
+        return type(self)(source)
 
     def sines(self, code: str) -> str:
         """The functions for sines and cosines that a text calls."""

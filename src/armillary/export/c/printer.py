@@ -35,7 +35,7 @@ class CPrinter(Printer):
     keywords = frozenset(_WORDS.split())
     inline = 60  # with longer ones GCC, which keeps their order, waits for results: 7 % on a Stewart platform
     paired_angles = GROUP
-    functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "sign_of", "mod": "modulo"}  # noqa: RUF012
+    functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "signum", "mod": "modulo"}  # noqa: RUF012
 
     def special(self, value: float) -> str:
         if math.isnan(value):
@@ -64,9 +64,9 @@ static inline double modulo(double a, double b)
     return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
 }
 """,
-    "sign_of": """\
+    "signum": """\
 /* 1, 0 or -1; NaN for NaN. */
-static inline double sign_of(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; }
+static inline double signum(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; }
 """,
 }
 

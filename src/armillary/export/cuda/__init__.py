@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from armillary.export.c.assembly import PlainPrinter, assembly_code
+from armillary.export.c.configurations import changing_functions, configurations
 from armillary.export.c.model import Model, roadmap
 from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import stored_numbers
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import block, quoted
+from armillary.export.text.description import State, state_description
 from armillary.export.text.folder import write_folder
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
@@ -24,9 +27,19 @@ from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import fraction, tableau
 
 
-def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """A folder with the system's program in CUDA."""
-    return write_folder(path, program_files(source(equations)), force=force)
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    configurations: bool | None = None,
+) -> Path:
+    """A folder with the system's program in CUDA.
+
+    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
+    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
+    """
+    return write_folder(path, program_files(source(equations, configurations)), force=force)
 
 
 def program_files(src: Source) -> dict[str, str]:
@@ -50,7 +63,15 @@ class CudaModel(Model):
     @property
     def has(self) -> set[str]:
         found = super().has - {"host", "masses", "physical"}
-        return found | {"kernel"} if {"corrected", "loops"} <= found else found
+        found |= {"ends"} if {"start", "configurations"} & found else set()
+        begins = {"corrected", "loops"} <= found and not self.source.prefix
+        return found | {"kernel"} if begins else found
+
+    def further(self, source: Source) -> CudaModel:
+        """Another configuration, in the same file: lookup tables are those of the first."""
+        made = CudaModel(source)
+        made.printer = made.sections.printer = self.printer
+        return made
 
     def pivot_shares(self) -> str:
         return ""  # a kernel does not look for places without mass
@@ -62,12 +83,29 @@ class CudaModel(Model):
     def values(self) -> dict[str, str]:
         d = self.description
         rooms = {"constants_room": d.constants, "memory_room": len(d.memory), "outputs_room": len(d.outputs)}
-        return super().values | {name: str(max(1, count)) for name, count in rooms.items()}
+        own = {name: str(max(1, count)) for name, count in rooms.items()}
+        own["end"] = "MOTION" if self.source.others else "STATES"
+        own["configuration_count"] = str(1 + len(self.source.others))
+        return super().values | own
+
+    @property
+    def ends(self) -> tuple[State, ...]:
+        """What runs end with: states, or the motion that all configurations have in common."""
+        if not self.source.others:
+            return self.description.states
+        [names] = [s.labels for s in self.program.changes if s.name == "leave"]
+        found = zip(names, self.program.motion, strict=True)
+        return tuple(replace(state_description(s, "", 0.0), name=name) for name, s in found)
 
 
 def device_code(model: CudaModel) -> str:
     """<name>.cuh: the model and the kernel, as NVRTC takes them."""
-    helping, body = model.functions(template(__package__, "trigonometry.txt"))
+    bodies = [model.body()]
+    if model.source.others:
+        models = configurations(model)
+        bodies = [f"{m.body()}\n{changing_functions(m)}" for m in models]
+    body = "\n".join(bodies)
+    helping = model.helping(body, template(__package__, "trigonometry.txt"))
     method = METHODS["rk4"]
     values = {"method": method.name, "METHOD": method.name.upper(), "stages": _stages(model, method)}
     runs = fill(template(__package__, "runs.txt"), model.values | values, model.has)
@@ -108,17 +146,18 @@ def _solver(model: CudaModel) -> str:
     """The run's record and the solver's functions."""
     header, code = solver_texts(model, adaptive=False)
     record = header[header.index("/* Methods") : header.index("/* Rooms")]
-    record += header[header.index("typedef struct") : header.index("/* A run from parameters")]
+    sizes = "/* Configurations" if model.source.others else "typedef struct"
+    record += header[header.index(sizes) : header.index("/* A run from parameters")]
     code = code[code.index("#define N ") :]
     code = code.replace(
         "= 2.220446049250313e-16", "= sizeof(real) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16"
     )
-    return f"{on_device(record)}\n{on_device(code)}\n#undef N\n"
+    simple, heading, described = code.partition(f"/* {'-' * 66} the solver")
+    found = [on_device(record), on_device(simple) + on_device(heading + described, apart=True)]
+    return "\n".join([*found, "#undef N", ""])
 
 
-_HEAD = re.compile(
-    r"^(?:APART )?(static inline |static |)((?:void|int|double|const double \*|const char \*) ?\w+\()", re.M
-)
+_HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|const \w+ \*) ?\w+\()", re.M)
 _NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")
 _COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 
@@ -126,13 +165,20 @@ _COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 def on_device(code: str, apart: bool = False) -> str:
     """C text with its functions for the device, its doubles and literals of the type real.
 
-    ``apart``: visible functions are called, not put in where they are needed. A solver calls them in so many
-    places that NVRTC took half a minute for a four-bar linkage.
+    ``apart``: functions are called, not put in where they are needed. A solver calls those of the model in so
+    many places that NVRTC took half a minute for a four-bar linkage.
     """
-    visible = "DEVICE static APART" if apart else "DEVICE static inline"
+    heads = {"": "DEVICE static inline ", "static ": "DEVICE static "}
+    if apart:
+        heads = dict.fromkeys(heads, "DEVICE static APART ")
+
+    def head(m: re.Match[str]) -> str:
+        called = m[0].startswith("APART ") or m[1] not in heads
+        return f"DEVICE {m[0]}" if called else heads[m[1]] + m[2]
+
     parts = _COMMENT.split(code)
     for i in range(0, len(parts), 2):
-        text = _HEAD.sub(lambda m: f"DEVICE {m[0]}" if m[1] else f"{visible} {m[0]}", parts[i])
+        text = _HEAD.sub(head, parts[i])
         text = re.sub(r"^static const (?=\w+ \w+\[)", "DEVICE static const ", text, flags=re.M)
         text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
         parts[i] = _NUMBER.sub(r"real(\1)", text)
@@ -174,7 +220,7 @@ def _main(model: CudaModel) -> str:
             row(p.name, p.default if p.needed else p.default or 0.0, 1.0) for p in d.parameters
         ],
         "state_rows": [row(s.name, s.initial / s.factor, s.factor) for s in d.starts],
-        "end_rows": [row(s.name, 0.0, s.factor) for s in d.states],
+        "end_rows": [row(s.name, 0.0, s.factor) for s in model.ends],
         "memory_rows": [row(m.name, m.initial / m.factor, m.factor) for m in d.memory],
     }
     joined = {name: ",\n    ".join([*entries, '{"", 0.0, 1.0}']) for name, entries in rows.items()}

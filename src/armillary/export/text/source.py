@@ -242,9 +242,8 @@ def _check(equations: DerivedEquations, configurations: bool = False) -> None:
         elif locks or any(s.data.name in equations.configuration.locked for s in event.changes):
             raise ArmillaryError(
                 f"event '{event.name}' locks or unlocks joints, which needs other equations while a run "
-                "goes on; this export holds one set. C for hosts, Fortran, JAX, MATLAB, Python, Rust, "
-                "WebAssembly and FMUs hold all, unless configurations=False; else leave that event out, or "
-                "run in the process"
+                "goes on; this export holds one set. All languages but C for microcontrollers hold all, "
+                "unless configurations=False; else leave that event out, or run in the process"
             )
         for changed in event.changes if system.constraints else ():
             name = changed.data.name
