@@ -12,7 +12,7 @@ import pytest
 import armillary as arm
 from armillary.ensembles.request import plan
 from armillary.errors import ArmillaryError
-from armillary.runtime.inputs.blocks import Block
+from armillary.runtime.inputs.blocks import InputBlock
 from armillary.settings import RunSettings
 
 RUNS, T_END = 11, 1.0
@@ -94,13 +94,13 @@ def test_a_wrong_number_of_rows_is_refused(plain: arm.CompiledModel) -> None:
 
 def test_threads_share_one_set_of_data(plain: arm.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memories of runs hold addresses of it: a second set would leave those of the first without data."""
-    make = Block.of
+    make = InputBlock.of
 
-    def slowly(pieces: Any) -> Block:
+    def slowly(pieces: Any) -> InputBlock:
         time.sleep(0.02)
         return make(pieces)
 
-    monkeypatch.setattr(Block, "of", slowly)
+    monkeypatch.setattr(InputBlock, "of", slowly)
     asked = plan(plain, RunSettings(1.0, step=0.01), inputs={"road": arm.Signal(TIMES, DATA)}, runs=RUNS)
     with ThreadPoolExecutor(4) as threads:
         memories = list(threads.map(lambda _: asked.starts.block(0, RUNS)[2], range(4)))

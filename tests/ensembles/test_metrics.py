@@ -18,8 +18,8 @@ from armillary.ensembles.metrics import (
     Maximum,
     Mean,
     Metric,
+    MetricRow,
     Minimum,
-    Row,
     Slot,
     read_metric,
     read_metrics,
@@ -106,7 +106,7 @@ class Swing(Metric):
 
     kind = "swing"
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         return Slot(SMALLEST, row.y), Slot(LARGEST, row.y)
 
     def result(self, slots: Any, t_first: float) -> Any:

@@ -92,7 +92,7 @@ def ran(study: Study, client: Client, blocks: int = 6) -> list[str]:
     place = str(study.path.resolve())
     job = Job(place, "digest", 20, VERSION, None, False, 1, "cpu")
     back: list[Any] = []
-    given = dispatch.Assignment(job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
+    given = dispatch.BlockAssignment(job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
     dispatch.run_there(client, given)
     return sorted(back)
 

@@ -34,7 +34,7 @@ QUANTITIES: dict[str, Callable[..., Any]] = {
 }
 
 
-class Place(NamedTuple):
+class PiecePlace(NamedTuple):
     """Where pieces are evaluated: one place, or arrays with a leading axis."""
 
     t: Any
@@ -55,23 +55,23 @@ class PieceFunctions:
         self._own_states = initial_states(self._base, None)
         self._without_memory = np.empty(0) if not self._base.targets.memory else None
 
-    def matrix(self, name: str, at: Place) -> np.ndarray:
+    def matrix(self, name: str, at: PiecePlace) -> np.ndarray:
         """A piece that is a vector or matrix, by its name among those of the equations."""
         return self._values(name, lambda: _flat(getattr(self.pieces, name)), at)
 
-    def jacobian(self, of: Any, axes: Any, at: Place) -> np.ndarray:
+    def jacobian(self, of: Any, axes: Any, at: PiecePlace) -> np.ndarray:
         """The Jacobian of a point or body."""
         key = _identity(of), _identity(axes)
         return self._values(key, lambda: _flat(self.pieces.jacobian(of, axes)), at)
 
-    def loads(self, at: Place) -> dict[str, np.ndarray]:
+    def loads(self, at: PiecePlace) -> dict[str, np.ndarray]:
         """Generalised forces of each load by name."""
         forces = self.pieces.load_forces
         shape = (len(forces), len(self.pieces.speeds))
         rows = self._values("loads", lambda: ([e for v in forces.values() for e in v], shape), at)
         return {name: rows[..., i, :] for i, name in enumerate(forces)}
 
-    def quantity(self, name: str, at: Place) -> Any:
+    def quantity(self, name: str, at: PiecePlace) -> Any:
         """An energy, or a vector along the ground's axes, of ``QUANTITIES``."""
 
         def made() -> tuple[list[Expr], tuple[int, ...]]:
@@ -82,7 +82,7 @@ class PieceFunctions:
         return found if found.ndim else float(found)
 
     def _values(
-        self, key: Any, made: Callable[[], tuple[list[Expr], tuple[int, ...]]], at: Place
+        self, key: Any, made: Callable[[], tuple[list[Expr], tuple[int, ...]]], at: PiecePlace
     ) -> np.ndarray:
         if key not in self._functions:
             expressions, shape = made()
@@ -98,12 +98,12 @@ class PieceFunctions:
             found = compiled("piece", float(times), state, given, memory=memory)
         return found.reshape((*found.shape[:-1], *shape))
 
-    def _memory(self, at: Place) -> np.ndarray | None:
+    def _memory(self, at: PiecePlace) -> np.ndarray | None:
         if at.memory is None:
             return self._without_memory
         return _rows(at.memory, len(self._base.targets.memory), "memories")
 
-    def _state(self, at: Place) -> np.ndarray:
+    def _state(self, at: PiecePlace) -> np.ndarray:
         targets = self._base.targets
         q = _rows(at.q, len(targets.coordinates), "coordinates")
         u = np.zeros(len(targets.speeds)) if at.u is None else _rows(at.u, len(targets.speeds), "speeds")

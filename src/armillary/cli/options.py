@@ -55,7 +55,7 @@ class Command(click.Command):
         format_examples(self, formatter)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A command that has commands of its own."""
 
     def resolve_command(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.group(
-    cls=options.Group,
+    cls=options.CommandGroup,
     epilog="""
     armillary study run car_study.toml
     armillary study show car_study --plot charts

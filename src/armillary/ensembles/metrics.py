@@ -31,7 +31,7 @@ from armillary.errors import ArmillaryError, nearest
 DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}
 
 
-class Row(NamedTuple):
+class MetricRow(NamedTuple):
     """Time and value of a row and of the row before: symbols, or arrays with a number per row."""
 
     t: Any
@@ -45,7 +45,7 @@ class Row(NamedTuple):
         return fn.equal(self.t_before, self.t_before)
 
 
-class Reduction(NamedTuple):
+class MetricReduction(NamedTuple):
     """A way to reduce values to one number: row by row from a start, or all values at once."""
 
     start: float
@@ -54,21 +54,23 @@ class Reduction(NamedTuple):
 
 
 # The smallest and the largest value are NaN once a value is.
-LAST = Reduction(nan, lambda old, new: new, lambda values: values[-1])
-FIRST = Reduction(nan, lambda old, new: fn.select(fn.equal(old, old), old, new), lambda values: values[0])
-SMALLEST = Reduction(
+LAST = MetricReduction(nan, lambda old, new: new, lambda values: values[-1])
+FIRST = MetricReduction(
+    nan, lambda old, new: fn.select(fn.equal(old, old), old, new), lambda values: values[0]
+)
+SMALLEST = MetricReduction(
     inf, lambda old, new: fn.select(fn.or_(new < old, fn.not_equal(new, new)), new, old), np.min
 )
-LARGEST = Reduction(
+LARGEST = MetricReduction(
     -inf, lambda old, new: fn.select(fn.or_(new > old, fn.not_equal(new, new)), new, old), np.max
 )
-SUM = Reduction(0.0, lambda old, new: old + new, np.sum)
+SUM = MetricReduction(0.0, lambda old, new: old + new, np.sum)
 
 
 class Slot(NamedTuple):
     """A number kept from row to row: a value, reduced over the rows at which a condition holds."""
 
-    reduction: Reduction
+    reduction: MetricReduction
     value: Any
     where: Any = None  # None: at every row
 
@@ -95,7 +97,7 @@ class Metric:
         """The value of a row, from the output."""
         return y
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         """The slots, by formulas for a row."""
         raise NotImplementedError
 
@@ -109,19 +111,19 @@ class Metric:
 
     # ------------------------------------------------------------ what follows from them
 
-    def slots(self, row: Row) -> tuple[Slot, ...]:
+    def slots(self, row: MetricRow) -> tuple[Slot, ...]:
         """All slots; time and value of the row are the last ones where the next row needs them."""
         kept = (Slot(LAST, row.t), Slot(LAST, row.y)) if self.keeps_row else ()
         return (*self.own_slots(row), *kept)
 
-    def row(self, t: Any, y: Any, slots: Sequence[Any]) -> Row:
+    def row(self, t: Any, y: Any, slots: Sequence[Any]) -> MetricRow:
         """A row with the one before, as the slots have it."""
-        return Row(t, self.observed(y), *(slots[-2:] if self.keeps_row else ()))
+        return MetricRow(t, self.observed(y), *(slots[-2:] if self.keeps_row else ()))
 
     @property
     def start(self) -> tuple[float, ...]:
         """The slots before the first row."""
-        return tuple(slot.reduction.start for slot in self.slots(Row(nan, nan)))
+        return tuple(slot.reduction.start for slot in self.slots(MetricRow(nan, nan)))
 
     @property
     def size(self) -> int:
@@ -139,7 +141,7 @@ class Metric:
         before = (np.concatenate([[nan], a[:-1]]) for a in (time, seen))
         found = []
         with np.errstate(divide="ignore", invalid="ignore"):
-            slots = self.slots(Row(time, seen, *before))
+            slots = self.slots(MetricRow(time, seen, *before))
         for reduction, value, where in slots:
             every = np.broadcast_to(value, time.shape)
             kept = every if where is None else every[where]
@@ -171,7 +173,7 @@ class Final(Metric):
 
     kind = "final"
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         return (Slot(LAST, row.y),)
 
 
@@ -180,7 +182,7 @@ class Minimum(Metric):
 
     kind = "minimum"
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         return (Slot(SMALLEST, row.y),)
 
 
@@ -189,7 +191,7 @@ class Maximum(Metric):
 
     kind = "maximum"
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         return (Slot(LARGEST, row.y),)
 
 
@@ -199,7 +201,7 @@ class Mean(Metric):
     kind = "mean"
     keeps_row = True
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         area = 0.5 * (row.t - row.t_before) * (row.y + row.y_before)
         return (Slot(SUM, area, row.has_predecessor),)
 
@@ -242,7 +244,7 @@ class Crossing(Metric):
         if plain_float(self.level) is None or not isfinite(self.level):
             raise ArmillaryError(f"the level of a crossing must be a finite number, not {self.level!r}")
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         # Named values are computed as they are written: sums and quotients would be put together otherwise.
         above = fn.named(row.y - self.level, "above")
         before = fn.named(row.y_before - self.level, "above_before")
@@ -303,7 +305,7 @@ class Histogram(Metric):
     def size(self) -> int:
         return self.bins
 
-    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+    def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
         y, edges, last = row.y, self.edges.tolist(), self.bins - 1
         below = [y <= edge if i == last else y < edge for i, edge in enumerate(edges[1:])]
         return tuple(Slot(SUM, 1.0, fn.and_(y >= edges[i], below[i])) for i in range(self.bins))

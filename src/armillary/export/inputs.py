@@ -20,7 +20,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section, section
 from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
-from armillary.runtime.inputs.signal import Pieces, Signal
+from armillary.runtime.inputs.signal import Signal, SignalPieces
 from armillary.settings import RunSettings
 
 
@@ -73,7 +73,7 @@ def _is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, Signal) and not hasattr(value, "coords")
 
 
-def _lookup(name: str, pieces: Pieces, time: Expr) -> Expr:
+def _lookup(name: str, pieces: SignalPieces, time: Expr) -> Expr:
     """The table of an input at the time; after the last instant one more piece holds the last value."""
     breaks = np.append(pieces.breaks, pieces.breaks[-1] + 1.0)
     end = "clamp" if np.any(pieces.coefficients[0]) or np.any(pieces.coefficients[-1]) else "zero"

@@ -1,8 +1,8 @@
 """Compiled methods that are the same for all systems: routines over one list of numbers and addresses.
 
-A method such as Newton's has a `Layout` of named fields, whole numbers and addresses of arrays; its routines
-are written with the words of `Code` and read their fields by name. Python fills the fields and calls the
-method's entry with their address.
+A method such as Newton's has a `RoutineLayout` of named fields, whole numbers and addresses of arrays; its
+routines are written with the words of `Code` and read their fields by name. Python fills the fields and calls
+the method's entry with their address.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
 @dataclass(frozen=True)
-class Layout:
+class RoutineLayout:
     """The fields of a method: whole numbers, then addresses."""
 
     numbers: tuple[str, ...]
@@ -57,7 +57,7 @@ class Layout:
 class Routine(Code):
     """A function of a method under construction: its first argument is the address of the fields."""
 
-    def __init__(self, function: Function, layout: Layout) -> None:
+    def __init__(self, function: Function, layout: RoutineLayout) -> None:
         super().__init__(function)
         self.layout = layout
 
@@ -123,7 +123,7 @@ class Routine(Code):
 
 
 def routine(
-    module: Module, layout: Layout, name: str, result: str, *arguments: str, public: bool = False
+    module: Module, layout: RoutineLayout, name: str, result: str, *arguments: str, public: bool = False
 ) -> Routine:
     """A routine of a method, for calls from outside where it is ``public``."""
     function = Function(module, FunctionType(result, (ADDRESS, *arguments)), f"armillary_{name}")
@@ -134,7 +134,7 @@ def routine(
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
+class RoutineMethod:
     """The compiled entries of a method, together with the engine that their code belongs to."""
 
     entries: dict[str, Callable[[int], None]]
@@ -146,10 +146,12 @@ class Method:
 
 def compiled_method(
     name: str, text: Callable[[], str], written: Sequence[Path], entries: Sequence[str]
-) -> Method:
+) -> RoutineMethod:
     """A method compiled, or taken from the cache; ``written`` are the files that its text comes from."""
     files = [*written, Path(__file__), Path(__file__).with_name("builder.py")]
     label = digest(*(file.read_text(encoding="utf-8") for file in files))
     made = engine(f"{name} {label}", lambda: [text()], 2, Passes(2))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-    return Method({entry: kind(made.get_function_address(f"armillary_{entry}")) for entry in entries}, made)
+    return RoutineMethod(
+        {entry: kind(made.get_function_address(f"armillary_{entry}")) for entry in entries}, made
+    )

@@ -24,14 +24,14 @@ from armillary.model.recording.identity import Identity, register_ground
 from armillary.model.recording.recorder import Call, Recorder
 from armillary.model.records import (
     Constraint,
-    Event,
+    EventRecord,
     Gravity,
     Load,
     Memory,
-    Output,
+    OutputRecord,
     Prescription,
     RigidContact,
-    State,
+    StateRecord,
 )
 from armillary.model.shapes import shape as body_shape
 from armillary.model.unit_system import unit_system
@@ -54,11 +54,11 @@ class Description:
         self.bodies: dict[str, Body] = {}
         self.flexibles: dict[str, attachment.Flexible] = {}
         self.loads: dict[str, Load] = {}
-        self.outputs: dict[str, Output] = {}
+        self.outputs: dict[str, OutputRecord] = {}
         self.shapes: dict[str, body_shape.Shape] = {}
         self.memories: dict[str, Memory] = {}
-        self.states: dict[str, State] = {}
-        self.events: dict[str, Event] = {}
+        self.states: dict[str, StateRecord] = {}
+        self.events: dict[str, EventRecord] = {}
         self.contacts: dict[str, RigidContact] = {}
         self.prescriptions: dict[Expr, Prescription] = {}
         self.constraints: dict[str, Constraint] = {}

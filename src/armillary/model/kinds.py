@@ -72,7 +72,7 @@ class Described(Kind):
         return {**self.of.schema(), "description": self.about, **examples}
 
 
-class Table(Kind):
+class TableKind(Kind):
     """A table with any keys and values."""
 
     words = "a table"

@@ -45,7 +45,7 @@ class Load:
 
 
 @dataclass(frozen=True, eq=False)
-class Output:
+class OutputRecord:
     """A named quantity of interest, computed at each sample."""
 
     name: str
@@ -73,7 +73,7 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class StateRecord:
     """A continuous state of the user's own; ``rate`` is None until it is given."""
 
     symbol: Expr
@@ -82,7 +82,7 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class EventRecord:
     """Something that happens when an expression passes zero."""
 
     name: str

@@ -27,7 +27,7 @@ from armillary.mechanics.contact.change import change, held_modes, speeds_of_row
 from armillary.mechanics.contact.complementarity import combinations, solve_held
 from armillary.mechanics.contact.state import RETURN, ContactState
 from armillary.model.description import Description
-from armillary.model.records import AMBIGUOUS, FAILED, Event, RigidContact
+from armillary.model.records import AMBIGUOUS, FAILED, EventRecord, RigidContact
 
 MOST = 1024  # combinations of modes
 
@@ -38,7 +38,7 @@ class ContactTargets:
 
     rates: dict[int, Any]
     forces: dict[Expr, Expr]
-    events: tuple[Event, ...]
+    events: tuple[EventRecord, ...]
     guards: tuple[Expr, ...]
     changes: dict[Expr, Expr]
     modes: tuple[Expr, ...]
@@ -180,7 +180,9 @@ def _check_count(system: Description, states: list[ContactState]) -> None:
         )
 
 
-def _events(states: list[ContactState], forces: list[Expr]) -> tuple[tuple[Event, ...], tuple[Expr, ...]]:
+def _events(
+    states: list[ContactState], forces: list[Expr]
+) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
     """What ends the modes: ``name_touch`` and ``name_grip``."""
     events, guards = [], []
     for state in states:
@@ -188,9 +190,9 @@ def _events(states: list[ContactState], forces: list[Expr]) -> tuple[tuple[Event
         if state.normal is not None:
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push)))
-            events.append(Event(f"{state.name}_touch", guards[-1], -1, {}, False, about))
+            events.append(EventRecord(f"{state.name}_touch", guards[-1], -1, {}, False, about))
         if state.slip is not None:
             about = f"{state.name} begins to stick or to slide"
             guards.append(as_expr(state.slip_guard(push, forces[state.slip])))
-            events.append(Event(f"{state.name}_grip", guards[-1], -1, {}, False, about))
+            events.append(EventRecord(f"{state.name}_grip", guards[-1], -1, {}, False, about))
     return tuple(events), tuple(guards)

@@ -16,14 +16,14 @@ from armillary.mechanics.constraints.reactions import placeholders, reaction_val
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
-from armillary.model.records import UNDECIDED, Event
+from armillary.model.records import UNDECIDED, EventRecord
 from armillary.model.signals.states import state_rates
 from armillary.model.unit_system import state_factor
 from armillary.program.contact_targets import ContactTargets, contact_targets
 
 
 @dataclass(frozen=True)
-class Column:
+class OutputColumn:
     """One output of a run: its name, units and description, and the factor from the model's units to them."""
 
     name: str
@@ -51,8 +51,10 @@ class Targets:
     speeds: tuple[Expr, ...]
     memory: tuple[Expr, ...]
     rates: tuple[Expr, ...]
-    columns: tuple[Column, ...]
-    watched: tuple[Event, ...]  # events of the description, and the one that watches over dependent speeds
+    columns: tuple[OutputColumn, ...]
+    watched: tuple[
+        EventRecord, ...
+    ]  # events of the description, and the one that watches over dependent speeds
     events: tuple[Expr, ...]
     updates: tuple[Expr, ...]
     fires: tuple[tuple[Expr, ...], ...]
@@ -71,7 +73,7 @@ class Targets:
     search: bool = True  # for what the rates have in common
 
     @property
-    def shown_events(self) -> list[Event]:
+    def shown_events(self) -> list[EventRecord]:
         """Events of the user and of contacts: they come first in every configuration; others are internal."""
         return [e for e in self.watched if e.name not in INTERNAL_EVENTS]
 
@@ -136,7 +138,7 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
         speeds=tuple(plain(u) for u in free),
         memory=tuple(plain(m) for m in memory),
         rates=tuple(rates),
-        columns=tuple(Column(c.name, c.units, c.about, e) for c, e in zip(shown, outputs, strict=True)),
+        columns=tuple(OutputColumn(c.name, c.units, c.about, e) for c, e in zip(shown, outputs, strict=True)),
         watched=tuple(watched),
         events=tuple(guards),
         updates=tuple(decided([m.symbol if m.update is None else m.update for m in system.memories.values()]))
@@ -156,7 +158,7 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
 
 
 def _with_contacts(
-    contacts: ContactTargets, watched: list[Event], fires: list[tuple[Expr, ...]], before: list[Expr]
+    contacts: ContactTargets, watched: list[EventRecord], fires: list[tuple[Expr, ...]], before: list[Expr]
 ) -> list[tuple[Expr, ...]]:
     """Memory and state after each event, with the contacts decided anew where it changes anything."""
     decided = tuple(contacts.changes.get(s, s) for s in before)
@@ -210,7 +212,7 @@ INTERNAL_EVENTS = (
 )  # handled by runs, not shown to users
 
 
-def _switching(reduction: Reduction) -> list[Event]:
+def _switching(reduction: Reduction) -> list[EventRecord]:
     """The events of a choice of dependent speeds that becomes poor, and of constraints that lose rank."""
     watched = (
         (DEPENDENT_SPEEDS, reduction.quality, POOR_PIVOT, -1),
@@ -218,36 +220,38 @@ def _switching(reduction: Reduction) -> list[Event]:
         *((PIVOT_SIGN, pivot, 0.0, 0) for pivot in reduction.pivots),
     )
     return [
-        Event(name, value - least, direction, {}, True, "", hidden=True)
+        EventRecord(name, value - least, direction, {}, True, "", hidden=True)
         for name, value, least, direction in watched
         if value is not None
     ]
 
 
-def columns(system: Description) -> list[Column]:
+def columns(system: Description) -> list[OutputColumn]:
     """Coordinates, speeds, states, memories, loads and the user's outputs, each once by name; the user's
     definition wins.
     """
-    found: dict[str, Column] = {}
+    found: dict[str, OutputColumn] = {}
     for s in system.moving():
         factor = state_factor(s)
         shown = s if factor == 1.0 else s / factor
-        found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, shown)
+        found[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
     for memory in (m for m in system.memories.values() if m.period is None and not m.hidden):
         s, factor = memory.symbol, memory.factor
         shown = s if factor == 1.0 else s / factor
-        found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, shown)
+        found[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
     for load in system.loads.values():
         units = system.units.unit_text(FORCE if load.kind == "force" else MOMENT)
-        found[load.name] = Column(load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude)
+        found[load.name] = OutputColumn(
+            load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude
+        )
     for c in system.contacts.values():  # forces that are no load by themselves
         for force, name in ((c.push, c.name), (c.drag, f"{c.name}_friction")):
             if force is not None and name not in found and c.name not in found:
                 units = system.units.unit_text(force.dimension)
-                found[name] = Column(name, units, f"force of contact {name}", force)
+                found[name] = OutputColumn(name, units, f"force of contact {name}", force)
     for output in system.outputs.values():
         value = output.expression if output.scale == 1.0 else output.expression * output.scale
-        found[output.name] = Column(output.name, output.units, output.about, value)
+        found[output.name] = OutputColumn(output.name, output.units, output.about, value)
     return list(found.values())
 
 

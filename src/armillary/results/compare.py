@@ -135,7 +135,7 @@ class Pair(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Columns(NamedTuple):
+class ComparedColumns(NamedTuple):
     """Samples by name over increasing times."""
 
     time: np.ndarray
@@ -150,7 +150,7 @@ class Columns(NamedTuple):
         return {name: column[rows] for name, column in self.values.items()}
 
 
-def paired(here: Columns, there: Columns, *, interpolate: bool) -> Pair | None:
+def paired(here: ComparedColumns, there: ComparedColumns, *, interpolate: bool) -> Pair | None:
     """Columns at common instants; None if there are none.
 
     Where one run has every instant of the other, in the time that both cover, these are taken as they are.

@@ -34,7 +34,7 @@ import numpy as np
 
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import UnitsError
-from armillary.results.record import Record, distinct, empty_metadata, metadata_lines, read_metadata
+from armillary.results.record import FileContent, distinct, empty_metadata, metadata_lines, read_metadata
 
 _MAGIC = "ERDFILEV"
 _OWN = "ARMILRUN"
@@ -54,7 +54,7 @@ _GENERIC = {
 }  # fmt: skip
 
 
-def write_erd(path: Path, record: Record) -> None:
+def write_erd(path: Path, record: FileContent) -> None:
     """A text file with header and samples."""
     metadata = record.metadata
     units, about = metadata.get("units", {}), metadata.get("descriptions", {})
@@ -84,7 +84,7 @@ def write_erd(path: Path, record: Record) -> None:
             file.write(" ".join(map(repr, [time, *row.tolist()])) + "\n")
 
 
-def read_erd(path: Path) -> Record:
+def read_erd(path: Path) -> FileContent:
     """The record in an ERD file, of ours or of another program."""
     with path.open(encoding="latin-1") as file:
         header = _read_header(file)
@@ -100,7 +100,7 @@ def read_erd(path: Path) -> Record:
         raise ValueError(f"it has {len(values)} samples and promises {header.samples}")
     if "names" in header.own:
         own = dict(header.own)
-        return Record(tuple(own.pop("names")), values[:, 0], values[:, 1:], own)
+        return FileContent(tuple(own.pop("names")), values[:, 0], values[:, 1:], own)
     return _foreign(header, values)
 
 
@@ -155,7 +155,7 @@ def _entries(header: _Header, keyword: str) -> list[str]:
     return [text[i * width : (i + 1) * width].strip() for i in range(header.channels)]
 
 
-def _foreign(header: _Header, values: np.ndarray) -> Record:
+def _foreign(header: _Header, values: np.ndarray) -> FileContent:
     """The record of a file that another program wrote.
 
     Time is the sample's number times the step; without a step the first channel is the horizontal axis.
@@ -172,7 +172,7 @@ def _foreign(header: _Header, values: np.ndarray) -> Record:
     metadata["units"] = {name: unit for name, unit in zip(names, units, strict=True) if unit}
     metadata["descriptions"] = {name: about for name, about in zip(names, long, strict=True) if about}
     time = header.step * np.arange(len(values)) + float(header.texts.get("XSTART") or 0.0)
-    return Record(tuple(names), time if header.step else values[:, 0].copy(), values, metadata)
+    return FileContent(tuple(names), time if header.step else values[:, 0].copy(), values, metadata)
 
 
 # ---------------------------------------------------------------------------------------------------- numbers

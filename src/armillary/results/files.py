@@ -1,7 +1,8 @@
 """Runs as NetCDF, CSV and Parquet files, and as xarray and pandas objects.
 
-All formats carry the same `Record` of samples and metadata. A name that a format does not allow is replaced
-there by a label; the name itself is kept in the metadata. ERD files have a module of their own, `erd.py`.
+All formats carry the same `FileContent`, samples and metadata. A name that a format does not allow is
+replaced there by a label; the name itself is kept in the metadata. ERD files have a module of their own,
+`erd.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from armillary.errors import ArmillaryError, MissingExtraError, nearest_file, re
 from armillary.results.erd import read_erd, write_erd
 from armillary.results.record import (
     TIME,
-    Record,
+    FileContent,
     as_json,
     distinct,
     empty_metadata,
@@ -45,14 +46,14 @@ _CHUNK = 2**17
 _TIMES = (TIME, "t", "time (s)", "time [s]")  # what other programs call it
 
 
-def write_record(path: str | os.PathLike[str], record: Record) -> None:
+def write_record(path: str | os.PathLike[str], record: FileContent) -> None:
     """A file of the format its suffix names; it replaces an older one only once it is complete."""
     writer = _format(path).write
     with replacing(path) as temporary:
         writer(temporary, record)
 
 
-def read_record(path: str | os.PathLike[str]) -> Record:
+def read_record(path: str | os.PathLike[str]) -> FileContent:
     """The record in a file that `write_record` made."""
     reader = _format(path).read
     try:
@@ -79,7 +80,7 @@ def _similar(path: Path) -> str:
     return nearest_file(path.name, saved) or f" {where}"
 
 
-def to_xarray(record: Record) -> xarray.Dataset:
+def to_xarray(record: FileContent) -> xarray.Dataset:
     """A dataset with one variable per output over `time`, its units and description as attributes.
 
     Variables have the outputs' names, as far as NetCDF allows: '/' and control characters become '_'.
@@ -104,7 +105,7 @@ def to_xarray(record: Record) -> xarray.Dataset:
     return found
 
 
-def to_pandas(record: Record) -> pandas.DataFrame:
+def to_pandas(record: FileContent) -> pandas.DataFrame:
     """A table with one column per output, indexed by time."""
     pd = require("pandas", extra="data", purpose="Tables")
     index = pd.Index(record.time, name=record.over)
@@ -114,7 +115,7 @@ def to_pandas(record: Record) -> pandas.DataFrame:
 # ---------------------------------------------------------------------------------------------------- NetCDF
 
 
-def _write_netcdf(path: Path, record: Record) -> None:
+def _write_netcdf(path: Path, record: FileContent) -> None:
     """Made in memory first: where the disk is full HDF5 prints pages, and crashes when Python ends."""
     _require_netcdf()
     h5netcdf = require("h5netcdf", extra="data", purpose="NetCDF files")
@@ -140,7 +141,7 @@ def _write_netcdf(path: Path, record: Record) -> None:
     path.write_bytes(image.getvalue())
 
 
-def _read_netcdf(path: Path) -> Record:
+def _read_netcdf(path: Path) -> FileContent:
     _require_netcdf()
     xr = require("xarray", extra="data", purpose="NetCDF files")
     # Undecoded: an output in "hours" is a number, not a timedelta.
@@ -150,7 +151,7 @@ def _read_netcdf(path: Path) -> Record:
         ((label, index),) = metadata.pop("index", {TIME: TIME}).items()
         time = dataset[label].to_numpy()
         columns = [dataset[label].to_numpy() for label in names]
-    return Record(tuple(names.values()), time, stack(columns, time), metadata, index)
+    return FileContent(tuple(names.values()), time, stack(columns, time), metadata, index)
 
 
 def _require_netcdf() -> None:
@@ -172,7 +173,7 @@ def netcdf_label(name: str) -> str:
 # --------------------------------------------------------------------------------------------------- Parquet
 
 
-def _write_parquet(path: Path, record: Record) -> None:
+def _write_parquet(path: Path, record: FileContent) -> None:
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
     columns = [pa.array(column) for column in (record.time, *record.values.T)]
@@ -183,14 +184,14 @@ def _write_parquet(path: Path, record: Record) -> None:
     parquet.write_table(table, path, compression="zstd", use_dictionary=False)
 
 
-def _read_parquet(path: Path) -> Record:
+def _read_parquet(path: Path) -> FileContent:
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
     with path.open("rb") as file:
         table = parquet.read_table(file)
     metadata = json.loads((table.schema.metadata or {})[b"armillary"])
     time, *columns = (column.to_numpy() for column in table.columns)
     names = tuple(metadata.pop("names"))
-    return Record(names, time, stack(columns, time), metadata, table.column_names[0])
+    return FileContent(names, time, stack(columns, time), metadata, table.column_names[0])
 
 
 # ------------------------------------------------------------------------------------------------------- CSV
@@ -208,7 +209,7 @@ def _read_parquet(path: Path) -> Record:
 # known, and time, in seconds, is its first column.
 
 
-def _write_csv(path: Path, record: Record) -> None:
+def _write_csv(path: Path, record: FileContent) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         file.writelines(f"# {line}\n" for line in metadata_lines(record.metadata))
         file.write(f"# samples: {record.time.size}\n")
@@ -217,7 +218,7 @@ def _write_csv(path: Path, record: Record) -> None:
             file.write(",".join(map(repr, [time, *row.tolist()])) + "\n")
 
 
-def _read_csv(path: Path) -> Record:
+def _read_csv(path: Path) -> FileContent:
     metadata = empty_metadata()
     with path.open(encoding="utf-8-sig", newline="") as file:
         while (line := file.readline()).startswith("# ") and read_metadata(metadata, line[2:]):
@@ -229,10 +230,10 @@ def _read_csv(path: Path) -> Record:
         table = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if shape[0] else np.empty(shape)
     if table.shape != shape:
         raise ValueError(f"rows and columns of samples are {table.shape}, expected {shape}")
-    return Record(tuple(names), table[:, 0], table[:, 1:], metadata, first)
+    return FileContent(tuple(names), table[:, 0], table[:, 1:], metadata, first)
 
 
-def _foreign_table(path: Path, first: str, names: list[str], rows: str) -> Record:
+def _foreign_table(path: Path, first: str, names: list[str], rows: str) -> FileContent:
     if first.strip().casefold() not in _TIMES:
         raise ValueError(
             f"it has no comment lines of ours, and its first column is '{first}' instead of time"
@@ -243,7 +244,7 @@ def _foreign_table(path: Path, first: str, names: list[str], rows: str) -> Recor
     if table.shape[1] != len(names) + 1:
         raise ValueError(f"it has {table.shape[1]} columns of numbers and {len(names) + 1} names")
     own = {"armillary_run": 1, "system": path.stem, "units": dict.fromkeys(names, UNKNOWN)}
-    return Record(tuple(names), table[:, 0], table[:, 1:], empty_metadata() | own)
+    return FileContent(tuple(names), table[:, 0], table[:, 1:], empty_metadata() | own)
 
 
 def _csv_cell(text: str) -> str:
@@ -254,8 +255,8 @@ def _csv_cell(text: str) -> str:
 
 
 class _Format(NamedTuple):
-    write: Callable[[Path, Record], None]
-    read: Callable[[Path], Record]
+    write: Callable[[Path, FileContent], None]
+    read: Callable[[Path], FileContent]
 
 
 FORMATS = {

@@ -15,7 +15,7 @@ TIME = "time"
 _LINE = re.compile(r'(\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
 
 
-class Record(NamedTuple):
+class FileContent(NamedTuple):
     """The content of a run's file: `values[:, i]` are the samples of `names[i]` at `time`.
 
     What is not sampled over time has another quantity in its place, called `over`.

@@ -16,7 +16,7 @@ import numpy as np
 from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, nearest
 from armillary.results.compare import (
-    Columns,
+    ComparedColumns,
     Comparison,
     Tolerance,
     Tolerances,
@@ -25,7 +25,7 @@ from armillary.results.compare import (
 )
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.plots.run_plot import plot
-from armillary.results.record import Record
+from armillary.results.record import FileContent
 from armillary.results.units import UNKNOWN, conversion, label_units
 
 if TYPE_CHECKING:
@@ -276,10 +276,10 @@ class Run:
             (*notes, *pair.notes),
         )  # fmt: skip
 
-    def _ascending(self, names: Sequence[str], factors: Mapping[str, float] | None = None) -> Columns:
+    def _ascending(self, names: Sequence[str], factors: Mapping[str, float] | None = None) -> ComparedColumns:
         order = slice(None, None, -1) if len(self) > 1 and self.time[-1] < self.time[0] else slice(None)
         scaled = factors or {}
-        return Columns(self.time[order], {n: self[n][order] * scaled.get(n, 1.0) for n in names})
+        return ComparedColumns(self.time[order], {n: self[n][order] * scaled.get(n, 1.0) for n in names})
 
     def plot(
         self,
@@ -393,8 +393,8 @@ class Run:
         """The metadata as a text, in which NaN equals NaN and the order of keys does not matter."""
         return json.dumps(self._metadata(), sort_keys=True)
 
-    def _record(self) -> Record:
-        return Record(self.names, self.time, self.values, self._metadata())
+    def _record(self) -> FileContent:
+        return FileContent(self.names, self.time, self.values, self._metadata())
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
@@ -417,7 +417,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     return loaded
 
 
-def _from_record(record: Record) -> Run:
+def _from_record(record: FileContent) -> Run:
     rest = {key: value for key, value in record.metadata.items() if key != "armillary_run"}
     return Run(time=record.time, values=record.values, names=record.names, **rest)
 

@@ -17,7 +17,7 @@ from armillary.model.kinds import (
     Form,
     Kind,
     ListOf,
-    Table,
+    TableKind,
     TableOf,
     choice,
 )
@@ -28,7 +28,7 @@ from armillary.settings import RUN_TABLE
 
 def _values(about: str) -> Kind:
     # A dotted name may be a table in a table: RB.q1 = 1 is the same as "RB.q1" = 1.
-    return Described(TableOf(Either((QUANTITY, Table()))), about)
+    return Described(TableOf(Either((QUANTITY, TableKind()))), about)
 
 
 _OUTPUT = Form(
@@ -47,7 +47,7 @@ _INPUT = Either(
         QUANTITY,
         Form("columns of a file", {"file": PATH, "time": _COLUMN, "column": _COLUMN, **_DATA}, ("file",)),
         Form("points", {"t": ListOf(NUMBER), "y": ListOf(NUMBER), **_DATA}, ("t", "y")),
-        Table(),
+        TableKind(),
     )
 )
 RUN_FILE = Form(
@@ -59,10 +59,10 @@ RUN_FILE = Form(
         "initial": _values("coordinates and speeds at the start"),
         "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
         "memory": _values("memories at the start"),
-        "user": Described(Table(), "data for the user's own function on_input"),
+        "user": Described(TableKind(), "data for the user's own function on_input"),
         "run": Form("the settings of the run", {key: s.described for key, s in RUN_TABLE.items()}),
         "output": _OUTPUT,
-        **{name: Described(Table(), f"options of armillary {name}") for name in ANALYSES},
+        **{name: Described(TableKind(), f"options of armillary {name}") for name in ANALYSES},
     },
     ("model",),
 )

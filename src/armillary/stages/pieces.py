@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
-    from armillary.analysis.pieces import PieceFunctions, Place
+    from armillary.analysis.pieces import PieceFunctions, PiecePlace
     from armillary.model.body import Body, Point
     from armillary.program.equations import DerivedEquations
     from armillary.program.pieces.pieces import Pieces
@@ -267,7 +267,7 @@ class ModelPieces:
         )
 
 
-def _place(*where: Any) -> Place:
-    from armillary.analysis.pieces import Place
+def _place(*where: Any) -> PiecePlace:
+    from armillary.analysis.pieces import PiecePlace
 
-    return Place(*where)
+    return PiecePlace(*where)

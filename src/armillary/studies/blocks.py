@@ -14,8 +14,8 @@ from armillary.errors import ArmillaryError
 from armillary.studies.definition import Definition
 from armillary.studies.lock import StudyLock
 from armillary.studies.store.folder import Folder
-from armillary.studies.store.layout import Layout, Made
-from armillary.studies.store.records import Record, finish_block
+from armillary.studies.store.layout import Made, StoreLayout
+from armillary.studies.store.records import BlockRecord, finish_block
 
 Values: TypeAlias = Mapping[str, np.ndarray]
 RunMaker: TypeAlias = Callable[[Values, int], Made]  # values of a block's runs, and the number of the first
@@ -26,7 +26,7 @@ class BlockMaker:
     """Where blocks go, and what makes them."""
 
     folder: Folder
-    layout: Layout
+    layout: StoreLayout
     digest: str
     make_runs: RunMaker
 
@@ -34,7 +34,7 @@ class BlockMaker:
     def of(cls, folder: Folder, definition: Definition, make_runs: RunMaker) -> BlockMaker:
         return cls(folder, definition.layout, definition.digest, make_runs)
 
-    def make(self, number: int, values: Values) -> Record:
+    def make(self, number: int, values: Values) -> BlockRecord:
         """A block made and written; an error leaves nothing of it that counts."""
         started = time.perf_counter()
         first, end = self.layout.span(number)
@@ -57,7 +57,7 @@ def run_here(
     values: Callable[[int, int], Values],
     numbers: Iterable[int],
     lock: StudyLock,
-    done: Callable[[Record], None],
+    done: Callable[[BlockRecord], None],
 ) -> None:
     """Blocks made one after another in this process; ``values`` are those of the design from one run up to
     another.

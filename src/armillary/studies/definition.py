@@ -14,7 +14,7 @@ from typing import Any
 from armillary.errors import ArmillaryError
 from armillary.studies.sampling import OPEN_ENDED, Design
 from armillary.studies.store.folder import Folder, write_json
-from armillary.studies.store.layout import Layout
+from armillary.studies.store.layout import StoreLayout
 from armillary.version import VERSION
 
 FORMAT = 1
@@ -39,8 +39,8 @@ class Definition:
     content: Mapping[str, Any]
 
     @property
-    def layout(self) -> Layout:
-        return Layout.from_data(self.content["stored"], self.runs, self.content["block"])
+    def layout(self) -> StoreLayout:
+        return StoreLayout.from_data(self.content["stored"], self.runs, self.content["block"])
 
     @property
     def runs(self) -> int:

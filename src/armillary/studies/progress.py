@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.runtime.progress import clock, report_line
-from armillary.studies.store.layout import Layout
-from armillary.studies.store.records import Record
+from armillary.studies.store.layout import StoreLayout
+from armillary.studies.store.records import BlockRecord
 
 _NAMED = 3  # failed runs named in a summary
 _LONGEST = 80  # letters of a reason there
@@ -61,7 +61,7 @@ def _short(reason: str) -> str:
 class Progress:
     """The count of what is made, from the blocks that were there and each one that is finished."""
 
-    def __init__(self, layout: Layout, there: Iterable[Record]) -> None:
+    def __init__(self, layout: StoreLayout, there: Iterable[BlockRecord]) -> None:
         self._layout = layout
         self._finished = self._made = self._failed = 0
         self._failures: list[tuple[int, str]] = []
@@ -70,14 +70,14 @@ class Progress:
         self._before = self._made
         self._started = time.monotonic()
 
-    def _count(self, record: Record) -> None:
+    def _count(self, record: BlockRecord) -> None:
         self._finished += 1
         self._made += record.end - record.first
         self._failed += record.failed
         if record.failures:
             self._failures = sorted([*self._failures, *record.failures])[:_NAMED]
 
-    def add(self, record: Record) -> None:
+    def add(self, record: BlockRecord) -> None:
         """One more block."""
         self._count(record)
 

@@ -35,7 +35,7 @@ from armillary.studies.runs import (
 )
 from armillary.studies.sampling import Design
 from armillary.studies.store.input_data import described
-from armillary.studies.store.layout import Layout
+from armillary.studies.store.layout import StoreLayout
 from armillary.studies.store.zarr_store import LARGEST
 
 _BLOCKS = 100  # so many make progress visible, and little is lost with one
@@ -134,7 +134,7 @@ def _data(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _block_size(given: int | None, runs: int, layout: Layout) -> int:
+def _block_size(given: int | None, runs: int, layout: StoreLayout) -> int:
     """Runs in a block: as asked for, or so that blocks are neither tiny nor large."""
     numbers = len(layout.columns) + sum(array.size for array in layout.arrays)
     if given is None:

@@ -22,7 +22,17 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from armillary.studies.blocks import Values
 from armillary.studies.definition import Definition
-from armillary.studies.store.layout import METRIC, RUN, STATUS, STOP, VARIED, Array, Column, Layout, Made
+from armillary.studies.store.layout import (
+    METRIC,
+    RUN,
+    STATUS,
+    STOP,
+    VARIED,
+    Array,
+    Made,
+    StoredColumn,
+    StoreLayout,
+)
 
 PARAMETER, INITIAL, MEMORY = "parameters", "initial", "memory"
 KINDS = (PARAMETER, INITIAL, MEMORY)
@@ -70,7 +80,7 @@ def arguments(how: Mapping[str, Any], vary: Mapping[str, str], values: Mapping[s
     return found
 
 
-def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Layout:
+def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> StoreLayout:
     """What a study of these runs keeps."""
     outputs = {column.name: column for column in plan.model.equations.targets.columns}
     units, texts = units_of(plan.model), _texts(plan.model)
@@ -78,7 +88,7 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
     for name in (plan.columns[i] for i in plan.history):
         arrays.append(Array(name, name, "time", len(plan.samples), outputs[name].units, outputs[name].about))
     for name in vary:
-        columns.append(Column(name, name, VARIED, units.get(name, ""), texts.get(name, "")))
+        columns.append(StoredColumn(name, name, VARIED, units.get(name, ""), texts.get(name, "")))
     for entry in plan.metrics:
         metric, name = entry.metric, entry.name
         if isinstance(metric, Histogram):
@@ -87,11 +97,11 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
             arrays.append(Array(name, name, f"{name} bin", metric.size, "1", str(metric), edges, unit))
         else:
             unit = metric.units(outputs[metric.output].units)
-            columns.append(Column(name, name, METRIC, unit, str(metric)))
+            columns.append(StoredColumn(name, name, METRIC, unit, str(metric)))
     ends = ", ".join(f"{number} {word}" for number, word in enumerate(ENDS))
-    columns.append(Column(STATUS, STATUS, STATUS, "1", f"how the run ended: {ends}"))
-    columns.append(Column(STOP, STOP, STOP, "s", "when the run ended"))
-    return _labelled(Layout(tuple(columns), tuple(arrays), runs, block, plan.samples))
+    columns.append(StoredColumn(STATUS, STATUS, STATUS, "1", f"how the run ended: {ends}"))
+    columns.append(StoredColumn(STOP, STOP, STOP, "s", "when the run ended"))
+    return _labelled(StoreLayout(tuple(columns), tuple(arrays), runs, block, plan.samples))
 
 
 def _texts(model: CompiledModel) -> dict[str, str]:
@@ -104,7 +114,7 @@ def _texts(model: CompiledModel) -> dict[str, str]:
     return texts | {name: node.data.about or "" for name, node in system.parameters.items()}
 
 
-def _labelled(layout: Layout) -> Layout:
+def _labelled(layout: StoreLayout) -> StoreLayout:
     """Every column and array with a name of its own in the store; a history keeps the output's."""
     histories = [array.name for array in layout.arrays]
     wished = [
@@ -187,7 +197,7 @@ def _length(values: Values) -> int:
     return len(next(iter(values.values())))
 
 
-def _numbers(batch: Batch, column: Column) -> np.ndarray:
+def _numbers(batch: Batch, column: StoredColumn) -> np.ndarray:
     """The numbers of a column, from a batch."""
     if column.kind == METRIC:
         return batch.metrics[column.name]

@@ -46,7 +46,7 @@ from armillary.studies.store.consolidate import consolidate, is_consolidated
 from armillary.studies.store.disk_space import check_disk
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.input_data import keep_signals, read_signals
-from armillary.studies.store.records import Record, finished_blocks
+from armillary.studies.store.records import BlockRecord, finished_blocks
 from armillary.studies.store.zarr_store import describe_store, forget_columns
 from armillary.version import VERSION
 
@@ -245,7 +245,7 @@ class Study(StudyResults):
         count = Progress(layout, found.records.values())
         with reporting(progress, count) as report:
 
-            def done(record: Record) -> None:
+            def done(record: BlockRecord) -> None:
                 count.add(record)
                 report()
 
@@ -267,11 +267,11 @@ class Study(StudyResults):
         on: Any,
         missing: Sequence[int],
         lock: StudyLock,
-        done: Callable[[Record], None],
+        done: Callable[[BlockRecord], None],
         threads: int | None,
         device: str,
     ) -> None:
-        from armillary.studies.cluster.dispatch import Assignment, connected, run_there
+        from armillary.studies.cluster.dispatch import BlockAssignment, connected, run_there
         from armillary.studies.cluster.task import Job
 
         folder, definition = self._folder, self._definition
@@ -288,7 +288,7 @@ class Study(StudyResults):
         layout, known = definition.layout, folder.design.is_file()
         values = None if known else lambda number: self._block_values(*layout.span(number))
         with connected(on) as client:
-            run_there(client, Assignment(job, values, missing, lock, done))
+            run_there(client, BlockAssignment(job, values, missing, lock, done))
 
     def extend(self, runs: int) -> Study:
         """The same study with more runs, of a design that begins with the runs it has: random, sobol,

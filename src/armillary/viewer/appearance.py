@@ -13,7 +13,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.walk import symbols
 from armillary.model.body import Body
 from armillary.model.description import Description
-from armillary.model.flexible.part import FlexiblePart, Node
+from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
@@ -271,7 +271,7 @@ def _at_least(value: Any, least: float) -> Any:
     return [max(x, least) for x in value] if isinstance(value, list) else max(value, least)
 
 
-def _points(part: FlexiblePart) -> tuple[list[Node], dict[str, Any]]:
+def _points(part: FlexiblePart) -> tuple[list[FlexibleNode], dict[str, Any]]:
     """Points of a flexible part, and how they follow each other: along a beam, or in rows over a plate
     ("sheet": how many along and across).
     """

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from armillary.viewer.part_surfaces import both_sides, sheet_faces
-from armillary.viewer.surfaces import Surface, joined, surface_of, turned_to
+from armillary.viewer.surfaces import DrawnSurface, joined, surface_of, turned_to
 
 _AROUND = 12  # corners around a beam
 
 
-def bent_surface(part: Mapping[str, Any]) -> tuple[Surface, list[np.ndarray]]:
+def bent_surface(part: Mapping[str, Any]) -> tuple[DrawnSurface, list[np.ndarray]]:
     """A tube along a beam, a sheet for a plate, balls at the points of another part; and displacements of
     the corners, an array per mode. A corner moves as the point of the part that it belongs to.
     """
@@ -31,19 +31,19 @@ def bent_surface(part: Mapping[str, Any]) -> tuple[Surface, list[np.ndarray]]:
     return surface, [shapes[owner, m] for m in range(shapes.shape[1])]
 
 
-def bent(part: Mapping[str, Any], amplitudes: np.ndarray) -> Surface:
+def bent(part: Mapping[str, Any], amplitudes: np.ndarray) -> DrawnSurface:
     """The surface with these amplitudes of the modes; that of a plate with its normals there."""
     surface, targets = bent_surface(part)
     moved = surface.vertices + sum(a * target for a, target in zip(amplitudes, targets, strict=True))
     if "sheet" not in part:
-        return Surface(moved, surface.normals, surface.faces)
+        return DrawnSurface(moved, surface.normals, surface.faces)
     nx, ny = part["sheet"]
     front = moved[: nx * ny]
-    return both_sides(Surface(front, _normals(front, nx, ny), sheet_faces(nx, ny)))
+    return both_sides(DrawnSurface(front, _normals(front, nx, ny), sheet_faces(nx, ny)))
 
 
-def _sheet(places: np.ndarray, nx: int, ny: int) -> tuple[Surface, np.ndarray]:
-    made = Surface(places, _normals(places, nx, ny), sheet_faces(nx, ny))
+def _sheet(places: np.ndarray, nx: int, ny: int) -> tuple[DrawnSurface, np.ndarray]:
+    made = DrawnSurface(places, _normals(places, nx, ny), sheet_faces(nx, ny))
     return both_sides(made), np.tile(np.arange(len(places)), 2)
 
 
@@ -54,7 +54,7 @@ def _normals(places: np.ndarray, nx: int, ny: int) -> np.ndarray:
     return np.asarray(normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300))
 
 
-def _tube(places: np.ndarray, radius: float) -> tuple[Surface, np.ndarray]:
+def _tube(places: np.ndarray, radius: float) -> tuple[DrawnSurface, np.ndarray]:
     """Rings of corners around the points of a beam, with flat ends."""
     angle = np.linspace(0.0, 2 * np.pi, _AROUND + 1)
     along = np.gradient(places, axis=0)
@@ -62,13 +62,15 @@ def _tube(places: np.ndarray, radius: float) -> tuple[Surface, np.ndarray]:
     around = np.stack([ring @ turned_to(d).T for d in along])  # points × corners × 3
     vertices = (places[:, None] + radius * around).reshape(-1, 3)
     owner = np.repeat(np.arange(len(places)), _AROUND + 1)
-    tube = Surface(vertices, around.reshape(-1, 3), sheet_faces(len(places), _AROUND + 1))
+    tube = DrawnSurface(vertices, around.reshape(-1, 3), sheet_faces(len(places), _AROUND + 1))
     caps, owners = [], [owner]
     for k, side in ((0, -1.0), (len(places) - 1, 1.0)):
         corners = np.concatenate([places[k][None], places[k] + radius * around[k, :-1]])
         i = np.arange(_AROUND)
         fan = np.stack([0 * i, i + 1, (i + 1) % _AROUND + 1], axis=1)
         normal = side * along[k] / max(float(np.linalg.norm(along[k])), 1e-300)
-        caps.append(Surface(corners, np.tile(normal, (len(corners), 1)), fan if side > 0 else fan[:, ::-1]))
+        caps.append(
+            DrawnSurface(corners, np.tile(normal, (len(corners), 1)), fan if side > 0 else fan[:, ::-1])
+        )
         owners.append(np.full(len(corners), k))
     return joined([tube, *caps]), np.concatenate(owners)

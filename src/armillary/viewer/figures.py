@@ -63,7 +63,7 @@ def content_of(look: Appearance) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class PageFigure:
     """The figure of a run: its bodies as data, and in each row seven numbers per body, the amplitudes of all
     modes, and outputs.
     """
@@ -96,7 +96,7 @@ class Figure:
 
 def figure_of(
     run: Run, equations: DerivedEquations, options: PictureOptions | None = None, *, arrows: bool = True
-) -> Figure:
+) -> PageFigure:
     """The figure of a run; films have no arrows of their own."""
     chosen = options or PictureOptions()
     if run.system != equations.system.name:
@@ -117,7 +117,7 @@ def figure_of(
     drawn = (
         arrows_of(run, equations, poses, chosen.reactions) if arrows else Arrows([], np.zeros((len(run), 0)))
     )
-    return Figure(
+    return PageFigure(
         content,
         run.time[rows],
         channels(poses)[rows],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armillary.viewer.surfaces import Surface, cylinder, helix
+from armillary.viewer.surfaces import DrawnSurface, cylinder, helix
 
 COLOUR = "#6b7680"  # of a link that states none
 _CAN = 0.55  # length of a damper's cylinder as a part of its distance at first
@@ -21,7 +21,7 @@ _PIECES = 16  # of a cable that hangs
 class Bar(NamedTuple):
     """A surface of unit length, and its ends in every row."""
 
-    surface: Surface
+    surface: DrawnSurface
     start: np.ndarray  # rows × 3
     end: np.ndarray
 

@@ -15,7 +15,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.viewer.encoding import compressed
-from armillary.viewer.figures import Figure, figure_of
+from armillary.viewer.figures import PageFigure, figure_of
 
 _WEB = Path(__file__).parent / "web"
 _SHOWN = 3  # plots that are open at first
@@ -51,7 +51,7 @@ def page_of(
     return page_text(content, title or run.system)
 
 
-def shown_outputs(figure: Figure, run: Run) -> list[str]:
+def shown_outputs(figure: PageFigure, run: Run) -> list[str]:
     """Names of the outputs that are plotted at first."""
     return [o["name"] for o in figure.outputs[: min(_SHOWN, len(run.outputs) or _SHOWN)]]
 

@@ -11,7 +11,7 @@ import numpy as np
 from armillary.files.meshes.surface import Paint
 from armillary.viewer.meshes import PictureMesh
 from armillary.viewer.surfaces import MAKERS as SOLIDS
-from armillary.viewer.surfaces import Surface, between, joined, surface_of, turned_to
+from armillary.viewer.surfaces import DrawnSurface, between, joined, surface_of, turned_to
 
 _CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at more are seen as an edge
 # Colours of what is not a body's own, where the part states none.
@@ -23,7 +23,7 @@ _LINE = 0.002  # width of a line as a part of what it belongs to
 
 def surfaces_of(
     part: Mapping[str, Any], meshes: Mapping[str, PictureMesh | None]
-) -> list[tuple[Surface, str]]:
+) -> list[tuple[DrawnSurface, str]]:
     """Surfaces of a part in the axes of its body, each with a colour; "" is that of the body."""
     own = part.get("colour") or _COLOURS.get(part["kind"], "")
     if part["kind"] == "mesh":
@@ -41,7 +41,7 @@ def surfaces_of(
     return found
 
 
-def _placed(made: Surface, part: Mapping[str, Any]) -> Surface:
+def _placed(made: DrawnSurface, part: Mapping[str, Any]) -> DrawnSurface:
     if "scale" in part:
         made = scaled(made, part["scale"])
     if "axis" in part:
@@ -51,13 +51,13 @@ def _placed(made: Surface, part: Mapping[str, Any]) -> Surface:
     return made.moved(np.eye(3), part["at"]) if "at" in part else made
 
 
-def scaled(made: Surface, factors: Any) -> Surface:
+def scaled(made: DrawnSurface, factors: Any) -> DrawnSurface:
     """A surface stretched along its axes; one that is mirrored has its faces turned around."""
     s = np.asarray(factors, dtype=float)
     normals = made.normals / s
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     faces = made.faces[:, ::-1] if np.prod(s) < 0 else made.faces
-    return Surface(made.vertices * s, normals, faces)
+    return DrawnSurface(made.vertices * s, normals, faces)
 
 
 # ------------------------------------------------------------ meshes
@@ -66,7 +66,7 @@ def scaled(made: Surface, factors: Any) -> Surface:
 class PaintedSurface(NamedTuple):
     """A surface with its paint, and places (n, 2) of its corners in the paint's picture, if it has one."""
 
-    surface: Surface
+    surface: DrawnSurface
     paint: Paint
     mapped: np.ndarray | None
 
@@ -86,7 +86,7 @@ def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
             keys = np.column_stack([keys, np.rint(_FINE * spots).astype(np.int64)])
         _, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         vertices = mesh.corners[corners[index]]
-        made = Surface(vertices, directions[index], inverse.reshape(-1, 3))
+        made = DrawnSurface(vertices, directions[index], inverse.reshape(-1, 3))
         found.append(PaintedSurface(made, paint, None if spots is None else spots[index]))
     return found
 
@@ -118,11 +118,11 @@ def _creased(mesh: PictureMesh) -> np.ndarray:
 # ------------------------------------------------------------ lines and planes, across z
 
 
-def _polyline(part: Mapping[str, Any]) -> Surface:
+def _polyline(part: Mapping[str, Any]) -> DrawnSurface:
     return _tube(np.array(part["points"]), part["radius"])
 
 
-def _tube(points: np.ndarray, radius: float) -> Surface:
+def _tube(points: np.ndarray, radius: float) -> DrawnSurface:
     """Cylinders from point to point with a ball at each."""
     ball = surface_of({"kind": "sphere", "radius": radius})
     assert ball is not None
@@ -130,7 +130,7 @@ def _tube(points: np.ndarray, radius: float) -> Surface:
     return joined([*rods, *(ball.moved(np.eye(3), p) for p in points)])
 
 
-def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Surface:
+def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> DrawnSurface:
     """A surface of heights above a grid of places, with both sides."""
     nx, ny = z.shape
     vertices = np.stack([np.repeat(x, ny), np.tile(y, nx), z.ravel()], axis=1)
@@ -138,7 +138,7 @@ def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Surface:
     slopes = [np.gradient(z, places, axis=k) for k, places in enumerate((x, y))]
     normals = np.stack([-slopes[0].ravel(), -slopes[1].ravel(), np.ones(nx * ny)], axis=1)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    return both_sides(Surface(vertices, normals, faces))
+    return both_sides(DrawnSurface(vertices, normals, faces))
 
 
 def sheet_faces(nx: int, ny: int) -> np.ndarray:
@@ -148,27 +148,27 @@ def sheet_faces(nx: int, ny: int) -> np.ndarray:
     return np.concatenate([one, other])
 
 
-def both_sides(made: Surface) -> Surface:
+def both_sides(made: DrawnSurface) -> DrawnSurface:
     """A surface that is seen from behind, too."""
-    return joined([made, Surface(made.vertices, -made.normals, made.faces[:, ::-1])])
+    return joined([made, DrawnSurface(made.vertices, -made.normals, made.faces[:, ::-1])])
 
 
-def _heights(part: Mapping[str, Any]) -> Surface:
+def _heights(part: Mapping[str, Any]) -> DrawnSurface:
     z = np.array(part["z"])
     (x0, x1), (y0, y1) = part["x"], part["y"]
     return _sheet(np.linspace(x0, x1, z.shape[0]), np.linspace(y0, y1, z.shape[1]), z)
 
 
-def _rectangle(x: tuple[float, float], y: tuple[float, float]) -> Surface:
+def _rectangle(x: tuple[float, float], y: tuple[float, float]) -> DrawnSurface:
     return _sheet(np.array(x), np.array(y), np.zeros((2, 2)))
 
 
-def _plane(part: Mapping[str, Any]) -> Surface:
+def _plane(part: Mapping[str, Any]) -> DrawnSurface:
     a, b = 0.5 * part["x"], 0.5 * part["y"]
     return _rectangle((-a, a), (-b, b))
 
 
-def _grid(part: Mapping[str, Any]) -> Surface:
+def _grid(part: Mapping[str, Any]) -> DrawnSurface:
     """Narrow strips."""
     a, b = 0.5 * part["x"], 0.5 * part["y"]
     step = max(part["spacing"], max(a, b) / 500)
@@ -177,12 +177,12 @@ def _grid(part: Mapping[str, Any]) -> Surface:
     return joined(lines + [_rectangle((-a, a), (y - w, y + w)) for y in np.arange(-b, b * (1 + 1e-9), step)])
 
 
-def _earth(part: Mapping[str, Any]) -> Surface:
+def _earth(part: Mapping[str, Any]) -> DrawnSurface:
     ball = surface_of({"kind": "sphere", "radius": part["radius"]})
     assert ball is not None
     return ball
 
 
-_MAKERS: dict[str, Callable[[Mapping[str, Any]], Surface]] = {
+_MAKERS: dict[str, Callable[[Mapping[str, Any]], DrawnSurface]] = {
     "polyline": _polyline, "plane": _plane, "grid": _grid, "heights": _heights, "earth": _earth,
 }  # fmt: skip

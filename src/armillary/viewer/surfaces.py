@@ -14,32 +14,32 @@ import numpy as np
 _AROUND = 28  # corners of a circle
 
 
-class Surface(NamedTuple):
+class DrawnSurface(NamedTuple):
     """Corners with their normals, and triangles as triples of corners."""
 
     vertices: np.ndarray  # n × 3
     normals: np.ndarray  # n × 3, unit
     faces: np.ndarray  # m × 3
 
-    def moved(self, rotation: np.ndarray, place: Any = (0.0, 0.0, 0.0)) -> Surface:
+    def moved(self, rotation: np.ndarray, place: Any = (0.0, 0.0, 0.0)) -> DrawnSurface:
         """The surface turned, then shifted."""
         turned = self.vertices @ rotation.T + np.asarray(place, dtype=float)
-        return Surface(turned, self.normals @ rotation.T, self.faces)
+        return DrawnSurface(turned, self.normals @ rotation.T, self.faces)
 
 
-def joined(surfaces: list[Surface]) -> Surface:
+def joined(surfaces: list[DrawnSurface]) -> DrawnSurface:
     """Several surfaces as one."""
     if not surfaces:
-        return Surface(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=int))
+        return DrawnSurface(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=int))
     first = np.cumsum([0, *(len(s.vertices) for s in surfaces[:-1])])
-    return Surface(
+    return DrawnSurface(
         np.concatenate([s.vertices for s in surfaces]),
         np.concatenate([s.normals for s in surfaces]),
         np.concatenate([s.faces + k for s, k in zip(surfaces, first, strict=True)]),
     )
 
 
-def surface_of(part: Mapping[str, Any]) -> Surface | None:
+def surface_of(part: Mapping[str, Any]) -> DrawnSurface | None:
     """The surface of a part as ``Appearance.parts`` describes it, in the axes of its body; None for a part
     that has none.
     """
@@ -57,7 +57,7 @@ def surface_of(part: Mapping[str, Any]) -> Surface | None:
 # ------------------------------------------------------------ solids, along z
 
 
-def lathe(*profiles: Any, around: int = _AROUND) -> Surface:
+def lathe(*profiles: Any, around: int = _AROUND) -> DrawnSurface:
     """Profiles turned about z; each has rows (r, h, n_r, n_h)."""
     made = []
     angle = np.linspace(0.0, 2 * np.pi, around + 1)
@@ -71,7 +71,7 @@ def lathe(*profiles: Any, around: int = _AROUND) -> Surface:
         other = np.stack([k, k + around + 2, k + around + 1], axis=1)
         lengths = np.linalg.norm(normals, axis=2, keepdims=True)
         made.append(
-            Surface(
+            DrawnSurface(
                 corners.reshape(-1, 3),
                 (normals / np.maximum(lengths, 1e-300)).reshape(-1, 3),
                 np.concatenate([one, other]),
@@ -86,11 +86,11 @@ def _arc(radius: float, low: float, high: float, middle: float = 0.0, steps: int
     return np.stack([radius * np.cos(a), middle + radius * np.sin(a), np.cos(a), np.sin(a)], axis=1)
 
 
-def _sphere(radius: float) -> Surface:
+def _sphere(radius: float) -> DrawnSurface:
     return lathe(_arc(radius, -np.pi / 2, np.pi / 2))
 
 
-def cylinder(radius: float, length: float, around: int = _AROUND) -> Surface:
+def cylinder(radius: float, length: float, around: int = _AROUND) -> DrawnSurface:
     """A cylinder about z, its middle at the origin."""
     r, h = radius, 0.5 * length
     pieces = max(1, min(12, int(length / (6 * radius)))) if radius > 0 else 1
@@ -98,19 +98,19 @@ def cylinder(radius: float, length: float, around: int = _AROUND) -> Surface:
     return lathe([(0, -h, 0, -1), (r, -h, 0, -1)], side, [(r, h, 0, 1), (0, h, 0, 1)], around=around)
 
 
-def _cone(radius: float, length: float) -> Surface:
+def _cone(radius: float, length: float) -> DrawnSurface:
     h = 0.5 * length
     side = [(radius, -h, length, radius), (0, h, length, radius)]
     return lathe([(0, -h, 0, -1), (radius, -h, 0, -1)], side)
 
 
-def _capsule(radius: float, length: float) -> Surface:
+def _capsule(radius: float, length: float) -> DrawnSurface:
     h = 0.5 * length
     top, bottom = _arc(radius, 0, np.pi / 2, h, 6), _arc(radius, -np.pi / 2, 0, -h, 6)
     return lathe(np.concatenate([bottom, top]))
 
 
-def _wheel(radius: float, width: float) -> Surface:
+def _wheel(radius: float, width: float) -> DrawnSurface:
     """A tyre, its hub and six spokes."""
     tyre = 0.5 * min(width, 0.5 * radius)
     a = np.linspace(-np.pi, np.pi, 15)
@@ -122,7 +122,7 @@ def _wheel(radius: float, width: float) -> Surface:
     return joined([lathe(ring, around=2 * _AROUND), cylinder(0.16 * radius, width), *spokes])
 
 
-def box(size: Any) -> Surface:
+def box(size: Any) -> DrawnSurface:
     """A box with edges along the axes, its middle at the origin."""
     corners: list[np.ndarray] = []
     normals: list[np.ndarray] = []
@@ -136,18 +136,20 @@ def box(size: Any) -> Surface:
             normals += [n] * 4
             quad = (k, k + 1, k + 2, k + 3) if sign > 0 else (k, k + 3, k + 2, k + 1)
             faces += [quad[:3], (quad[0], quad[2], quad[3])]
-    return Surface(
+    return DrawnSurface(
         0.5 * np.array(corners) * np.asarray(size, dtype=float), np.array(normals), np.array(faces)
     )
 
 
-def _ellipsoid(radii: Any) -> Surface:
+def _ellipsoid(radii: Any) -> DrawnSurface:
     ball, r = _sphere(1.0), np.asarray(radii, dtype=float)
     normals = ball.normals / np.maximum(r, 1e-12)
-    return Surface(ball.vertices * r, normals / np.linalg.norm(normals, axis=1, keepdims=True), ball.faces)
+    return DrawnSurface(
+        ball.vertices * r, normals / np.linalg.norm(normals, axis=1, keepdims=True), ball.faces
+    )
 
 
-def between(start: Any, end: Any, radius: float, around: int = 14) -> Surface:
+def between(start: Any, end: Any, radius: float, around: int = 14) -> DrawnSurface:
     """A cylinder from one point to another."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     length = float(np.linalg.norm(b - a))
@@ -156,7 +158,7 @@ def between(start: Any, end: Any, radius: float, around: int = 14) -> Surface:
     return cylinder(radius, length, around).moved(turned_to(b - a), 0.5 * (a + b))
 
 
-def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: int = 150) -> Surface:
+def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: int = 150) -> DrawnSurface:
     """A spring along z, its middle at the origin, as the page draws it."""
     s = np.linspace(0.0, 1.0, steps + 1)
     inner = np.clip((s - 0.08) / 0.84, 0.0, 1.0)
@@ -171,7 +173,7 @@ def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: 
     one = np.stack([k, k + 1, k + around + 2], axis=1)
     other = np.stack([k, k + around + 2, k + around + 1], axis=1)
     vertices = (line[:, None] + thick * normals).reshape(-1, 3)
-    return Surface(vertices, normals.reshape(-1, 3), np.concatenate([one, other]))
+    return DrawnSurface(vertices, normals.reshape(-1, 3), np.concatenate([one, other]))
 
 
 def turned_to(axis: Any) -> np.ndarray:
@@ -190,7 +192,7 @@ def turned_to(axis: Any) -> np.ndarray:
 
 
 # One line per kind of part; `surface_of` turns and places what is made here along z.
-MAKERS: dict[str, Callable[[Mapping[str, Any]], Surface]] = {
+MAKERS: dict[str, Callable[[Mapping[str, Any]], DrawnSurface]] = {
     "box": lambda p: box(p["size"]),
     "sphere": lambda p: _sphere(p["radius"]),
     "ball": lambda p: _sphere(p["radius"]),

@@ -16,7 +16,7 @@ from armillary.results import Run
 from armillary.results.plots.motion import FILMS, MotionView, motion_path, show_page, write_page
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.viewer.appearance import COLOURS
-from armillary.viewer.figures import Figure, figure_of
+from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.film.camera import scene_axes
 from armillary.viewer.film.film import write_film
 from armillary.viewer.page import look_of, page_text, shown_outputs
@@ -75,7 +75,7 @@ def view(
 
 
 def page_of_figures(
-    figures: Sequence[Figure],
+    figures: Sequence[PageFigure],
     runs: Sequence[Run],
     labels: Sequence[str],
     layout: str,
@@ -133,7 +133,7 @@ def _equations(run: Run, model: Any) -> DerivedEquations:
     return instance(found, DerivedEquations, "model=")
 
 
-def _shifts(figures: Sequence[Figure]) -> np.ndarray:
+def _shifts(figures: Sequence[PageFigure]) -> np.ndarray:
     """Displacements to the right that keep figures apart, around the first one's place."""
     right, _ = scene_axes(np.array(figures[0].content["up"]))
     widths = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armillary.model.space.fields import (
-    Source,
+    GravitySource,
     acceleration,
     acceleration_change,
     extended,
@@ -16,12 +16,12 @@ from armillary.model.space.fields import (
 )
 
 AXIS = np.array([0.36, 0.48, 0.8])
-ROUND = Source(4.0e14)
-OBLATE = Source(4.0e14, 4.0e14 * 1e-3 * (6.4e6) ** 2 / 2, tuple(AXIS))
+ROUND = GravitySource(4.0e14)
+OBLATE = GravitySource(4.0e14, 4.0e14 * 1e-3 * (6.4e6) ** 2 / 2, tuple(AXIS))
 
 
 @pytest.mark.parametrize("source", [ROUND, OBLATE], ids=["round", "oblate"])
-def test_acceleration_is_the_slope_of_the_potential(source: Source) -> None:
+def test_acceleration_is_the_slope_of_the_potential(source: GravitySource) -> None:
     r = np.array([5.0e6, -4.0e6, 3.0e6])
     h = 50.0  # error of fourth order: (h/r)⁴
     slope = []
@@ -37,7 +37,7 @@ def test_oblateness_adds_what_the_textbook_says() -> None:
     Source: Montenbruck & Gill (2000), section 3.2, the second zonal harmonic on the axis and in the equator.
     """
     mu, J2, R, r = 1.0, 1e-3, 1.0, 2.0
-    source = Source(mu, mu * J2 * R**2 / 2, (0, 0, 1))
+    source = GravitySource(mu, mu * J2 * R**2 / 2, (0, 0, 1))
     pole, equator = acceleration(source, (0, 0, r)), acceleration(source, (r, 0, 0))
     np.testing.assert_allclose(pole, [0, 0, -(1 - 3 * J2 / 4) / 4], rtol=1e-15)
     np.testing.assert_allclose(equator, [-(1 + 1.5 * J2 / 4) / 4, 0, 0], rtol=1e-15)
@@ -61,7 +61,7 @@ def test_differences_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize("source", [ROUND, OBLATE], ids=["round", "oblate"])
-def test_change_is_the_difference_however_far(source: Source) -> None:
+def test_change_is_the_difference_however_far(source: GravitySource) -> None:
     base, step = np.array([7.0e6, 1.0e6, -2.0e6]), np.array([3.0e7, -4.0e7, 1.0e6])
     wanted = np.array(acceleration(source, tuple(base + step))) - acceleration(source, tuple(base))
     np.testing.assert_allclose(acceleration_change(source, tuple(base), tuple(step)), wanted, rtol=1e-12)
@@ -71,7 +71,9 @@ SWARM = np.array([[1.0, 0, 0], [-0.4, 1.2, 0.1], [0.3, -0.5, 0.9], [-0.7, 0.2, -
 MASSES = np.array([2.0, 1.0, 3.0, 1.5, 2.5])
 
 
-def swarm(source: Source, r: np.ndarray, size: float) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+def swarm(
+    source: GravitySource, r: np.ndarray, size: float
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Energy, force and moment on point masses about r, beyond those on one mass at r; and their inertia.
 
     Each mass has its mirror image, so that terms of third order vanish and fourth order is what is left.
@@ -97,7 +99,7 @@ def test_second_order_against_point_masses(k: float) -> None:
 
     In units of the distance, so that rounding does not hide it; the oblateness is that of no planet.
     """
-    source, r = Source(1.0, k, tuple(AXIS)), np.array([0.8, -0.5, 0.33])
+    source, r = GravitySource(1.0, k, tuple(AXIS)), np.array([0.8, -0.5, 0.33])
     left = []
     for size in (0.02, 0.01):
         energy, force, moment, inertia = swarm(source, r, size)

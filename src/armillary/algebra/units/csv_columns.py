@@ -26,7 +26,7 @@ _MOST = 2**28  # bytes of a file
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class CsvColumns:
     """The columns of a file; ``units`` are "" where no heading states any."""
 
     path: Path
@@ -50,7 +50,7 @@ class Columns:
         return int(column) - 1
 
 
-def read_columns(path: str | os.PathLike[str]) -> Columns:
+def read_columns(path: str | os.PathLike[str]) -> CsvColumns:
     """All columns of a file; an error names the line and the column of what is no number."""
     file = file_path(path, "the file of a table", ExpressionError)
     lines = list(_lines(file))
@@ -72,7 +72,7 @@ def read_columns(path: str | os.PathLike[str]) -> Columns:
                 name = f"column '{found[j][0]}'" if found[j][0] else f"column {j + 1}"
                 raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a finite number")
             values[i, j] = value
-    return Columns(file, tuple(name for name, _ in found), tuple(units for _, units in found), values)
+    return CsvColumns(file, tuple(name for name, _ in found), tuple(units for _, units in found), values)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

@@ -106,7 +106,7 @@ def _numbers(values: Any, what: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class PathStart:
     """The assembled position from which a mechanism is followed."""
 
     place: Place
@@ -114,9 +114,11 @@ class Start:
     named: frozenset[str]
 
 
-def start_of(model: CompiledModel, initial: Any, parameters: Mapping[str, Any] | None, time: float) -> Start:
+def start_of(
+    model: CompiledModel, initial: Any, parameters: Mapping[str, Any] | None, time: float
+) -> PathStart:
     """The position of the model with initial values, its loops closed."""
     instance = Instance(model, parameters)
     place = model.place_at_start(instance, initial, time, initial_memory(model.equations, None, time))
     named = frozenset(map(str, initial)) if isinstance(initial, Mapping) else frozenset()
-    return Start(place, instance.values(place), named)
+    return PathStart(place, instance.values(place), named)

@@ -11,11 +11,11 @@ import numpy as np
 
 from armillary.analysis.kinematics.follower_layout import FOLLOWER
 from armillary.llvm.jit import chosen
-from armillary.llvm.routines import Method, compiled_method
+from armillary.llvm.routines import RoutineMethod, compiled_method
 
 
 @dataclass(frozen=True, eq=False)
-class Conditions:
+class PathConditions:
     """The function of all conditions as machine code, and where its results stand.
 
     Its results are F, then the entries of A at ``places`` (row, direction), then those of N: place ``moved``
@@ -52,7 +52,7 @@ class Followed:
 
 
 def follow(
-    conditions: Conditions,
+    conditions: PathConditions,
     starts: np.ndarray,
     start_times: np.ndarray,
     origins: Sequence[int] | np.ndarray,
@@ -123,7 +123,7 @@ def _wholes(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 @cache
-def _follower(chosen: tuple[str, ...]) -> Method:
+def _follower(chosen: tuple[str, ...]) -> RoutineMethod:
     """The compiled loop, one for all systems, kept for this process."""
 
     def text() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.llvm.routines import Layout
+from armillary.llvm.routines import RoutineLayout
 
 _COUNTS = (
     "count",  # rows to be found
@@ -23,4 +23,4 @@ _ADDRESSES = (
     *("sizes", "settings", "times", "wanted", "positions", "strengths", "report"),
     *("out", "weights", "matrix", "step", "trial", "kept", "good", "begin"),  # work
 )
-FOLLOWER = Layout(_COUNTS, _ADDRESSES)
+FOLLOWER = RoutineLayout(_COUNTS, _ADDRESSES)

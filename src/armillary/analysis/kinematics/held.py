@@ -10,8 +10,8 @@ from armillary.algebra.arguments import several
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import symbols
-from armillary.analysis.kinematics.drives import Start
-from armillary.analysis.kinematics.kinematics import Kinematics, Quantity, slopes
+from armillary.analysis.kinematics.drives import PathStart
+from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics, slopes
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, nearest
 
@@ -26,12 +26,12 @@ def freedom(kinematics: Kinematics) -> int:
 
 def held_quantities(
     kinematics: Kinematics,
-    driven: Sequence[Quantity],
-    start: Start,
+    driven: Sequence[KinematicQuantity],
+    start: PathStart,
     held: Sequence[str] | None,
     *,
     only_named: bool = False,
-) -> list[Quantity]:
+) -> list[KinematicQuantity]:
     """Coordinates that stay where they start because nothing drives them: as many as are free otherwise.
 
     Named ones come first, then those of the start's values, then those that are least moved by what is
@@ -86,7 +86,7 @@ def held_quantities(
 class _Matrix:
     """Derivatives of gaps, driven quantities and all coordinates by the directions, in terms of sizes."""
 
-    def __init__(self, kinematics: Kinematics, driven: Sequence[Quantity]) -> None:
+    def __init__(self, kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -> None:
         k = kinematics
         gaps = [as_expr(k.plain(c.position)) for c in k.system.constraints.values() if c.position is not None]
         values = [*gaps, *(d.value for d in driven), *(k.quantities[q].value for q in k.coordinates)]
@@ -95,7 +95,7 @@ class _Matrix:
         self.shape = (len(values), len(k.u))
         self.evaluate = evaluator([*(a for *_, a in parts), *k.sizes()])
 
-    def __call__(self, start: Start) -> np.ndarray:
+    def __call__(self, start: PathStart) -> np.ndarray:
         numbers = [float(x) for x in self.evaluate(start.values)]
         found = np.zeros(self.shape)
         for place, value in zip(self.places, numbers, strict=False):
@@ -104,7 +104,7 @@ class _Matrix:
         return result
 
 
-def _matrix(kinematics: Kinematics, driven: Sequence[Quantity]) -> _Matrix:
+def _matrix(kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -> _Matrix:
     key = ("held", *(d.name for d in driven))
     if key not in kinematics.mechanisms:
         kinematics.mechanisms[key] = _Matrix(kinematics, driven)

@@ -28,7 +28,7 @@ from armillary.program.targets import columns
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class KinematicQuantity:
     """An output, or a coordinate or speed, in its stated units, as an expression of all speeds.
 
     ``scale`` leads to these from the units of the model.
@@ -93,7 +93,7 @@ class Kinematics:
         self.reactions = {self.plain(s) for s in placeholders(system)}
 
     @cached_property
-    def quantities(self) -> dict[str, Quantity]:
+    def quantities(self) -> dict[str, KinematicQuantity]:
         """All columns of runs that are no reactions, by name."""
         found = {}
         scales = {s.data.name: (s.dimension, 1.0 / state_factor(s)) for s in self.system.moving()}
@@ -101,10 +101,12 @@ class Kinematics:
         for c in columns(self.system):
             value = as_expr(self.plain(c.expression))
             if not self.reactions & set(symbols(value)):
-                found[c.name] = Quantity(c.name, c.units, c.about, value, *scales.get(c.name, (None, 1.0)))
+                found[c.name] = KinematicQuantity(
+                    c.name, c.units, c.about, value, *scales.get(c.name, (None, 1.0))
+                )
         return found
 
-    def quantity(self, name: Any, what: str) -> Quantity:
+    def quantity(self, name: Any, what: str) -> KinematicQuantity:
         """A quantity by its name."""
         if not isinstance(name, str) or name not in self.quantities:
             if any(c.name == name for c in columns(self.system)):
@@ -117,7 +119,7 @@ class Kinematics:
             )
         return self.quantities[name]
 
-    def position(self, name: Any, what: str) -> Quantity:
+    def position(self, name: Any, what: str) -> KinematicQuantity:
         """A quantity of positions alone, by its name."""
         found = self.quantity(name, what)
         if moving := set(symbols(found.value)) & {*self.u, *self.a}:

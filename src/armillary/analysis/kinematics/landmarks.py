@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.analysis.kinematics.follower import Followed
-from armillary.analysis.kinematics.motion import SINGULAR, Motion
+from armillary.analysis.kinematics.motion import SINGULAR, PathMotion
 from armillary.columns import counted
 
 _TURNS = 60
@@ -45,7 +45,7 @@ class Path:
     """Rows that were followed, and the means to look between them."""
 
     def __init__(
-        self, motion: Motion, found: np.ndarray, origins: np.ndarray, names: tuple[str, ...]
+        self, motion: PathMotion, found: np.ndarray, origins: np.ndarray, names: tuple[str, ...]
     ) -> None:
         self.motion, self.found, self.origins, self.names = motion, found, origins, names
         m = motion.numbers.mechanism
@@ -60,7 +60,9 @@ class Path:
         shown = {d.name: float(v) for d, v in values} | {"time": float(time)}
         return {name: shown[name] for name in self.names}
 
-    def between(self, first: np.ndarray, last: np.ndarray, share: np.ndarray) -> tuple[Motion, np.ndarray]:
+    def between(
+        self, first: np.ndarray, last: np.ndarray, share: np.ndarray
+    ) -> tuple[PathMotion, np.ndarray]:
         """Positions at shares of the way between rows, and whether each was reached."""
         motion, numbers = self.motion, self.motion.numbers
         a, b = motion.positions[first], motion.positions[last]
@@ -68,11 +70,11 @@ class Path:
         targets = (1 - s) * a[:, self.targets] + s * b[:, self.targets]
         times = (1 - share) * motion.times[first] + share * motion.times[last]
         found = numbers.follow(a, motion.times[first], np.arange(len(first)), times, targets)
-        return Motion(numbers, found.times, found.positions), found.found
+        return PathMotion(numbers, found.times, found.positions), found.found
 
     def zeros(
-        self, first: np.ndarray, last: np.ndarray, value: Callable[[Motion], np.ndarray]
-    ) -> tuple[Motion, np.ndarray]:
+        self, first: np.ndarray, last: np.ndarray, value: Callable[[PathMotion], np.ndarray]
+    ) -> tuple[PathMotion, np.ndarray]:
         """Where a value of other sign at both ends of segments is zero: the Illinois method on all at once.
 
         Source: Dowell & Jarratt (1971), A modified regula falsi method, BIT 11, 168–174.
@@ -100,7 +102,7 @@ class Path:
 
 
 def turning_points(
-    path: Path, slopes: np.ndarray, derivative: Callable[[Motion], np.ndarray]
+    path: Path, slopes: np.ndarray, derivative: Callable[[PathMotion], np.ndarray]
 ) -> list[Landmark]:
     """Where outputs of positions turn back along the path.
 
@@ -135,11 +137,11 @@ def turning_points(
 class _Slope:
     """The derivative of one output along segments of the path."""
 
-    derivative: Callable[[Motion], np.ndarray]
+    derivative: Callable[[PathMotion], np.ndarray]
     output: int
     step: np.ndarray
 
-    def __call__(self, motion: Motion) -> np.ndarray:
+    def __call__(self, motion: PathMotion) -> np.ndarray:
         return _along(self.derivative(motion)[:, self.output], self.step)
 
 
@@ -148,7 +150,7 @@ def _along(slopes: np.ndarray, step: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("rd,rd->r", slopes, step[:, :count]))
 
 
-def _turning(path: Path, motion: Motion, i: int, row: int, o: int, name: str) -> Landmark:
+def _turning(path: Path, motion: PathMotion, i: int, row: int, o: int, name: str) -> Landmark:
     at = path.at(motion.positions[i], motion.times[i])
     return Landmark("turning point", row, at, output=name, value=float(motion.shown()[i, o]))
 
@@ -196,7 +198,7 @@ def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: 
         descend=True,
         weight=_STIFF,
     )
-    motion = Motion(numbers, near.times, near.positions)
+    motion = PathMotion(numbers, near.times, near.positions)
     m = numbers.mechanism
     reached = numbers.values(near.positions, near.times)
     found = []

@@ -24,8 +24,8 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import substitute, symbols
-from armillary.analysis.kinematics.follower import Conditions
-from armillary.analysis.kinematics.kinematics import Kinematics, Quantity, slopes
+from armillary.analysis.kinematics.follower import PathConditions
+from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics, slopes
 from armillary.analysis.kinematics.static_loads import effort_quantity, generalised_forces
 from armillary.model.records import Constraint
 from armillary.program.formalisms.derivation import derivation
@@ -33,7 +33,7 @@ from armillary.runtime.models.functions import ModelFunctions
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class ConditionRow:
     """One condition of positions or speeds: its name, its words, and its constraint if it is one."""
 
     name: str
@@ -51,10 +51,10 @@ class Mechanism:
     def __init__(
         self,
         kinematics: Kinematics,
-        driven: Sequence[Quantity],
-        outputs: Sequence[Quantity] = (),
+        driven: Sequence[KinematicQuantity],
+        outputs: Sequence[KinematicQuantity] = (),
         *,
-        limited: Sequence[Quantity] = (),
+        limited: Sequence[KinematicQuantity] = (),
         static: bool = False,
     ) -> None:
         self.kinematics, self.driven, self.limited = kinematics, tuple(driven), tuple(limited)
@@ -69,15 +69,19 @@ class Mechanism:
         def fresh(words: str) -> Expr:
             return symbol(words, "variable", owner=system.identity)
 
-        conditions = [Row(c.name, c.about, c) for c in gaps] + [Row(d.name, d.about) for d in self.driven]
+        conditions = [ConditionRow(c.name, c.about, c) for c in gaps] + [
+            ConditionRow(d.name, d.about) for d in self.driven
+        ]
         held = conditions if static else []
         self.z = tuple(fresh(f"force of {row.name}") for row in held)
         self.u = (*kinematics.u, *(fresh(f"rate of force of {row.name}") for row in held))
         self.a = (*kinematics.a, *(fresh(f"second rate of force of {row.name}") for row in held))
         efforts = zip(self.driven, self.z[self.gaps :], strict=False)
         self.outputs = (*outputs, *(effort_quantity(kinematics, d, force) for d, force in efforts))
-        balance = [Row(u.data.name, f"balance along {u}") for u in kinematics.speeds] if static else []
-        self.rows = (*conditions, *balance, *(Row(c.name, c.about, c) for c in rolling))
+        balance = (
+            [ConditionRow(u.data.name, f"balance along {u}") for u in kinematics.speeds] if static else []
+        )
+        self.rows = (*conditions, *balance, *(ConditionRow(c.name, c.about, c) for c in rolling))
         self.closing = len(conditions) + len(balance)  # rows of positions and of balance
         goals = [*(f"target {d.name}" for d in self.driven), *(f"balance {row.name}" for row in balance)]
         goals += [f"{word} of {x.name}" for x in self.limited for word in ("low", "high", "scale")]
@@ -131,7 +135,7 @@ class Mechanism:
         units = list(dict.fromkeys(d.units for d in self.driven))
         groups = tuple(-units.index(d.units) for d in self.driven)
         rest = len(values) + len(limits) - self.gaps - len(self.driven)
-        self.conditions = Conditions(
+        self.conditions = PathConditions(
             function=self.functions.address("closing"),
             width=self.state + len(inputs),
             first_target=self.state,
@@ -144,7 +148,7 @@ class Mechanism:
             quaternions=k.quaternions,
         )  # fmt: skip
 
-    def _limits(self) -> list[tuple[Quantity, int]]:
+    def _limits(self) -> list[tuple[KinematicQuantity, int]]:
         """Quantities with limits, and the places of their targets."""
         return [(x, self.followed + 3 * i) for i, x in enumerate(self.limited)]
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.analysis.kinematics.numbers import Numbers
+from armillary.analysis.kinematics.numbers import MechanismNumbers
 from armillary.errors import ArmillaryError
 
 SINGULAR = 1e-6  # smallest singular value, of rows of size one, at which a position counts as singular
@@ -22,10 +22,10 @@ _CONTRADICTED = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class PathMotion:
     """A mechanism at all its rows: its matrices and what follows from them."""
 
-    numbers: Numbers
+    numbers: MechanismNumbers
     times: np.ndarray
     positions: np.ndarray
 

@@ -15,7 +15,7 @@ from armillary.runtime.start.place import Place
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class MechanismNumbers:
     """A mechanism with one set of parameters: its numbers at many positions, a row each."""
 
     mechanism: Mechanism
@@ -64,7 +64,7 @@ class Numbers:
         found: np.ndarray = np.linalg.lstsq((A * scale).T, -f * scale, rcond=1e-10)[0]
         return found
 
-    def with_forces(self, position: np.ndarray, t: float) -> Numbers:
+    def with_forces(self, position: np.ndarray, t: float) -> MechanismNumbers:
         """The same with sizes of forces that fit the loads at a position."""
         m, n = self.mechanism, len(self.mechanism.kinematics.u)
         if not m.static:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.algebra.arguments import several
-from armillary.analysis.kinematics.kinematics import Kinematics, Quantity
+from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics
 from armillary.analysis.kinematics.mechanism import Mechanism
 from armillary.program.derive import derive
 from armillary.runtime.models.compiled import CompiledModel
@@ -31,9 +31,9 @@ def kinematics_of(model: CompiledModel) -> Kinematics:
 
 def mechanism_of(
     kinematics: Kinematics,
-    driven: Sequence[Quantity],
-    shown: Sequence[Quantity],
-    limited: Sequence[Quantity] = (),
+    driven: Sequence[KinematicQuantity],
+    shown: Sequence[KinematicQuantity],
+    limited: Sequence[KinematicQuantity] = (),
     *,
     static: bool = False,
 ) -> Mechanism:
@@ -48,7 +48,7 @@ def mechanism_of(
 
 def shown_quantities(
     kinematics: Kinematics, driven: Sequence[str], outputs: Sequence[str] | None
-) -> list[Quantity]:
+) -> list[KinematicQuantity]:
     """Outputs that are asked for, else those of the description, then all coordinates that are not driven."""
     own = [n for n in kinematics.system.outputs if n in kinematics.quantities]
     asked = own if outputs is None else list(dict.fromkeys(several(outputs, "outputs=")))

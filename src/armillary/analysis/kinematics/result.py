@@ -15,7 +15,7 @@ from armillary.errors import ArmillaryError, nearest, require
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.notebook import sparkline
-from armillary.results.record import Record
+from armillary.results.record import FileContent
 from armillary.results.units import label_units
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Sweep:
         """A file that `load_sweep` reads back: .csv, .nc (NetCDF) or .parquet."""
         write_record(path, self._record())
 
-    def _record(self) -> Record:
+    def _record(self) -> FileContent:
         metadata: dict[str, Any] = {
             "armillary_sweep": _VERSION,
             "system": self.system,
@@ -240,7 +240,7 @@ class Sweep:
             "parameter_units": {n: u for n, u in self.parameter_units.items() if u},
             "info": {},
         }
-        return Record(self.names[1:], self.values[:, 0], self.values[:, 1:], metadata, self.names[0])
+        return FileContent(self.names[1:], self.values[:, 0], self.values[:, 1:], metadata, self.names[0])
 
 
 class Solutions(Sweep):

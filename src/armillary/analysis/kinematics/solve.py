@@ -16,12 +16,12 @@ import numpy as np
 from armillary.algebra.arguments import count as whole_number
 from armillary.algebra.arguments import several, table
 from armillary.algebra.units.dimension import ONE
-from armillary.analysis.kinematics.drives import Drive, Start, read_drive, start_of
+from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.held import freedom
-from armillary.analysis.kinematics.kinematics import Kinematics, Quantity
-from armillary.analysis.kinematics.motion import Motion
-from armillary.analysis.kinematics.numbers import Numbers
+from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics
+from armillary.analysis.kinematics.motion import PathMotion
+from armillary.analysis.kinematics.numbers import MechanismNumbers
 from armillary.analysis.kinematics.preparation import (
     joint_model,
     kinematics_of,
@@ -29,7 +29,7 @@ from armillary.analysis.kinematics.preparation import (
     shown_quantities,
 )
 from armillary.analysis.kinematics.result import Solutions
-from armillary.analysis.kinematics.table import Columns
+from armillary.analysis.kinematics.table import SweepColumns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
 from armillary.mechanics.constraints.assembly import ScatterNumbers
@@ -81,7 +81,7 @@ def solve(
     columns = shown_quantities(kinematics, drive.names, shown)
     mechanism = mechanism_of(kinematics, [*asked, *fixed], columns, list(bounds))
     begin = start_of(base, start, parameters, float(drive.times[0]))
-    numbers = Numbers(mechanism, parameters, begin.place.memory)
+    numbers = MechanismNumbers(mechanism, parameters, begin.place.memory)
     search = _Search(numbers, drive, begin, list(bounds.values()), whole_number(starts, "starts="))
     if len(drive) > 1:
         found = search.path()
@@ -89,14 +89,16 @@ def solve(
         found = search.solutions(given < free)
         each = len(found.times)
         drive = replace(drive, values=np.tile(drive.values, (each, 1)), times=found.times, shape=(each,))
-    table_of = Columns(mechanism, drive, Motion(numbers, found.times, found.positions), found.found)
+    table_of = SweepColumns(mechanism, drive, PathMotion(numbers, found.times, found.positions), found.found)
     table_of.add_outputs()
     return table_of.result(base, parameters, (), kind=Solutions)
 
 
-def _limits(kinematics: Kinematics, limits: Mapping[str, Any] | None) -> dict[Quantity, tuple[float, float]]:
+def _limits(
+    kinematics: Kinematics, limits: Mapping[str, Any] | None
+) -> dict[KinematicQuantity, tuple[float, float]]:
     """Limits of coordinates and outputs of positions, in their stated units."""
-    found: dict[Quantity, tuple[float, float]] = {}
+    found: dict[KinematicQuantity, tuple[float, float]] = {}
     for name, pair in table(limits, "limits=").items():
         x = kinematics.position(name, "limits=")
         try:
@@ -116,7 +118,12 @@ class _Search:
     """Solutions from several starts."""
 
     def __init__(
-        self, numbers: Numbers, drive: Drive, begin: Start, bounds: list[tuple[float, float]], starts: int
+        self,
+        numbers: MechanismNumbers,
+        drive: Drive,
+        begin: PathStart,
+        bounds: list[tuple[float, float]],
+        starts: int,
     ) -> None:
         self.numbers, self.drive, self.starts = numbers, drive, starts
         m = numbers.mechanism

@@ -10,7 +10,7 @@ from dataclasses import replace
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE
 from armillary.algebra.walk import transform
-from armillary.analysis.kinematics.kinematics import Kinematics, Quantity
+from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts
 from armillary.mechanics.tree.loads import applied_loads
@@ -28,7 +28,7 @@ def generalised_forces(kinematics: Kinematics) -> list[Expr]:
     return [-f for f in transform(found, at_rest.get)]
 
 
-def effort_quantity(kinematics: Kinematics, driven: Quantity, force: Expr) -> Quantity:
+def effort_quantity(kinematics: Kinematics, driven: KinematicQuantity, force: Expr) -> KinematicQuantity:
     """The force or moment with which a driven quantity is held, positive along it.
 
     ``force`` works along the quantity in its stated units; the effort, along that in the model's.
@@ -36,4 +36,4 @@ def effort_quantity(kinematics: Kinematics, driven: Quantity, force: Expr) -> Qu
     kind = {LENGTH: FORCE, ONE: MOMENT}.get(driven.dimension) if driven.dimension is not None else None
     units = kinematics.system.units.unit_text(kind) if kind is not None else ""
     about = f"effort that holds {driven.name} under static loads"
-    return Quantity(f"effort of {driven.name}", units, about, force * driven.scale)
+    return KinematicQuantity(f"effort of {driven.name}", units, about, force * driven.scale)

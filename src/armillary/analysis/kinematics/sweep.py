@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import flag, table
-from armillary.analysis.kinematics.drives import Drive, Start, read_drive, start_of
+from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.held import held_quantities
 from armillary.analysis.kinematics.landmarks import (
@@ -19,8 +19,8 @@ from armillary.analysis.kinematics.landmarks import (
     singular_positions,
     turning_points,
 )
-from armillary.analysis.kinematics.motion import Motion
-from armillary.analysis.kinematics.numbers import Numbers
+from armillary.analysis.kinematics.motion import PathMotion
+from armillary.analysis.kinematics.numbers import MechanismNumbers
 from armillary.analysis.kinematics.preparation import (
     joint_model,
     kinematics_of,
@@ -28,7 +28,7 @@ from armillary.analysis.kinematics.preparation import (
     shown_quantities,
 )
 from armillary.analysis.kinematics.result import Sweep
-from armillary.analysis.kinematics.table import Columns
+from armillary.analysis.kinematics.table import SweepColumns
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.runtime.models.compiled import CompiledModel
 
@@ -77,10 +77,10 @@ class Swept:
     model: CompiledModel
     parameters: Mapping[str, Any] | None
     drive: Drive
-    numbers: Numbers
+    numbers: MechanismNumbers
     followed: Followed
-    motion: Motion
-    columns: Columns
+    motion: PathMotion
+    columns: SweepColumns
 
     @property
     def path(self) -> Path:
@@ -112,19 +112,19 @@ def swept(
     begin = start_of(base, start, parameters, float(drive.times[0]) if drive.timed else time)
     fixed = held_quantities(kinematics, asked, begin, held, only_named=static)
     mechanism = mechanism_of(kinematics, [*asked, *fixed], shown, static=static)
-    numbers = Numbers(mechanism, parameters, begin.place.memory)
+    numbers = MechanismNumbers(mechanism, parameters, begin.place.memory)
     numbers = numbers.with_forces(numbers.position(begin.place), begin.place.t)
     followed = _followed(base, numbers, drive, begin, start, parameters)
-    motion = Motion(numbers, followed.times, followed.positions)
-    columns = Columns(mechanism, drive, motion, followed.found)
+    motion = PathMotion(numbers, followed.times, followed.positions)
+    columns = SweepColumns(mechanism, drive, motion, followed.found)
     return Swept(base, parameters, drive, numbers, followed, motion, columns)
 
 
 def _followed(
     model: CompiledModel,
-    numbers: Numbers,
+    numbers: MechanismNumbers,
     drive: Drive,
-    begin: Start,
+    begin: PathStart,
     start: Any,
     parameters: Mapping[str, Any] | None,
 ) -> Followed:
@@ -154,12 +154,12 @@ def _followed(
     return found
 
 
-def _run(numbers: Numbers, drive: Drive, position: np.ndarray, t: float) -> Followed:
+def _run(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> Followed:
     targets = _targets(numbers, drive, position, t)
     return numbers.follow(position[None], np.array([t]), drive.origins + 1, drive.times, targets)
 
 
-def _targets(numbers: Numbers, drive: Drive, position: np.ndarray, t: float) -> np.ndarray:
+def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> np.ndarray:
     """Values of what is driven and held, and zero for what is left of the balance of forces."""
     m = numbers.mechanism
     held = numbers.values(position[None], np.array([t]))[0, len(drive.names) : len(m.driven)]

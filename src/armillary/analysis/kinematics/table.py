@@ -10,7 +10,7 @@ import numpy as np
 from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.landmarks import Landmark
 from armillary.analysis.kinematics.mechanism import Mechanism
-from armillary.analysis.kinematics.motion import Motion
+from armillary.analysis.kinematics.motion import PathMotion
 from armillary.analysis.kinematics.result import Sweep
 from armillary.program.sensitivities.directions import quotient
 from armillary.program.sensitivities.equations import derivative_name
@@ -19,10 +19,10 @@ from armillary.runtime.models.compiled import CompiledModel
 Result = TypeVar("Result", bound=Sweep)
 
 
-class Columns:
+class SweepColumns:
     """The columns of a sweep under construction."""
 
-    def __init__(self, mechanism: Mechanism, drive: Drive, motion: Motion, found: np.ndarray) -> None:
+    def __init__(self, mechanism: Mechanism, drive: Drive, motion: PathMotion, found: np.ndarray) -> None:
         self.mechanism, self.drive, self.motion, self.found = mechanism, drive, motion, found
         k = mechanism.kinematics
         self.count = len(drive.names)
@@ -57,7 +57,7 @@ class Columns:
                 second = rates[:, len(m.outputs) + m.twice.index(i)]
                 self._add(f"d²({o.name})/dt²", second, quotient(o.units, "s^2"), f"second rate of {o.name}")
 
-    def derivatives(self, motion: Motion) -> np.ndarray:
+    def derivatives(self, motion: PathMotion) -> np.ndarray:
         """Derivatives of all outputs of positions by each driven quantity at all rows; those of outputs of
         speeds are NaN.
         """

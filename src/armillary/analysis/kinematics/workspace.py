@@ -16,10 +16,10 @@ import numpy as np
 
 from armillary.algebra.arguments import count, several, table
 from armillary.analysis.kinematics.drives import Drive
-from armillary.analysis.kinematics.motion import Motion
+from armillary.analysis.kinematics.motion import PathMotion
 from armillary.analysis.kinematics.result import Sweep
 from armillary.analysis.kinematics.sweep import Swept, swept
-from armillary.analysis.kinematics.table import Columns
+from armillary.analysis.kinematics.table import SweepColumns
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, shown
 from armillary.results.plots.chart import axis_label
@@ -142,7 +142,7 @@ def workspace(
     if np.any(turned):
         motion = found.path.zeros(first[turned], last[turned], slope)[0]
     else:
-        motion = Motion(found.numbers, np.empty(0), np.empty((0, mechanism.conditions.width)))
+        motion = PathMotion(found.numbers, np.empty(0), np.empty((0, mechanism.conditions.width)))
     return Workspace(found.result(()), _singular(found, motion), _edges(found.drive, reached), tuple(named))
 
 
@@ -150,19 +150,19 @@ def workspace(
 class _Slope:
     """det(∂y/∂c) at positions, for the outputs at these places."""
 
-    columns: Columns
+    columns: SweepColumns
     outputs: tuple[int, ...]
 
-    def __call__(self, motion: Motion) -> np.ndarray:
+    def __call__(self, motion: PathMotion) -> np.ndarray:
         return np.asarray(np.linalg.det(self.columns.derivatives(motion)[:, list(self.outputs)]))
 
 
-def _singular(found: Swept, motion: Motion) -> Sweep:
+def _singular(found: Swept, motion: PathMotion) -> Sweep:
     """Singular positions as a sweep."""
     m, drive = found.numbers.mechanism, found.drive
     values = motion.positions[:, m.state : m.state + len(drive.names)]
     rows = Drive(drive.names, values, motion.times, drive.timed, (len(values),), drive.axes)
-    columns = Columns(m, rows, motion, np.ones(len(values), dtype=bool))
+    columns = SweepColumns(m, rows, motion, np.ones(len(values), dtype=bool))
     columns.add_outputs()
     return columns.result(found.model, found.parameters, (), Sweep)
 

@@ -96,14 +96,16 @@ class LinearModel:
         Singular values of the balanced A below ``tolerance`` of the largest count as zero: as modes of free
         motion.
         """
-        from armillary.analysis.modes.bodies import Place
+        from armillary.analysis.modes.bodies import LinearPlace
         from armillary.analysis.modes.modes import modes_of
 
         if self.step is not None:
             self._continuous("modes()")
         place = None
         if self.linearization is not None and not self.many:
-            place = Place(self.linearization, float(self.time), self.state, self.memory, self.parameters)
+            place = LinearPlace(
+                self.linearization, float(self.time), self.state, self.memory, self.parameters
+            )
         return modes_of(self.system, self.A, self.variables[0], place, tolerance)
 
     def __getitem__(self, i: int) -> LinearModel:

@@ -42,7 +42,7 @@ from armillary.runtime.models.functions import ModelFunctions
 _W, _V = np.arange(3), np.arange(3, 6)  # places of ω and v in z
 
 
-class Place(NamedTuple):
+class LinearPlace(NamedTuple):
     """A state of a model at which its motion is looked at, in the model's own units."""
 
     linearization: Linearization
@@ -93,7 +93,7 @@ class BodyFunctions:
             filled = Filled(_body_matrices(self.equations, self.bodies, self.sizes))
         return filled, filled.functions(self.equations)
 
-    def matrices(self, place: Place) -> BodyMatrices:
+    def matrices(self, place: LinearPlace) -> BodyMatrices:
         """Those of the bodies at a place."""
         found = self.rows(place.t, place.state[None, :], place.parameters, place.memory)
         return BodyMatrices(*(matrix[0] for matrix in found))
@@ -140,7 +140,7 @@ class BodyFunctions:
         system = self.equations.system
         return [system.speeds.index(u) for u in self.equations.reduction.independent(system)]
 
-    def loads(self, place: Place) -> LoadMatrices:
+    def loads(self, place: LinearPlace) -> LoadMatrices:
         """Those of the loads at a place."""
         names, filled, functions = self._loads
         numbers = functions("dense", place.t, place.state, place.parameters, place.memory)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.analysis.modes.bodies import Place, body_functions
+from armillary.analysis.modes.bodies import LinearPlace, body_functions
 from armillary.analysis.modes.participation import by_share
 from armillary.columns import aligned, html_table
 from armillary.model.unit_system import state_factor
@@ -69,7 +69,7 @@ def _shares(names: tuple[str, ...], shares: np.ndarray) -> str:
     return ", ".join(f"{100 * shares[k]:.0f} % {names[k]}" for k in order[:3] if abs(shares[k]) > _SHOWN)
 
 
-def body_shapes(place: Place, eigenvalues: np.ndarray, shapes: np.ndarray) -> BodyShapes:
+def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray) -> BodyShapes:
     """Those of modes with these eigenvalues and shapes (modes, states), in stated units."""
     linearization = place.linearization
     equations, form = linearization.equations, linearization.form

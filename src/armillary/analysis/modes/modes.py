@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from armillary.algebra.arguments import count, real
-from armillary.analysis.modes.bodies import Place
+from armillary.analysis.modes.bodies import LinearPlace
 from armillary.analysis.modes.body_shapes import BodyShapes, body_shapes
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
 from armillary.analysis.modes.files import read, write
@@ -58,7 +58,7 @@ class Modes:
     units: Mapping[str, str]
     chains: tuple[int, ...]
     names: tuple[str, ...] = ()
-    place: Place | None = None
+    place: LinearPlace | None = None
     known_bodies: BodyShapes | None = None
 
     def __len__(self) -> int:
@@ -265,7 +265,7 @@ def modes_of(
     system: str,
     A: np.ndarray,
     variables: Sequence[Variable],
-    place: Place | None = None,
+    place: LinearPlace | None = None,
     tolerance: float = ZERO,
 ) -> Modes:
     """The modes of a matrix whose states are these variables."""

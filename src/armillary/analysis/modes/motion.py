@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from armillary.analysis.modes.bodies import Place
+from armillary.analysis.modes.bodies import LinearPlace
 from armillary.model.unit_system import state_factor
 from armillary.results import Run
 
@@ -18,8 +18,8 @@ _CONSTANTS = 3.0  # time constants for which a mode without oscillation is shown
 
 
 def mode_motion(
-    system: str, label: str, place: Place, eigenvalue: complex, displacements: np.ndarray, leading: float,
-    amplitude: float | None, periods: float, samples: int,
+    system: str, label: str, place: LinearPlace, eigenvalue: complex, displacements: np.ndarray,
+    leading: float, amplitude: float | None, periods: float, samples: int,
 ) -> Run:  # fmt: skip
     """A run about the operating point; ``displacements`` are those of all coordinates in their stated units,
     for a leading coordinate of ``leading`` in the model's units.

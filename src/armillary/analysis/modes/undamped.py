@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from armillary.analysis.linear.linearize import linearize
-from armillary.analysis.modes.bodies import Place, body_functions
+from armillary.analysis.modes.bodies import LinearPlace, body_functions
 from armillary.analysis.modes.modes import Modes
 from armillary.analysis.modes.participation import by_share
 from armillary.errors import ArmillaryError
@@ -69,7 +69,7 @@ def undamped_modes(
     lin = linearize(model, at, parameters=parameters)
     if lin.many or lin.linearization is None:
         raise ArmillaryError("undamped modes are those of one operating point; give at= one")
-    place = Place(lin.linearization, float(lin.time), lin.state, lin.memory, lin.parameters)
+    place = LinearPlace(lin.linearization, float(lin.time), lin.state, lin.memory, lin.parameters)
     first = len(model.equations.targets.coordinates)
     rates = model.derivatives(place.t, place.state, place.parameters)
     speeds = rates[first : first + len(model.equations.targets.speeds)]
@@ -80,7 +80,7 @@ def of_matrices(
     system: str,
     A: np.ndarray,
     variables: Sequence[Variable],
-    place: Place,
+    place: LinearPlace,
     rates: np.ndarray,
 ) -> UndampedModes:
     """Those of a linear model at a place; ``rates`` are the accelerations of the independent speeds there."""
@@ -148,7 +148,7 @@ def _check_rest(
     system: str,
     A: np.ndarray,
     variables: Sequence[Variable],
-    place: Place,
+    place: LinearPlace,
     rates: np.ndarray,
     speeds: Sequence[int],
 ) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.analysis.operating.branches.curve import Curve
+from armillary.analysis.operating.branches.curve import BranchCurve
 from armillary.analysis.operating.newton import Equations
 
 _STEPS = 200
@@ -40,7 +40,7 @@ def scaled_loads(equations: Equations) -> np.ndarray | None:
         return np.column_stack([e.values.jacobian(whole)[both], off])
 
     sizes = np.append(e.sizes, 1.0)
-    curve = Curve(residual, jacobian, sizes, e.weights, lambda z: None)
+    curve = BranchCurve(residual, jacobian, sizes, e.weights, lambda z: None)
     forward = np.append(np.zeros(len(e.unknown)), 1.0)
     here = curve.place(np.append(e.x[e.unknown], 0.0), forward)
     h = _FIRST

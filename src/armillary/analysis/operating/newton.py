@@ -27,7 +27,7 @@ from armillary.analysis.operating.conditions import ConditionValues
 from armillary.analysis.operating.newton_code import MET
 from armillary.analysis.operating.newton_layout import SEARCH
 from armillary.llvm.jit import chosen
-from armillary.llvm.routines import Method, compiled_method
+from armillary.llvm.routines import RoutineMethod, compiled_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ def _wholes(values: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _search(chosen: tuple[str, ...]) -> Method:
+def _search(chosen: tuple[str, ...]) -> RoutineMethod:
     """The compiled search, one for all systems, kept for this process."""
 
     def text() -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from armillary.llvm.routines import Layout
+from armillary.llvm.routines import RoutineLayout
 
-SEARCH = Layout(
+SEARCH = RoutineLayout(
     numbers=(
         "conditions",  # rows of C
         "columns",  # of C: states and inputs

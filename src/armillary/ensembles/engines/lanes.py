@@ -74,13 +74,13 @@ class Lanes(Engine):
         return _refusal(plan) or ("rows lie inside of steps" if plan.row_at is None else "")
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
-        from armillary.ensembles.engines.lanes_fixed import FixedSteps
+        from armillary.ensembles.engines.lanes_fixed import LaneSteps
 
         assert plan.row_at is not None
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
-        self._loop = _Loop(FixedSteps(plan, self.width))
+        self._loop = _Loop(LaneSteps(plan, self.width))
         due = plan.row_at >= 0
         rows = plan.row_at[due]
         self._due = np.zeros(len(plan.row_at))

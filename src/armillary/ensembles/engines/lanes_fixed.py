@@ -20,7 +20,7 @@ WHOLES = ("blocks", "stride", "last")
 ADDRESSES = ("grid", "steps", "due", "halt")
 
 
-class FixedSteps(LaneFrame):
+class LaneSteps(LaneFrame):
     """The loop for a method of fixed step."""
 
     def __init__(self, plan: Plan, lanes: int) -> None:

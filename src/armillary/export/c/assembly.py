@@ -8,7 +8,7 @@ from armillary.export.c.model import INPUTS, RESULT
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.solver import CSolverPrinter
 from armillary.export.c.text import Signature, block, function, quoted
-from armillary.export.text.assembly import Assembly
+from armillary.export.text.assembly import AssemblySource
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
@@ -82,7 +82,7 @@ _APART = """\
 class AssemblyPrinter(CSolverPrinter):
     """The functions that close loops."""
 
-    def __init__(self, loops: Assembly, stem: str) -> None:
+    def __init__(self, loops: AssemblySource, stem: str) -> None:
         super().__init__(loops.described, stem)
         self.names = {name: name.lower() for name in self.solver.constants} | {
             "FIRST": "0",

@@ -15,7 +15,7 @@ from armillary.export.text.solver_printer import SolverPrinter
 from armillary.export.text.template import fill, template
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import Field, Function, Solver, solver_for
+from armillary.runtime.solver.translator import Field, Solver, SolverFunction, solver_for
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(
@@ -263,7 +263,7 @@ class CSolverPrinter(SolverPrinter):
     def report(self, k: str) -> list[str]:
         return [f"run->fired[{k}] = 1;"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         run = f"{'' if function.changes_run else 'const '}{self.record_type} *run"
         arguments = [run] if function.takes_run else []
         for name, kind in function.arguments.items():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from armillary.export.text.body import Body, Step
+from armillary.export.text.body import SectionText, Step
 from armillary.export.text.layout import wrapped
 from armillary.program.cost import Operations
 
@@ -54,7 +54,7 @@ class Signature:
     prefix: str = ""  # before "void"
 
 
-def function(signature: Signature, about: str, body: Body, scale: dict[int, str] | None = None) -> str:
+def function(signature: Signature, about: str, body: SectionText, scale: dict[int, str] | None = None) -> str:
     """A section as a function, or as several with a work array between them where it is long.
 
     ``scale`` holds factors of inputs by index, for parameters in the user's units.
@@ -67,7 +67,7 @@ def function(signature: Signature, about: str, body: Body, scale: dict[int, str]
 
 
 def _lines(
-    body: Body,
+    body: SectionText,
     signature: Signature,
     steps: Sequence[Step],
     results: Iterable[int],
@@ -139,7 +139,7 @@ def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{name}\b", text) is not None
 
 
-def _angles(body: Body) -> list[str]:
+def _angles(body: SectionText) -> list[str]:
     """Sines and cosines, as many at a time as the printer computes together, under their names."""
     lines, size = [], max(1, body.paired_angles)
     for start in range(0, len(body.angles), size):
@@ -170,7 +170,7 @@ def _pieces(steps: Sequence[Step]) -> list[Sequence[Step]]:
 
 
 def _long(
-    signature: Signature, about: str, body: Body, pieces: list[Sequence[Step]], scale: dict[int, str]
+    signature: Signature, about: str, body: SectionText, pieces: list[Sequence[Step]], scale: dict[int, str]
 ) -> str:
     """Pieces that hand values on through a work array, and the function that calls them in turn."""
     home = {name: 0 for a in body.angles for name in (a.sine, a.cosine)}

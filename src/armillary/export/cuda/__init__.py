@@ -18,7 +18,7 @@ from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import stored_numbers
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import block, quoted
-from armillary.export.text.description import State, state_description
+from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.folder import write_folder
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
@@ -89,7 +89,7 @@ class CudaModel(Model):
         return super().values | own
 
     @property
-    def ends(self) -> tuple[State, ...]:
+    def ends(self) -> tuple[StateDescription, ...]:
         """What runs end with: states, or the motion that all configurations have in common."""
         if not self.source.others:
             return self.description.states

@@ -17,7 +17,7 @@ import numpy as np
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
 from armillary.errors import ArmillaryError
-from armillary.export.text.description import State, state_description
+from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source
 from armillary.program.configurations.sections import LEAVE
 from armillary.program.formalisms.derivation import derivation
@@ -42,14 +42,14 @@ def check_states(source: Source) -> None:
 
 
 @dataclass(frozen=True)
-class Motion:
+class ExchangedMotion:
     """The states of an FMU: descriptions, and of each configuration the places of its own states."""
 
-    states: tuple[State, ...]
+    states: tuple[StateDescription, ...]
     places: tuple[tuple[int, ...], ...]
 
 
-def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -> Motion:
+def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -> ExchangedMotion:
     """The motion of a system, with start values for some parameters, in the user's units, and some state of
     the first configuration.
     """
@@ -67,7 +67,7 @@ def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -
     changes = Changes(ChangeCode(equations), lambda: model.parameters_inside(given))
     memory = np.array([m.initial for m in source.description.memory])
     start = changes.leave(0.0, np.array(state), memory)
-    return Motion(
+    return ExchangedMotion(
         tuple(state_description(s, k, x) for s, k, x in zip(found, kinds, start.tolist(), strict=True)),
         tuple(tuple(names.index(s.data.name) for s in one.program.state) for one in every(source)),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from armillary.export.fmi.tables import Solver
-from armillary.export.fmi.variables import Interface, Variable
+from armillary.export.fmi.tables import FmuSolver
+from armillary.export.fmi.variables import FmiVariable, Interface
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -29,7 +29,7 @@ td, th {{ border-bottom: 1px solid #ccc; padding: 0.2em 1em 0.2em 0; text-align:
 """
 
 
-def documentation(interface: Interface, solver: Solver) -> str:
+def documentation(interface: Interface, solver: FmuSolver) -> str:
     """The page of a model."""
     description = interface.source.description
     steps = f"relative tolerance {solver.rtol:g}, absolute {solver.atol:g}"
@@ -64,7 +64,7 @@ def _bodies(interface: Interface) -> str:
     return _rows("Bodies", ("body", "parent", "joint", "coordinates"), rows)
 
 
-def _table(title: str, variables: Sequence[Variable]) -> str:
+def _table(title: str, variables: Sequence[FmiVariable]) -> str:
     rows = [(v.name, "" if v.start is None else f"{v.start:.10g}", v.units, v.about) for v in variables]
     return _rows(title, ("name", "start", "units", "description"), rows)
 

@@ -19,7 +19,7 @@ from armillary.export.fmi.documentation import documentation
 from armillary.export.fmi.model import model_files
 from armillary.export.fmi.model_description import Facts, build_description, model_description
 from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
-from armillary.export.fmi.tables import Solver, variables_header, variables_source
+from armillary.export.fmi.tables import FmuSolver, variables_header, variables_source
 from armillary.export.fmi.terminals import terminals
 from armillary.export.fmi.variables import interface
 from armillary.export.text.source import source
@@ -91,7 +91,7 @@ def export(
         name: files(__package__).joinpath("sources", name).read_text(encoding="utf-8") for name in shared
     }
     offers = {"exchange": kind != "co_simulation", "cosimulation": kind != "model_exchange"}
-    solver = Solver(chosen, step, rtol, atol)
+    solver = FmuSolver(chosen, step, rtol, atol)
     token = _token(texts, version, repr((solver, offers)))
     texts["variables.h"] = variables_header(variables, token, solver, **offers, adjoint=adjoint)
     made = sorted(name for name in texts if name.endswith(".c"))

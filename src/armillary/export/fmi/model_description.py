@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from armillary.export.fmi.units import base_unit
-from armillary.export.fmi.variables import Interface, Variable, unit_texts
+from armillary.export.fmi.variables import FmiVariable, Interface, unit_texts
 
 _INTERFACES = (("ModelExchange", "exchange"), ("CoSimulation", "cosimulation"))
 
@@ -90,7 +90,7 @@ def _interface_type(root: Element, name: str, facts: Facts, version: str) -> Non
             SubElement(files, "File", {"name": source})
 
 
-def _units(root: Element, variables: Sequence[Variable]) -> None:
+def _units(root: Element, variables: Sequence[FmiVariable]) -> None:
     texts = unit_texts(variables)
     if texts:
         definitions = SubElement(root, "UnitDefinitions")
@@ -98,7 +98,7 @@ def _units(root: Element, variables: Sequence[Variable]) -> None:
             SubElement(SubElement(definitions, "Unit", {"name": text}), "BaseUnit", base_unit(text))
 
 
-def _labels(variable: Variable) -> dict[str, str]:
+def _labels(variable: FmiVariable) -> dict[str, str]:
     found = {"name": variable.name, "valueReference": str(variable.reference)}
     if variable.about:
         found["description"] = variable.about
@@ -106,7 +106,7 @@ def _labels(variable: Variable) -> dict[str, str]:
     return found | ({"initial": variable.initial} if variable.initial else {})
 
 
-def _numbers(variable: Variable) -> dict[str, str]:
+def _numbers(variable: FmiVariable) -> dict[str, str]:
     found = {"unit": variable.units} if variable.units else {}
     return found | ({} if variable.start is None else {"start": repr(variable.start)})
 
@@ -136,7 +136,7 @@ def _second(root: Element, facts: Facts) -> None:
     # Knowns of version 2.0 are the time, continuous states and inputs; discrete states are not.
     known = {0, *states, *(v.reference for v in interface.memory if v.causality == "input")}
 
-    def unknowns(name: str, chosen: Sequence[Variable]) -> None:
+    def unknowns(name: str, chosen: Sequence[FmiVariable]) -> None:
         if chosen:
             group = SubElement(structure, name)
             for v in chosen:
@@ -149,7 +149,7 @@ def _second(root: Element, facts: Facts) -> None:
     unknowns("InitialUnknowns", _initial(interface))
 
 
-def _initial(interface: Interface) -> list[Variable]:
+def _initial(interface: Interface) -> list[FmiVariable]:
     """What initialization computes, in the order of the variables."""
     return [
         v for v in (*interface.rates, *interface.outputs) if v in interface.rates or v.causality == "output"
@@ -174,7 +174,7 @@ def _third(root: Element, facts: Facts) -> None:
     for tick in interface.ticks:
         SubElement(variables, "Clock", _labels(tick) | {"intervalVariability": "triggered"})
 
-    def unknowns(name: str, chosen: Sequence[Variable]) -> None:
+    def unknowns(name: str, chosen: Sequence[FmiVariable]) -> None:
         for v in chosen:
             depends = " ".join(str(r) for r in v.depends if r not in clocks)
             SubElement(structure, name, {"valueReference": str(v.reference), "dependencies": depends})

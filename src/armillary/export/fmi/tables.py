@@ -145,7 +145,7 @@ extern const int STATE_PLACES[][N_PACKED]; /* of each: where its states are amon
 
 
 @dataclass(frozen=True)
-class Solver:
+class FmuSolver:
     """The method of co-simulation and its settings."""
 
     method: Method
@@ -155,7 +155,7 @@ class Solver:
 
 
 def variables_header(
-    interface: Interface, token: str, solver: Solver, *, exchange: bool, cosimulation: bool, adjoint: bool
+    interface: Interface, token: str, solver: FmuSolver, *, exchange: bool, cosimulation: bool, adjoint: bool
 ) -> str:
     """variables.h"""
     program, description = interface.source.program, interface.source.description

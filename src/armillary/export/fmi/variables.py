@@ -15,7 +15,7 @@ from armillary.algebra.expression import Expr
 from armillary.errors import ParameterError, nearest
 from armillary.export.fmi.configurations import every, motion_of, motion_rates
 from armillary.export.fmi.dependencies import dependencies
-from armillary.export.text.description import Happening, State
+from armillary.export.text.description import EventDescription, StateDescription
 from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
 from armillary.program.equations import DerivedEquations
@@ -24,7 +24,7 @@ from armillary.runtime.models.compiling import compile_equations
 
 
 @dataclass(frozen=True)
-class Variable:
+class FmiVariable:
     """A variable of modelDescription.xml."""
 
     name: str
@@ -40,7 +40,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Clock:
+class FmiClock:
     """The event of a periodic update: where its clock stands in the memory, and the period."""
 
     place: int
@@ -52,34 +52,34 @@ class Interface:
     """Variables and start values of one model; start values inside are in the model's own units."""
 
     source: Source
-    parameters: tuple[Variable, ...]
-    memory: tuple[Variable, ...]  # clocks are not listed
-    states: tuple[Variable, ...]
-    rates: tuple[Variable, ...]
-    outputs: tuple[Variable, ...]
-    indicators: tuple[Variable, ...]
-    ticks: tuple[Variable, ...]  # clocks of events: of FMI 3.0
-    time: Variable
+    parameters: tuple[FmiVariable, ...]
+    memory: tuple[FmiVariable, ...]  # clocks are not listed
+    states: tuple[FmiVariable, ...]
+    rates: tuple[FmiVariable, ...]
+    outputs: tuple[FmiVariable, ...]
+    indicators: tuple[FmiVariable, ...]
+    ticks: tuple[FmiVariable, ...]  # clocks of events: of FMI 3.0
+    time: FmiVariable
     start_state: tuple[float, ...]
     start_given: tuple[float, ...]  # the values from which it follows
     first_guess: tuple[float, ...]  # coordinates from which loops are closed
     start_memory: tuple[float, ...]
     state_factors: tuple[float, ...]
     memory_factors: tuple[float, ...]
-    clocks: Mapping[int, Clock]  # by the number of the event
-    events: tuple[Happening, ...]  # of the configuration that has the most of them
-    described: tuple[State, ...]  # the states
+    clocks: Mapping[int, FmiClock]  # by the number of the event
+    events: tuple[EventDescription, ...]  # of the configuration that has the most of them
+    described: tuple[StateDescription, ...]  # the states
     places: tuple[tuple[int, ...], ...]  # of the states of each configuration among them
     tunable: bool
 
     @property
-    def listed(self) -> tuple[Variable, ...]:
+    def listed(self) -> tuple[FmiVariable, ...]:
         """All variables, in the order of modelDescription.xml."""
         groups = (self.parameters, self.memory, self.states, self.rates, self.outputs, self.indicators)
         return (self.time, *(v for group in groups for v in group))
 
     @property
-    def results(self) -> tuple[Variable, ...]:
+    def results(self) -> tuple[FmiVariable, ...]:
         """Variables that an importer reads as outputs."""
         return tuple(v for v in self.listed if v.causality == "output")
 
@@ -94,7 +94,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
         begin = start_values(compile_equations(equations), values, initial)
         state, given = list(begin.state), list(begin.given)
     sources = every(source)
-    described: tuple[State, ...] = tuple(
+    described: tuple[StateDescription, ...] = tuple(
         replace(s, initial=x) for s, x in zip(description.states, state, strict=True)
     )
     places: tuple[tuple[int, ...], ...] = (tuple(range(len(state))),)
@@ -128,21 +128,21 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     tunable = not equations.reduction.rows  # closed loops of other lengths would have to be assembled anew
     names = _Names({"time"})
     listed_parameters = tuple(
-        Variable(
+        FmiVariable(
             names.own(p.name), 1 + i, "parameter", "tunable" if tunable else "fixed", "exact", values[p.name],
             p.units, p.about,
         )
         for i, p in enumerate(description.parameters)
     )  # fmt: skip
     states = tuple(
-        Variable(
+        FmiVariable(
             names.own(s.name), first_state + i, "output", "continuous", "exact", state[i] / state_factors[i],
             s.units, s.about, depends=(first_state + i,),
         )
         for i, s in enumerate(described)
     )  # fmt: skip
     stored = tuple(
-        Variable(
+        FmiVariable(
             names.own(m.name), first_memory + i, "input" if m.input else "local",
             "continuous" if m.input else "discrete", "" if m.input else "exact",
             memory[i] / memory_factors[i], m.units, m.about,
@@ -152,7 +152,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     )  # fmt: skip
     shown = {v.name for v in (*states, *stored)}
     rates = tuple(
-        Variable(
+        FmiVariable(
             names.own(f"der({s.name})"), first_rate + i, "local", "continuous", "calculated", None,
             _rate_units(s.units), f"rate of {s.name}", first_state + i, depends,
         )
@@ -162,7 +162,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     )  # fmt: skip
     wanted, outs = set(equations.system.outputs), description.outputs
     outputs = tuple(
-        Variable(
+        FmiVariable(
             names.own(o.name, "output"), first_output + i, "output" if o.name in wanted else "local",
             "continuous", "calculated", None, o.units, o.about, depends=depends,
         )
@@ -176,7 +176,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
         lambda p: [p.events.results[k] for k in watched if k < len(p.events.results)], len(watched)
     )
     indicators = tuple(
-        Variable(
+        FmiVariable(
             names.own(f"event({events[k].name})"), first_indicator + i, "local", "continuous",
             "calculated", None, "", events[k].about, depends=on[i],
         )
@@ -185,7 +185,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     first_tick = first_indicator + len(indicators)
     called = [e.name.removesuffix(" clock") if k in clocks else e.name for k, e in enumerate(events)]
     ticks = tuple(
-        Variable(
+        FmiVariable(
             names.own(f"clock({called[k]})"), first_tick + k, "output", "discrete", "", None, "",
             f"ticks every {clocks[k].period:g} s" if k in clocks else e.about or "ticks at this event",
         )
@@ -194,7 +194,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     )  # fmt: skip
     return Interface(
         source, listed_parameters, stored, states, rates, outputs, indicators, ticks,
-        Variable("time", 0, "independent", "continuous", units="s", about="time"),
+        FmiVariable("time", 0, "independent", "continuous", units="s", about="time"),
         tuple(state), tuple(given), first_guess, tuple(memory), state_factors, tuple(memory_factors), clocks,
         events, described, places, tunable,
     )  # fmt: skip
@@ -235,11 +235,11 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
     return {name: float((defaults | given)[name]) for name in known}
 
 
-def _clocks(equations: DerivedEquations) -> dict[int, Clock]:
+def _clocks(equations: DerivedEquations) -> dict[int, FmiClock]:
     memories = list(equations.system.memories.values())
     places = {m.symbol.data.name: i for i, m in enumerate(memories) if m.period is not None}
     return {
-        k: Clock(places[e.name], float(memories[places[e.name]].period or 0.0))
+        k: FmiClock(places[e.name], float(memories[places[e.name]].period or 0.0))
         for k, e in enumerate(equations.targets.watched)
         if e.hidden and e.name in places
     }
@@ -252,6 +252,6 @@ def _rate_units(units: str) -> str:
     return f"{units.removesuffix('/s')}/s^2" if units.endswith("/s") else f"{units}/s"
 
 
-def unit_texts(variables: Sequence[Variable]) -> list[str]:
+def unit_texts(variables: Sequence[FmiVariable]) -> list[str]:
     """Units that occur, each once, in the order of first meeting."""
     return list(dict.fromkeys(v.units for v in variables if v.units))

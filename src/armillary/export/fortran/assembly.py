@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from armillary.export.fortran.printer import literal
 from armillary.export.fortran.solver import FortranSolverPrinter
-from armillary.export.text.assembly import Assembly, loop_name
+from armillary.export.text.assembly import AssemblySource, loop_name
 from armillary.export.text.template import fill, template
-from armillary.runtime.solver.translator import Function
+from armillary.runtime.solver.translator import SolverFunction
 
 Array = Callable[[str, str, Sequence[str], str], list[str]]
 Names = Callable[[str, str, Sequence[str]], list[str]]
@@ -25,19 +25,19 @@ _ABOUT = {
 }  # fmt: skip
 
 
-def assembly_text(loops: Assembly, quoted: Callable[[str], str]) -> str:
+def assembly_text(loops: AssemblySource, quoted: Callable[[str], str]) -> str:
     """The procedures."""
     has = {"redundant"} if loops.redundant else set()
     has |= {"quaternions"} if loops.quaternions else set()
-    solver = "\n".join(f"  {line}".rstrip() for line in AssemblyPrinter(loops).text().rstrip().splitlines())
+    solver = "\n".join(f"  {line}".rstrip() for line in FortranAssembly(loops).text().rstrip().splitlines())
     values = {"redundant": quoted(loops.redundant), "solver": solver}
     procedures = fill(template(__package__, "assembly.txt"), values, has)
     return "\n".join([procedures, template(__package__, "six_digits.txt")])
 
 
-def assembly_data(loops: Assembly, array: Array, names: Names) -> list[str]:
+def assembly_data(loops: AssemblySource, array: Array, names: Names) -> list[str]:
     """Sizes, tables and the record, for the top of the module."""
-    printer = AssemblyPrinter(loops)
+    printer = FortranAssembly(loops)
     used = set(re.findall(r"\w+", printer.text())) | {"n_gaps", "n_places", "loops_open"}
     sizes = {printer.names[name]: n for name, n in loops.sizes.items()}
     sizes |= {name: number for number, name in enumerate(_STATUSES.values())}
@@ -62,14 +62,14 @@ def assembly_data(loops: Assembly, array: Array, names: Names) -> list[str]:
     return [*lines, "", "  type :: loops_t", given, *printer.components(), "  end type loops_t"]
 
 
-class AssemblyPrinter(FortranSolverPrinter):
+class FortranAssembly(FortranSolverPrinter):
     """The procedures that close loops."""
 
     functions = {  # noqa: RUF012
         **FortranSolverPrinter.functions, "isnan": ".not. ({0} <= {0})", "at": "({} - 1)*{} + {}"
     }  # fmt: skip
 
-    def __init__(self, loops: Assembly) -> None:
+    def __init__(self, loops: AssemblySource) -> None:
         super().__init__(loops.described)
         self.loops = loops
         self.names = {name: name.lower() for name in (*self.solver.constants, *_ABOUT)}
@@ -87,5 +87,5 @@ class AssemblyPrinter(FortranSolverPrinter):
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         return [f"call {name}({', '.join(arguments)}, r%constants, r%memory, {targets[0]})"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         return [line.replace("type(run_t)", "type(loops_t)") for line in super().function(function)]

@@ -12,7 +12,7 @@ from armillary.export.text.settings import SAMPLES, run_keys
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.solver.methods import exported_methods, method_names
-from armillary.runtime.solver.translator import Function, Solver, solver_for
+from armillary.runtime.solver.translator import Solver, SolverFunction, solver_for
 
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
@@ -169,7 +169,7 @@ class FortranSolverPrinter(SolverPrinter):
     def report(self, k: str) -> list[str]:
         return [f"r%happened({k}) = r%happened({k}) + 1"]
 
-    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+    def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
         # A component in brackets is a value: it must not be the same variable as a part of the run.
         given = [f"({a})" if a.startswith("r%") else a for a in arguments]
         return f"call {function.name}({', '.join(['r', *given, *([target] if target else [])])})"
@@ -178,7 +178,7 @@ class FortranSolverPrinter(SolverPrinter):
         lines = self.lines(f"value = {value}") if value else []
         return lines if last else [*lines, "return"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         is_subroutine = function.changes_run or function.result is None
         given = ["r"] if function.takes_run else []
         given += function.arguments

@@ -17,9 +17,9 @@ from armillary.export.fortran.program import (
     program_text,
 )
 from armillary.export.fortran.solver import solver_values
-from armillary.export.text.body import Body
+from armillary.export.text.body import SectionText
 from armillary.export.text.configurations import SENTENCE, change_functions
-from armillary.export.text.description import State, Stored
+from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.features import features
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import head, note, operations_text, readme_tables
@@ -28,7 +28,7 @@ from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
 from armillary.export.text.numbers import reference_text
 from armillary.export.text.physical import Physical
 from armillary.export.text.source import SectionFunction, Sections, Source, source
-from armillary.export.text.start import Start
+from armillary.export.text.start import StartSource
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section
@@ -309,7 +309,7 @@ def _functions(made: Source, sections: Sections) -> list[str]:
 def _subroutine(
     name: str,
     about: str,
-    body: Body,
+    body: SectionText,
     outs: Sequence[str],
     targets: Sequence[tuple[str, str]],
     labels: Sequence[str],
@@ -351,7 +351,7 @@ def _declared(names: Sequence[str]) -> list[str]:
     return lines
 
 
-def _steps(body: Body) -> Iterable[str]:
+def _steps(body: SectionText) -> Iterable[str]:
     return [line for step in body.steps for line in _assignment(step.name, step.text)]
 
 
@@ -409,7 +409,7 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
     return "\n".join([*lines, "  end subroutine check_physical"]) + "\n"
 
 
-def _inside(item: State | Stored) -> str:
+def _inside(item: StateDescription | Stored) -> str:
     """An initial value in the units of the equations, as its value in the stated ones times a factor."""
     if item.factor == 1.0:
         return literal(item.initial)
@@ -446,7 +446,7 @@ def _fire(k: int, section: Section, made: Source, sections: Sections) -> str:
     return _renewing(f"fire_{k + 1}", about, section, made, sections)
 
 
-def _started(made: Source, start: Start, sections: Sections) -> str:
+def _started(made: Source, start: StartSource, sections: Sections) -> str:
     """What the start of a run computes from the values that are given."""
     about = "Memory and state of the first step from the values that are given"
     # A type without components has no value to be given: there are parameters, for inertia is one.

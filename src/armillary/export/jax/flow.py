@@ -16,7 +16,7 @@ from armillary.export.text.configurations import ROLES
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called
+from armillary.runtime.solver.translator import MODEL, VECTORS, Solver, SolverFunction, called
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
 _ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}
@@ -279,7 +279,7 @@ class FlowPrinter(SolverPrinter):
         target, sign, value = text.partition(" = ") if " = " in text else ("return", "", text[7:])
         return [f"{target}{sign or ' '}(", *wrapped(value, self.width - 16, "    ", "    "), ")"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         self.current, self.blocks, self.loops = function, 0, []
         changed = {name for name in self.changed_by(function.body, []) if not name.endswith("_")}
         self.writes[function.name] = changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armillary.export.jax.printer import JaxPrinter
 from armillary.export.jax.solver import run_values, solver_values
-from armillary.export.python.module import Module, function_name
+from armillary.export.python.module import PythonModule, function_name
 from armillary.export.text.printer import Printer
 from armillary.export.text.source import Source
 
@@ -16,12 +16,12 @@ def needs_runs(made: Source) -> bool:
     return bool(sets or made.others)
 
 
-class JaxModule(Module):
+class JaxModule(PythonModule):
     """One system's module in JAX."""
 
     package = "armillary.export.jax"
     reserved = (
-        *(*Module.reserved, "Rollout", "rollout", "advance", "settle", "whole"),
+        *(*PythonModule.reserved, "Rollout", "rollout", "advance", "settle", "whole"),
         *(
             "jax",
             "jnp",
@@ -57,10 +57,10 @@ class JaxModule(Module):
         self.has = (self.has | {"jax"} | later) - {"masses"}
         if needs_runs(made):
             self.has = self.has | {"runs"}
-            self.adaptive, self.settings, self.needed = True, Module.settings, Module.needed
+            self.adaptive, self.settings, self.needed = True, PythonModule.settings, PythonModule.needed
 
     call_of_geometry = (
-        f"compiled_geometry(run.t, jnp.asarray({Module.whole_state}), run.constants, run.memory)"
+        f"compiled_geometry(run.t, jnp.asarray({PythonModule.whole_state}), run.constants, run.memory)"
     )
 
     def printer(self) -> Printer:

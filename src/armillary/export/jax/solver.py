@@ -13,7 +13,7 @@ from armillary.export.text.layout import wrapped
 from armillary.export.text.settings import setting_values
 from armillary.export.text.source import Source
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import Function, read_solver, solver_for
+from armillary.runtime.solver.translator import SolverFunction, read_solver, solver_for
 
 WIDTH = 110
 
@@ -86,7 +86,7 @@ class JaxSolverPrinter(PythonSolverPrinter):
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         return self.lines(f"{targets[0]} = {name}({', '.join(arguments)}, constants, memory)")
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         name = function.name.removesuffix("_stages")
         about = function.about.partition(":")[0]
         return [

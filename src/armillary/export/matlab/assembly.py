@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 
 from armillary.export.matlab.configurations import structure
 from armillary.export.matlab.solver import MatlabSolverPrinter
-from armillary.export.text.assembly import Assembly
+from armillary.export.text.assembly import AssemblySource
 from armillary.export.text.layout import wrapped
 from armillary.export.text.template import fill, template
 
 _FLAGS = ("PlaceFlags", "SpeedFlags")
 
 
-def assembly_text(loops: Assembly, package: str, quoted: Callable[[str], str]) -> str:
+def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], str]) -> str:
     """The function `assembled` and those that it calls."""
-    printer = AssemblyPrinter(loops, package)
+    printer = MatlabAssembly(loops, package)
     tables = {name: " ".join(map(str, v)) for name, v in loops.whole_tables(1).items()}
     texts = [f"r.tables.{name.lower()} = [{numbers}];" for name, numbers in tables.items()]
     texts += [
@@ -43,12 +43,12 @@ def _size(name: str) -> str:
     return name.removeprefix("N_").lower()
 
 
-class AssemblyPrinter(MatlabSolverPrinter):
+class MatlabAssembly(MatlabSolverPrinter):
     """The functions that close loops."""
 
     functions = {**MatlabSolverPrinter.functions, "at": "({} - 1)*{} + {}"}  # noqa: RUF012
 
-    def __init__(self, loops: Assembly, package: str) -> None:
+    def __init__(self, loops: AssemblySource, package: str) -> None:
         super().__init__(loops.described, package)
         self.loops = loops
         self.names = {name: f"r.rules.{name.lower()}" for name in self.solver.constants}

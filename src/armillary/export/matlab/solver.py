@@ -10,7 +10,7 @@ from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROL
 from armillary.export.text.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.methods import exported_methods, method_names
-from armillary.runtime.solver.translator import Function, Solver, solver_for
+from armillary.runtime.solver.translator import Solver, SolverFunction, solver_for
 
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
@@ -158,7 +158,7 @@ class MatlabSolverPrinter(SolverPrinter):
     def report(self, k: str) -> list[str]:
         return [f"if ~r.hidden({k})", f"  r.log(end + 1, :) = {{r.t, r.event_names{{{k}}}}};", "end"]
 
-    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+    def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
         call = f"{function.name}({', '.join(['r', *arguments])});"
         return f"[r, {target}] = {call}" if target else f"r = {call}"
 
@@ -166,7 +166,7 @@ class MatlabSolverPrinter(SolverPrinter):
         lines = self.lines(f"value = {value};") if value else []
         return lines if last else [*lines, "return"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         given = [*(["r"] if function.takes_run else []), *function.arguments]
         found = [*(["r"] if function.changes_run else []), *(["value"] if function.result else [])]
         result = f"[{', '.join(found)}]" if len(found) > 1 else found[0]
@@ -174,7 +174,7 @@ class MatlabSolverPrinter(SolverPrinter):
         body = self.statements_of(function)
         return [head, f"% {function.about}", *body, "end"]
 
-    def statements_of(self, function: Function) -> list[str]:
+    def statements_of(self, function: SolverFunction) -> list[str]:
         """The statements of a function, which MATLAB does not indent."""
         self.current = function
         return self.statements(function.body, True)

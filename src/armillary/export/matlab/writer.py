@@ -11,10 +11,10 @@ from armillary.export.matlab.assembly import assembly_text
 from armillary.export.matlab.configurations import change_values
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.export.matlab.solver import solver_values
-from armillary.export.text.assembly import Assembly
-from armillary.export.text.body import Body
+from armillary.export.text.assembly import AssemblySource
+from armillary.export.text.body import SectionText
 from armillary.export.text.configurations import change_functions
-from armillary.export.text.description import State, Stored
+from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.features import features
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import head, note, operations_text, readme_tables
@@ -24,7 +24,7 @@ from armillary.export.text.names import fields
 from armillary.export.text.numbers import reference_text
 from armillary.export.text.runfile import example_timing
 from armillary.export.text.source import SectionFunction, Sections, Source, source
-from armillary.export.text.start import Start
+from armillary.export.text.start import StartSource
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 
@@ -187,7 +187,7 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
     return found
 
 
-def _first_guess(loops: Assembly) -> str:
+def _first_guess(loops: AssemblySource) -> str:
     """The coordinates from which loops are closed."""
     lines = [
         "function q = first_guess()",
@@ -197,7 +197,7 @@ def _first_guess(loops: Assembly) -> str:
     return "\n".join([*lines, "end"]) + "\n"
 
 
-def _body(body: Body) -> list[str]:
+def _body(body: SectionText) -> list[str]:
     """Inputs and assignments of a section."""
     lines = [
         f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array not in ("", "parameters")
@@ -302,7 +302,7 @@ def _names(made: Source) -> str:
     return "\n".join([*lines, "end"]) + "\n"
 
 
-def _replacing(what: str, vector: str, items: Sequence[State] | Sequence[Stored]) -> list[str]:
+def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Sequence[Stored]) -> list[str]:
     """Values by name, taken from the arguments in the units stated and converted."""
     listing = listed([_quoted(item.name) for item in items], WIDTH, "    ", " ...")
     factors = " ".join(repr(item.factor) for item in items)
@@ -322,7 +322,7 @@ def _replacing(what: str, vector: str, items: Sequence[State] | Sequence[Stored]
     ]
 
 
-def _inside(item: State | Stored) -> str:
+def _inside(item: StateDescription | Stored) -> str:
     """An initial value in the units of the equations, as its value in the stated ones times a factor."""
     return repr(item.initial) if item.factor == 1.0 else f"{item.initial / item.factor!r}*{item.factor!r}"
 
@@ -363,7 +363,7 @@ def _initial_memory(made: Source) -> str:
     return "\n".join([*lines, *_replacing("memory or input", "memory", memory), "end"]) + "\n"
 
 
-def _started(made: Source, start: Start, sections: Sections) -> str:
+def _started(made: Source, start: StartSource, sections: Sections) -> str:
     """What the start of a run computes from the values that are given."""
     body = sections.body(start.section)
     lines = [
@@ -376,14 +376,14 @@ def _started(made: Source, start: Start, sections: Sections) -> str:
     return _with_helpers("\n".join([*lines, "end"]) + "\n")
 
 
-def _renewed(made: Source, body: Body) -> list[str]:
+def _renewed(made: Source, body: SectionText) -> list[str]:
     """New memory and state."""
     d, count = made.description, len(made.description.memory)
     memory = _results("new_memory", body.results[:count], [m.name for m in d.memory])
     return [*memory, *_results("new_state", body.results[count:], [s.name for s in d.states])]
 
 
-def _parameter_lines(made: Source, body: Body) -> list[str]:
+def _parameter_lines(made: Source, body: SectionText) -> list[str]:
     """Parameters that a section reads, in the units of the equations."""
     names, lines = _fields(made), []
     for i in body.inputs:

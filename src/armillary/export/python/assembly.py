@@ -6,17 +6,17 @@ import ast
 from collections.abc import Sequence
 
 from armillary.export.python.solver import PythonSolverPrinter
-from armillary.export.text.assembly import Assembly, loop_name
+from armillary.export.text.assembly import AssemblySource, loop_name
 from armillary.export.text.layout import wrapped
-from armillary.runtime.solver.translator import Function
+from armillary.runtime.solver.translator import SolverFunction
 
 _ZEROS = {"real": "0.0", "whole": "0"}
 _FLAGS = ("PlaceFlags", "SpeedFlags")
 
 
-def assembly_values(loops: Assembly, width: int) -> dict[str, str]:
+def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
     """What the template puts in."""
-    printer = AssemblyPrinter(loops)
+    printer = PythonAssembly(loops)
     whole: dict[str, Sequence[object]] = {**loops.whole_tables(0)}
     flags: dict[str, Sequence[object]] = {k: [bool(x) for x in v] for k, v in loops.truth_tables.items()}
     tables = {**whole, **flags, "FIRST_GUESS": loops.first}
@@ -32,10 +32,10 @@ def assembly_values(loops: Assembly, width: int) -> dict[str, str]:
     }
 
 
-class AssemblyPrinter(PythonSolverPrinter):
+class PythonAssembly(PythonSolverPrinter):
     """The functions that close loops."""
 
-    def __init__(self, loops: Assembly) -> None:
+    def __init__(self, loops: AssemblySource) -> None:
         super().__init__(loops.described)
         self.names = {"FIRST": "0", "INFINITY": "math.inf"} | {name: loop_name(name) for name in loops.sizes}
         self.loops = loops
@@ -54,6 +54,6 @@ class AssemblyPrinter(PythonSolverPrinter):
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         return [f"{targets[0]} = {name}(run, {arguments[-1]})"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         head, *lines = super().function(function)
         return [head.replace("run: Run", "run: Loops"), *lines]

@@ -10,8 +10,8 @@ from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.python.solver import solver_values
-from armillary.export.text.assembly import Assembly
-from armillary.export.text.body import Body
+from armillary.export.text.assembly import AssemblySource
+from armillary.export.text.body import SectionText
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.features import features
 from armillary.export.text.heading import head, note, operations_text
@@ -21,7 +21,7 @@ from armillary.export.text.names import fields
 from armillary.export.text.printer import Printer
 from armillary.export.text.settings import run_keys
 from armillary.export.text.source import SectionFunction, Sections, Source
-from armillary.export.text.start import Start
+from armillary.export.text.start import StartSource
 from armillary.export.text.template import fill, template
 from armillary.program.program import Section
 from armillary.settings import RUN_TABLE
@@ -30,7 +30,7 @@ WIDTH = 110
 ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"
 
 
-class Module:
+class PythonModule:
     """One system's module; what another dialect writes in its own way, it overrides."""
 
     package = "armillary.export.python"  # where the templates are
@@ -90,7 +90,7 @@ class Module:
             "\n".join(f"    {text!r}," for text in checked.texts) if (checked := self.made.physical) else ""
         )
         values = self.run_settings() | {"physical": words}
-        program = fill(template(Module.package, "program.txt"), values, self.has)
+        program = fill(template(PythonModule.package, "program.txt"), values, self.has)
         parts = [self.data(), called, tables, functions, self.solver(), program]
         texts = [f"{self.head()}\n\n{imports}", *(part for part in parts if part.strip("\n"))]
         return "\n\n\n".join(text.strip("\n") for text in texts) + "\n"
@@ -237,7 +237,7 @@ class Module:
     whole_state = "[*place, *[0.0] * (len(STATES) - LOOP_COORDINATES)]"
     call_of_geometry = f"geometry(run.t, {whole_state}, run.constants, run.memory)"
 
-    def assembly(self, loops: Assembly) -> list[str]:
+    def assembly(self, loops: AssemblySource) -> list[str]:
         """Loops closed before a run."""
         section = loops.section
         body = self.sections.body(section)
@@ -248,7 +248,7 @@ class Module:
         has |= {"quaternions"} if loops.quaternions else set()
         return [
             "\n".join([*lines, *self.returned(body.results, section.labels)]) + "\n",
-            fill(template(Module.package, "assembly.txt"), values, has),
+            fill(template(PythonModule.package, "assembly.txt"), values, has),
         ]
 
     def given(self, name: str) -> str:
@@ -268,7 +268,7 @@ class Module:
             + "\n"
         )
 
-    def parameters(self, body: Body) -> list[str]:
+    def parameters(self, body: SectionText) -> list[str]:
         """Parameters that a section reads, in the units of the equations."""
         lines = []
         for i in body.inputs:
@@ -278,7 +278,7 @@ class Module:
                 lines.append(f"    {i.name} = {value}")
         return lines
 
-    def body(self, body: Body, about: str, name: str = "") -> list[str]:
+    def body(self, body: SectionText, about: str, name: str = "") -> list[str]:
         """Docstring, inputs and assignments of a section."""
         lines = [f'    """{_docstring(about)}: {operations_text(body.section.operations)}."""']
         sizes = {"state": len(self.program.state), "constants": len(self.program.constants)}
@@ -312,7 +312,7 @@ class Module:
             lines += [*parts[:-1], parts[-1] + ("" if same else f"  # {label}")]
         return [*lines, f"{indent}{closing}{after}"]
 
-    def started(self, start: Start) -> str:
+    def started(self, start: StartSource) -> str:
         """What the start of a run computes from the values that are given."""
         body = self.sections.body(start.section)
         arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
@@ -326,7 +326,7 @@ class Module:
         lines += self.body(body, f"Memory and state after event '{self.description.events[k].name}'")
         return "\n".join([*lines, *self.renewed(body)]) + "\n"
 
-    def renewed(self, body: Body) -> list[str]:
+    def renewed(self, body: SectionText) -> list[str]:
         """New memory and state as the result of a function."""
         d, count = self.description, len(self.description.memory)
         lines = ["    return ("]
@@ -386,7 +386,7 @@ def _mapping(name: str, entries: Sequence[tuple[str, str, str]]) -> list[str]:
     ]
 
 
-def _steps(body: Body) -> list[str]:
+def _steps(body: SectionText) -> list[str]:
     return [line for step in body.steps for line in _assignment(step.name, step.text)]
 
 

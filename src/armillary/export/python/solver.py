@@ -11,7 +11,7 @@ from armillary.export.text.layout import wrapped
 from armillary.export.text.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import Function, Solver, solver_for
+from armillary.runtime.solver.translator import Solver, SolverFunction, solver_for
 
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
@@ -160,7 +160,7 @@ class PythonSolverPrinter(SolverPrinter):
         )
         return [f"if {hidden}:", f"    run.log.append((run.t, EVENTS[{k}].name))"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         arguments = ["run: Run"] if function.takes_run else []
         arguments += [f"{name}: {_ARGUMENTS[kind]}" for name, kind in function.arguments.items()]
         result = _TYPES[function.result] if function.result else "None"

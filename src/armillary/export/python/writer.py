@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from armillary.export.python.module import Module
+from armillary.export.python.module import PythonModule
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import readme_tables
 from armillary.export.text.numbers import reference_text
@@ -31,7 +31,7 @@ def export(
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
     made = source(equations, configurations)
-    return write_module(Module(made, module_name(made.stem)), path, force=force)
+    return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
 
 
 def module_name(stem: str) -> str:
@@ -39,7 +39,7 @@ def module_name(stem: str) -> str:
     return f"{stem}_system" if keyword.iskeyword(stem) or stem in sys.stdlib_module_names else stem
 
 
-def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """The folder of a module in whatever dialect."""
     d, name = module.description, module.name
     duration, step = example_timing(module.made)
@@ -51,7 +51,7 @@ def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = 
         "step": f"{step:g}",
         "method_list": method_names(module.adaptive),
     }
-    test = fill(template(Module.package, "test.txt"), values, module.has)
+    test = fill(template(PythonModule.package, "test.txt"), values, module.has)
     readme = module.filled("readme.txt", values)
     return write_folder(
         path,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
 from armillary.export.text.solver_printer import SolverPrinter
-from armillary.runtime.solver.translator import VECTORS, Field, Function, Solver
+from armillary.runtime.solver.translator import VECTORS, Field, Solver, SolverFunction
 
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
@@ -122,7 +122,7 @@ class RustSolverPrinter(SolverPrinter):
     def report(self, k: str) -> list[str]:
         return [f"run.fired[{k} as usize] = true;"]
 
-    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+    def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
         """Arguments are found before the run is borrowed."""
         names = [f"a{i}" for i in range(len(arguments))]
         copied = [a.startswith("&run.") for a in arguments]  # the run is changed, what is given is not
@@ -159,7 +159,7 @@ class RustSolverPrinter(SolverPrinter):
             return index.id
         return f"{self.expression(index, 9)} as usize"
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         arguments = [f"run: &{'mut ' if function.changes_run else ''}Run"] if function.takes_run else []
         for name, kind in function.arguments.items():
             arguments.append(f"{name}: {'&[Real; STATES]' if kind == 'States' else _TYPES[kind]}")

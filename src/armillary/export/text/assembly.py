@@ -26,7 +26,7 @@ def loop_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Assembly:
+class AssemblySource:
     """Loops that have to close; rows with a gap come first, then those that only show redundancy."""
 
     section: Section  # gaps, elements of J, elements of N, sizes of gaps
@@ -95,7 +95,7 @@ class Assembly:
         return found | ({"IS_KEPT": self.kept} if self.redundant else {})
 
 
-def assembly(equations: DerivedEquations) -> Assembly | None:
+def assembly(equations: DerivedEquations) -> AssemblySource | None:
     """The loops of a system; None where it has none."""
     reduction, program = equations.reduction, equations.program
     layout = reduction.layout
@@ -129,7 +129,7 @@ def assembly(equations: DerivedEquations) -> Assembly | None:
     start = {q.data.name: x for q, x in equations.system.initial.items()}
     first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))
     guessed = {q.data.name for q in reduction.corrections}
-    return Assembly(
+    return AssemblySource(
         section("geometry", labels, wanted, constant=True),  # sizes are products of constants, too
         tuple(
             (one_line(a) + " ", " " + one_line(b)) for a, b in (gap_text(reduction, i) for i in layout.gaps)

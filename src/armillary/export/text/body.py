@@ -53,7 +53,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Body:
+class SectionText:
     """A section as text."""
 
     section: Section
@@ -76,7 +76,7 @@ def body(
     places: Mapping[Expr, Place],
     identifiers: Mapping[Expr, str],
     namer: Namer,
-) -> Body:
+) -> SectionText:
     """A section as text; ``places`` holds where its symbols stand ("" is the time), ``identifiers`` what they
     are called, and ``namer`` holds what is taken.
     """
@@ -100,7 +100,7 @@ class _Builder:
         self.reads: dict[Expr, frozenset[str]] = {}
         self.steps: list[Step] = []
 
-    def build(self) -> Body:
+    def build(self) -> SectionText:
         section = self.section
         names = assigned_names(section)
         bases = _bases(section.nodes)
@@ -132,7 +132,7 @@ class _Builder:
             )
         )
         group = self.printer.paired_angles
-        return Body(section, inputs, angles, tuple(self.steps), results, reads_of_results, group)
+        return SectionText(section, inputs, angles, tuple(self.steps), results, reads_of_results, group)
 
     def named(self, wish: str | None) -> str:
         """The listing's name where it is one; "z1", "z2", … for what has none of its own."""

@@ -33,7 +33,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class State:
+class StateDescription:
     """A coordinate, a speed, a momentum or a state of the user's own, and its value at the start of a run
     that gives no other.
     """
@@ -57,7 +57,7 @@ class StartValues:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputDescription:
     """A column of results."""
 
     name: str
@@ -89,7 +89,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Happening:
+class EventDescription:
     """An event: the sign change that matters (0: both), and whether the run ends there.
 
     A ``guard`` watches the choice of dependent speeds; exported code, which has one choice, ends there.
@@ -104,7 +104,7 @@ class Happening:
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkDescription:
     """A body, its parent, its joint and its coordinates in words."""
 
     name: str
@@ -124,13 +124,15 @@ class ExportDescription:
     constants: int
     judged: tuple[str, ...]  # lines on what was neglected
     remarks: tuple[str, ...]  # lines on the states
-    bodies: tuple[Link, ...]
+    bodies: tuple[LinkDescription, ...]
     parameters: tuple[Parameter, ...]
-    states: tuple[State, ...]
-    starts: tuple[State, ...]  # values that a run gives, in their places: speeds where states are momenta
+    states: tuple[StateDescription, ...]
+    starts: tuple[
+        StateDescription, ...
+    ]  # values that a run gives, in their places: speeds where states are momenta
     memory: tuple[Stored, ...]
-    outputs: tuple[Output, ...]
-    events: tuple[Happening, ...]
+    outputs: tuple[OutputDescription, ...]
+    events: tuple[EventDescription, ...]
     units: str  # name of the unit system
     version: str
 
@@ -148,7 +150,18 @@ def one_lined(value: Any) -> Any:
         return one_line(value)
     if isinstance(value, tuple):
         return tuple(one_lined(v) for v in value)
-    if isinstance(value, (Parameter, State, Output, Stored, Happening, Link, ExportDescription)):
+    if isinstance(
+        value,
+        (
+            Parameter,
+            StateDescription,
+            OutputDescription,
+            Stored,
+            EventDescription,
+            LinkDescription,
+            ExportDescription,
+        ),
+    ):
         return replace(value, **{f.name: one_lined(getattr(value, f.name)) for f in fields(value)})
     return value
 
@@ -171,7 +184,7 @@ def description(
         judged=tuple(equations.judged.lines()),
         remarks=remarks,
         bodies=tuple(
-            Link(
+            LinkDescription(
                 b.name,
                 b.parent.name if b.parent else "",
                 b.joint.describe(),
@@ -197,9 +210,9 @@ def description(
             for i, s in enumerate(program.memory)
             if i >= len(system.memories)
         ),
-        outputs=tuple(Output(c.name, c.units, c.about) for c in targets.columns),
+        outputs=tuple(OutputDescription(c.name, c.units, c.about) for c in targets.columns),
         events=tuple(
-            Happening(e.name, e.direction, e.stop, e.about, e.hidden, e.name in INTERNAL_EVENTS)
+            EventDescription(e.name, e.direction, e.stop, e.about, e.hidden, e.name in INTERNAL_EVENTS)
             for e in targets.watched
         ),
         units=system.units.name,
@@ -207,9 +220,9 @@ def description(
     )
 
 
-def state_description(symbol: Expr, kind: str, value: float) -> State:
+def state_description(symbol: Expr, kind: str, value: float) -> StateDescription:
     """A state and its value at the start."""
-    return State(symbol.data.name, kind, *_labels(symbol), value, state_factor(symbol))
+    return StateDescription(symbol.data.name, kind, *_labels(symbol), value, state_factor(symbol))
 
 
 def _labels(symbol: Any, about: str = "") -> tuple[str, str]:

@@ -35,7 +35,7 @@ RELATIVE, ABSOLUTE = 1e-9, 1e-10
 
 
 @dataclass(frozen=True)
-class Point:
+class ReferencePoint:
     """Results at one state."""
 
     t: float
@@ -68,7 +68,7 @@ class Reference:
     constants: tuple[float, ...]
     initial: tuple[float, ...]  # values that a run gives
     memory: tuple[float, ...]
-    points: tuple[Point, ...]
+    points: tuple[ReferencePoint, ...]
     trajectory: Trajectory | None  # none where no short run from the initial state succeeds
 
 
@@ -100,7 +100,7 @@ def _plain(values: Any) -> tuple[float, ...]:
 
 def _points(
     model: CompiledModel, parameters: dict[str, float], start: np.ndarray, memory: np.ndarray
-) -> list[Point]:
+) -> list[ReferencePoint]:
     random = np.random.default_rng(1990)
     points = []
     for i in range(POINTS):
@@ -118,13 +118,13 @@ def _points(
 
 def at(
     model: CompiledModel, t: float, state: np.ndarray, parameters: dict[str, float], memory: np.ndarray
-) -> Point:
+) -> ReferencePoint:
     """The results of the in-process model at one state."""
     program = model.equations.program
     constants = model.constants(parameters)
     sections = (program.derivatives, program.outputs, program.events, program.update)
     found = [_called(model, s.name, len(s.results), t, state, constants, memory) for s in sections]
-    return Point(t, _plain(state), _plain(memory), *map(_plain, found))
+    return ReferencePoint(t, _plain(state), _plain(memory), *map(_plain, found))
 
 
 def _called(

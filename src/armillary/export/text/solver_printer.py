@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from armillary.export.text.layout import wrapped
-from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called
+from armillary.runtime.solver.translator import MODEL, VECTORS, Solver, SolverFunction, called
 
 _OPERATORS: dict[type, tuple[str, int]] = {
     ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6),
@@ -20,7 +20,7 @@ _OPERATORS: dict[type, tuple[str, int]] = {
 _ATOM = 9
 # Functions that languages whose indices begin with zero spell alike, and those that are comparisons.
 _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
-_INSTALL = Function("install", "", {"c": "whole"}, None, True, True, {}, ())
+_INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
 # Tables of the present configuration: where their entries are among those of all, in rows of which length.
 _PRESENT = {
@@ -48,7 +48,7 @@ class SolverPrinter:
         self.solver = solver
         self.names = names
         self.types = {f.name: f.type for f in solver.fields}
-        self.current: Function | None = None
+        self.current: SolverFunction | None = None
         self.element = ""  # the index of vectors, where a language writes an assignment by elements
         self.changing = "configuration" in self.types  # whether there are several configurations
 
@@ -94,7 +94,7 @@ class SolverPrinter:
         """An event that happens, for the user."""
         raise NotImplementedError
 
-    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+    def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
         """A call in a statement of its own."""
         call = f"{function.name}({', '.join([self.run(), *arguments])})"
         return self.assign(target, call) if target else f"{call}{self.ended}"
@@ -108,12 +108,12 @@ class SolverPrinter:
         """The end of a function; ``last``: of its text too."""
         return self.lines(f"return {value}{self.ended}") if value else [f"return{self.ended}"]
 
-    def function(self, function: Function) -> list[str]:
+    def function(self, function: SolverFunction) -> list[str]:
         raise NotImplementedError
 
     # ---------------------------------------------------------------- statements
 
-    def body(self, function: Function) -> list[str]:
+    def body(self, function: SolverFunction) -> list[str]:
         """The statements of a function."""
         self.current = function
         return self.indented(self.statements(function.body, True))

@@ -10,15 +10,15 @@ from typing import NamedTuple
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
-from armillary.export.text.assembly import Assembly, assembly
-from armillary.export.text.body import Body, Place, body
+from armillary.export.text.assembly import AssemblySource, assembly
+from armillary.export.text.body import Place, SectionText, body
 from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
 from armillary.export.text.masses import WeakMasses, weak_masses
 from armillary.export.text.names import Namer, plain
 from armillary.export.text.physical import Physical, physical
 from armillary.export.text.printer import Printer
 from armillary.export.text.reference import Reference, example_parameters, reference, start_values
-from armillary.export.text.start import Start, started
+from armillary.export.text.start import StartSource, started
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
@@ -113,12 +113,12 @@ class Source:
         ]
 
     @cached_property
-    def assembly(self) -> Assembly | None:
+    def assembly(self) -> AssemblySource | None:
         """Loops that have to close before a run; None where there are none."""
         return assembly(self.equations)
 
     @cached_property
-    def start(self) -> Start | None:
+    def start(self) -> StartSource | None:
         """What a run computes from the values that it is given; None where it begins with these."""
         return started(self.equations)
 
@@ -303,7 +303,7 @@ class Sections:
                 names.of[s] = names.namer.fresh(s.data.name)
         return {**self.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
 
-    def body(self, section: Section) -> Body:
+    def body(self, section: Section) -> SectionText:
         """A section of this program as text."""
         places: Mapping[Expr, Place] = self.places
         start, physical = self.source.start, self.source.physical

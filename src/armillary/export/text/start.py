@@ -28,7 +28,7 @@ from armillary.program.program import Section, section
 
 
 @dataclass(frozen=True)
-class Start:
+class StartSource:
     """Memory and state of the first step from those that are given."""
 
     section: Section  # memory, then state
@@ -38,7 +38,7 @@ class Start:
     ]  # places in the state that are set whatever is given, and the body that sets them
 
 
-def started(equations: DerivedEquations) -> Start | None:
+def started(equations: DerivedEquations) -> StartSource | None:
     """The start of a system; None where it begins with the values that are given."""
     system, program, targets = equations.system, equations.program, equations.targets
     converted = isinstance(equations, DerivedConvertedEquations)
@@ -72,7 +72,7 @@ def started(equations: DerivedEquations) -> Start | None:
     places |= {s: ("state", i) for i, s in enumerate(given)}
     places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
     labels = [s.data.name for s in (*program.memory, *program.state)]
-    return Start(
+    return StartSource(
         section("start", labels, [*memory, *state], constant=True),
         places,
         {i: bodies[s] for i, s in enumerate(given) if s in bodies},

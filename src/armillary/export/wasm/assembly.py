@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from armillary.export.text.assembly import Assembly
+from armillary.export.text.assembly import AssemblySource
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, FunctionType
 from armillary.llvm.builder import Value, Vector
 from armillary.llvm.records import RecordFunction, RecordModule
@@ -19,7 +19,7 @@ _ADDRESSES = ("loop_tables", "constants", "memory")
 class ModuleAssembly:
     """The loops of a system in its module: code, arrays and what a host reads and writes."""
 
-    def __init__(self, loops: Assembly) -> None:
+    def __init__(self, loops: AssemblySource) -> None:
         self.loops, self._solver = loops, loops.described
         scalars = {f.name: f.type for f in self._solver.fields if f.type in ("real", "whole")}
         self.fields = {name: k for k, name in enumerate((*scalars, *_ADDRESSES))}

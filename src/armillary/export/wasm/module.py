@@ -50,7 +50,7 @@ _REAL = 8
 
 
 @dataclass(frozen=True)
-class Layout:
+class ModuleLayout:
     """Addresses of the arrays of a module, in bytes, and where the last one ends."""
 
     places: dict[str, int]
@@ -233,12 +233,12 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
     def _room(self) -> int:
         return _REAL * (sum(self._lengths.values()) + 2)
 
-    def layout(self) -> Layout:
+    def layout(self) -> ModuleLayout:
         """Addresses of all arrays."""
         places, at = {}, self.linked.data_end
         for name, length in self._lengths.items():
             places[name], at = at, at + _REAL * max(length, 1)
-        return Layout(places, at)
+        return ModuleLayout(places, at)
 
     # ------------------------------------------------------------ description
 

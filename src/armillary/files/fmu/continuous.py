@@ -13,7 +13,7 @@ from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.exchange import NEVER, exchanged
 from armillary.model.description import Description
 from armillary.model.reading.names import check_new_name
-from armillary.model.records import Event, Memory, Output, State
+from armillary.model.records import EventRecord, Memory, OutputRecord, StateRecord
 from armillary.model.signals.states import new_variable
 
 
@@ -41,14 +41,14 @@ def integrated(
         scale = system.units.scale(unit.dimension) if unit.dimension is not None else 1.0
         start = (first * unit.factor + unit.offset) / scale if unit.dimension is not None else first
         node, inside, _ = new_variable(system, "state", label, start, text, v.about)
-        system.states[label] = State(node, None, v.about)
+        system.states[label] = StateRecord(node, None, v.about)
         system.initial[node] = inside
         nodes.append(node)
     given = [to_fmu(x, v, system.units) for v, x in zip(states, nodes, strict=True)]
     arguments = (handle, system.time, *given, *signals)
     for v, node, rate in zip(states, nodes, element.rates, strict=True):
         slope = replace(v, unit=replace(v.unit, offset=0.0))
-        system.states[node.name] = State(node, from_fmu(rate(*arguments), slope, system.units), v.about)
+        system.states[node.name] = StateRecord(node, from_fmu(rate(*arguments), slope, system.units), v.about)
     result: dict[str, Expr] = {}
     for v, function in zip(shown, element.outputs, strict=True):
         label = plain_name(f"{name}_{v.name}")
@@ -59,7 +59,7 @@ def integrated(
             units = system.units.unit_text(v.unit.dimension) if v.unit.dimension is not None else ""
             value = value * number(1, v.unit.dimension) if value.dimension is None else value
             system.definitions[label] = value
-            system.outputs[label] = Output(label, value, units, v.about)
+            system.outputs[label] = OutputRecord(label, value, units, v.about)
         result[v.name] = value
     changes = {
         node: from_fmu(after(*arguments), v, system.units)
@@ -74,10 +74,12 @@ def integrated(
             Memory(following, NEVER, None, f"next event of {where}", start=first, hidden=True),
         )
         due = system.time - following
-        system.events[following.name] = Event(following.name, due, 1, dict(changes), False, "", hidden=True)
+        system.events[following.name] = EventRecord(
+            following.name, due, 1, dict(changes), False, "", hidden=True
+        )
     for k, indicator in enumerate(element.indicators, 1):
         label = f"{name} event {k}"
-        system.events[label] = Event(
+        system.events[label] = EventRecord(
             label, indicator(*arguments), 0, dict(changes), False, f"event of {where}"
         )
     if found.exchange.completes:

@@ -26,7 +26,7 @@ from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf,
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Event, Memory, Output
+from armillary.model.records import EventRecord, Memory, OutputRecord
 from armillary.model.signals.memory import make_clock
 
 
@@ -106,7 +106,7 @@ def check_period(every: Any, where: str) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FmuPart:
     """An FMU of co-simulation whose outputs are there, before anything drives its inputs."""
 
     name: str
@@ -131,16 +131,16 @@ def prepare(
     values: Mapping[FmuVariable, float | str],
     shown: list[FmuVariable],
     extrapolate: bool,
-) -> Part:
+) -> FmuPart:
     """The clock and the outputs of an FMU that is stepped along with a system."""
     clock, advanced = make_clock(system, name, period, f"next communication with FMU '{name}'")
     passed = system.time - clock + number(period, TIME)
     channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
-    return Part(name, found, period, values, channels, clock, advanced)
+    return FmuPart(name, found, period, values, channels, clock, advanced)
 
 
 def join(
-    system: Description, part: Part, driven: Mapping[FmuVariable, Expr], coupled: bool = False
+    system: Description, part: FmuPart, driven: Mapping[FmuVariable, Expr], coupled: bool = False
 ) -> dict[str, Expr]:
     """The FMU loaded and its inputs driven, if ``coupled`` by other FMUs; its outputs."""
     from armillary.files.fmu.stepping import stepped
@@ -161,7 +161,7 @@ def join(
         if channel.slope is not None:
             changes[channel.slope] = (changes[held] - held) / part.period
     clock = part.clock.name
-    system.events[clock] = Event(clock, system.time - part.clock, 1, changes, False, "", hidden=True)
+    system.events[clock] = EventRecord(clock, system.time - part.clock, 1, changes, False, "", hidden=True)
     return part.outputs
 
 
@@ -204,7 +204,7 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
     add_memory(system, Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
     line = held + slope * (passed / number(1, TIME)) * number(1, dimension)
     system.definitions[label] = line
-    system.outputs[label] = Output(label, line, units, about)
+    system.outputs[label] = OutputRecord(label, line, units, about)
     return _Channel(variable, held, slope, line)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.errors import ArmillaryError
 from armillary.files.fmu.description import Exchange, Fmu, FmuVariable
-from armillary.files.fmu.instances import NOTHING, Entry, Instances, Setting, Start, slot_text
+from armillary.files.fmu.instances import NOTHING, InstanceEntry, Instances, InstanceStart, Setting, slot_text
 from armillary.files.fmu.library import ERROR, Library, load
 from armillary.files.fmu.values import call_text
 from armillary.llvm.jit import Compiled
@@ -137,12 +137,14 @@ def exchanged(
     arity = 2 + states + len(inputs)
 
     def function(label: str, entry: str) -> ForeignFunction:
-        return ForeignFunction(f"{name} {label}", Entry(code.address(entry), kept), arity)
+        return ForeignFunction(f"{name} {label}", InstanceEntry(code.address(entry), kept), arity)
 
     values = [function(f"value {k}", f"value{k}") for k in range(instances.lengths["results"])]
     first = states + len(outputs)
     return Exchanged(
-        Start(f"{name} start", Entry(code.address("nothing"), kept), 1 + len(inputs), instances),
+        InstanceStart(
+            f"{name} start", InstanceEntry(code.address("nothing"), kept), 1 + len(inputs), instances
+        ),
         tuple(values[:states]),
         tuple(values[states:first]),
         tuple(values[first:]),

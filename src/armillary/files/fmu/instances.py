@@ -23,7 +23,7 @@ NOTHING = "0x7FF8000000000000"  # not a number, in LLVM
 SLOTS = 1024  # runs at the same time
 
 
-class Record(ctypes.Structure):
+class InstanceRecord(ctypes.Structure):
     """What compiled code knows of an instance."""
 
     _fields_ = (
@@ -72,7 +72,7 @@ class Instances:
 
     def record(self, instance: int, t: float, signals: Sequence[float]) -> Any:
         """What compiled code knows of an instance that is not initialised yet."""
-        return Record(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
+        return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
     def begun(self, record: Any) -> None:
         """What follows the initialization of an instance."""
@@ -116,10 +116,10 @@ class Instances:
         self.release()
 
 
-class Start(ForeignFunction):
+class InstanceStart(ForeignFunction):
     """`start` as a function of expressions: evaluated in Python when a run begins, never compiled."""
 
-    def __init__(self, name: str, entry: Entry, arity: int, instances: Instances) -> None:
+    def __init__(self, name: str, entry: InstanceEntry, arity: int, instances: Instances) -> None:
         super().__init__(name, entry, arity)
         self.instances = instances
 
@@ -132,7 +132,7 @@ class Start(ForeignFunction):
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class InstanceEntry:
     """An address, and all that has to live as long as it may be called."""
 
     address: int

@@ -16,7 +16,15 @@ from dataclasses import dataclass
 
 from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.files.fmu.description import Fmu, FmuVariable
-from armillary.files.fmu.instances import NOTHING, Entry, Instances, Record, Setting, Start, slot_text
+from armillary.files.fmu.instances import (
+    NOTHING,
+    InstanceEntry,
+    InstanceRecord,
+    Instances,
+    InstanceStart,
+    Setting,
+    slot_text,
+)
 from armillary.files.fmu.library import Library, load
 from armillary.files.fmu.values import call_text
 from armillary.llvm.instructions import real
@@ -35,8 +43,8 @@ class Stepped:
 class _Coupled(Instances):
     """Instances whose first step has the inputs of its end alone."""
 
-    def record(self, instance: int, t: float, signals: Sequence[float]) -> Record:
-        found: Record = super().record(instance, t, [math.nan] * len(signals))
+    def record(self, instance: int, t: float, signals: Sequence[float]) -> InstanceRecord:
+        found: InstanceRecord = super().record(instance, t, [math.nan] * len(signals))
         return found
 
 
@@ -58,9 +66,11 @@ def stepped(
     )
     code = Compiled(_text(library, instances, period, inputs, outputs))
     kept = (code, instances)
-    start = Start(f"{name} start", Entry(code.address("nothing"), kept), 1 + len(inputs), instances)
+    start = InstanceStart(
+        f"{name} start", InstanceEntry(code.address("nothing"), kept), 1 + len(inputs), instances
+    )
     steps = tuple(
-        ForeignFunction(f"{name} {v.name}", Entry(code.address(f"output{k}"), kept), 2 + len(inputs))
+        ForeignFunction(f"{name} {v.name}", InstanceEntry(code.address(f"output{k}"), kept), 2 + len(inputs))
         for k, v in enumerate(outputs)
     )
     return Stepped(start, steps, library)

@@ -15,7 +15,7 @@ from armillary.llvm.instructions import real
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """A type of FMI: that of LLVM, and the end of the names of its functions."""
 
     llvm: str
@@ -23,28 +23,28 @@ class Kind:
     sign: str = ""  # "s" and "u" of whole numbers
 
 
-def kind_of(variable: FmuVariable, version: str) -> Kind:
+def kind_of(variable: FmuVariable, version: str) -> ValueKind:
     """The kind of a variable in a version of FMI."""
     second = version == "2.0"
     match variable.type:
         case "Float64":
-            return Kind("double", "Real" if second else "Float64")
+            return ValueKind("double", "Real" if second else "Float64")
         case "Float32":
-            return Kind("float", "Float32")
+            return ValueKind("float", "Float32")
         case "Boolean":
-            return Kind("i32" if second else "i8", "Boolean")
+            return ValueKind("i32" if second else "i8", "Boolean")
         case "Enumeration":
-            return Kind("i32", "Integer", "s") if second else Kind("i64", "Int64", "s")
+            return ValueKind("i32", "Integer", "s") if second else ValueKind("i64", "Int64", "s")
         case "Int32" if second:
-            return Kind("i32", "Integer", "s")
+            return ValueKind("i32", "Integer", "s")
     whole = variable.type.removeprefix("U").removeprefix("Int")
-    return Kind(f"i{whole}", variable.type, "u" if variable.type[0] == "U" else "s")
+    return ValueKind(f"i{whole}", variable.type, "u" if variable.type[0] == "U" else "s")
 
 
 def call_text(library: Library, verb: str, name: str, variables: Sequence[FmuVariable]) -> str:
     """``i32 @name(ptr instance, ptr values)``: variables set to doubles ("Set"), or read as such ("Get")."""
     version = library.fmu.version
-    groups: dict[Kind, list[tuple[int, FmuVariable]]] = {}
+    groups: dict[ValueKind, list[tuple[int, FmuVariable]]] = {}
     for i, v in enumerate(variables):
         groups.setdefault(kind_of(v, version), []).append((i, v))
     lines: list[str] = []
@@ -95,7 +95,7 @@ def call_text(library: Library, verb: str, name: str, variables: Sequence[FmuVar
     return "\n".join([*tables, head, *lines, f"  ret i32 {previous or '0'}", "}"])
 
 
-def _store(kind: Kind, group: int, place: int, value: str, mark: str) -> list[str]:
+def _store(kind: ValueKind, group: int, place: int, value: str, mark: str) -> list[str]:
     """A double put into a buffer of another type."""
     lines = [f"  %to{mark} = getelementptr {kind.llvm}, ptr %buffer{group}, i64 {place}"]
     if kind.llvm == "double":
@@ -117,7 +117,7 @@ def _store(kind: Kind, group: int, place: int, value: str, mark: str) -> list[st
     return [*lines, *change, f"  store {kind.llvm} %as{mark}, ptr %to{mark}"]
 
 
-def _load(kind: Kind, group: int, place: int, i: int) -> list[str]:
+def _load(kind: ValueKind, group: int, place: int, i: int) -> list[str]:
     """An element of a buffer as a double among the values."""
     lines = [
         f"  %at{i} = getelementptr {kind.llvm}, ptr %buffer{group}, i64 {place}",

@@ -13,7 +13,7 @@ from armillary.algebra.units.csv_columns import read_columns
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document
 from armillary.files.model.objects import BEAMS, PLATES, SECTION
-from armillary.model.flexible.part import FlexiblePart, GivenModes, Lumps, Node
+from armillary.model.flexible.part import FlexibleNode, FlexiblePart, GivenModes, Lumps
 from armillary.model.kinds import OneOf, tuples
 
 LARGEST = 2**30  # bytes of all arrays of one file
@@ -101,7 +101,7 @@ def flexible_options(document: Document, table: Mapping[str, Any]) -> tuple[Any,
 _FIELDS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g", "spin")
 
 
-def part_arrays(part: FlexiblePart, used: Mapping[str, Node]) -> dict[str, Any]:
+def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> dict[str, Any]:
     """A ready part as arrays by name, for a .npz file, with the nodes that were used at places."""
     found: dict[str, Any] = {"mass": part.mass}
     found |= {name: value for name in _FIELDS if (value := getattr(part, name)) is not None}
@@ -125,7 +125,7 @@ def read_part(path: Path) -> FlexiblePart:
     try:
         names = [key.removeprefix("node position ") for key in found if key.startswith("node position ")]
         nodes = {
-            name: Node(
+            name: FlexibleNode(
                 name,
                 found[f"node position {name}"],
                 found[f"node shape {name}"],

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s]
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelPart:
     """A document as a part of a model: its tables with names as they are in the whole."""
 
     document: Document
@@ -64,7 +64,7 @@ def _within(text: str, value: Any) -> bool:
     return isinstance(value, list) and any(text == item or _within(text, item) for item in value)
 
 
-def build(system: Description, parts: list[Part], *, trust: bool = False) -> None:
+def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -> None:
     """What documents describe together, the first of them the main one, put into a new system;
     ``trust``: FMUs that they name may be loaded, which is machine code."""
     for part in parts:
@@ -119,7 +119,7 @@ def _call_verb(system: Description, section: str, name: str, entry: Mapping[str,
     verb.function(system, **arguments)
 
 
-def _later(system: Description, part: Part, verb: str) -> None:
+def _later(system: Description, part: ModelPart, verb: str) -> None:
     """Keys of entries that are read when all is there that they may name."""
     form = VERBS[verb].form
     assert isinstance(form, LaterForm)
@@ -130,7 +130,7 @@ def _later(system: Description, part: Part, verb: str) -> None:
                 VERBS[verb].function(system, name, **given)
 
 
-def _top(system: Description, part: Part, verb: str) -> None:
+def _top(system: Description, part: ModelPart, verb: str) -> None:
     """A table or list at the top of the file."""
     form, call = VERBS[verb].form, VERBS[verb].function
     given = part.data.get(form.section)
@@ -153,7 +153,7 @@ def _top(system: Description, part: Part, verb: str) -> None:
 # ---------------------------------------------------------------- sections of their own kind
 
 
-def _trusted(part: Part, file: str, trust: bool) -> str:
+def _trusted(part: ModelPart, file: str, trust: bool) -> str:
     if not trust:
         kind = "an SSP package" if file.endswith(".ssp") else "an FMU"
         raise ModelError(
@@ -163,7 +163,7 @@ def _trusted(part: Part, file: str, trust: bool) -> str:
     return str(part.document.path.parent / file)
 
 
-def _parameters(system: Description, part: Part) -> None:
+def _parameters(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("parameters", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("parameters", name):
@@ -187,7 +187,7 @@ def _quantity(value: Any, units: str | None, where: str) -> tuple[Any, str | Non
     return float(found[1]) * (one.scale / other.scale), units
 
 
-def _tables(system: Description, part: Part) -> None:
+def _tables(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("tables", {}).items():
         with part.at("tables", name):
             options = {key: array_of(part.document, value) for key, value in given.items() if key != "label"}
@@ -195,7 +195,7 @@ def _tables(system: Description, part: Part) -> None:
             system.function(name, (Table2 if "z" in options else Table)(**options, name=label))
 
 
-def _functions(system: Description, part: Part) -> None:
+def _functions(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("functions", {}).items():
         with part.at("functions", name):
             system.function(name, TextFunction(system, name, given["arguments"], given["value"]))
@@ -228,14 +228,14 @@ class TextFunction:
             self.busy = False
 
 
-def _definitions(system: Description, part: Part) -> None:
+def _definitions(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("expressions", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("expressions", name):
             system.define(name, **table)
 
 
-def _bodies(system: Description, parts: list[Part]) -> None:
+def _bodies(system: Description, parts: list[ModelPart]) -> None:
     """Bodies in the order of the files, but after their parents."""
     waiting = [(part, name, entry) for part in parts for name, entry in part.data.get("bodies", {}).items()]
     to_come = {name for _, name, _ in waiting} - {"ground"}
@@ -257,7 +257,7 @@ def _bodies(system: Description, parts: list[Part]) -> None:
         to_come.discard(name)
 
 
-def _check_carrier(system: Description, part: Part, entry: Mapping[str, Any]) -> None:
+def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, Any]) -> None:
     """An error where the body that a part shall hang on is not there: of who includes it, not of the part."""
     if part.carrier is None:
         return
@@ -274,7 +274,7 @@ def _carriers(entry: Mapping[str, Any]) -> set[str]:
     return {str(carrier).partition(".")[0]}
 
 
-def _body(system: Description, part: Part, name: str, entry: Mapping[str, Any]) -> None:
+def _body(system: Description, part: ModelPart, name: str, entry: Mapping[str, Any]) -> None:
     known = name == "ground" or name in system.bodies
     if known and entry.keys() - {"points", "nodes", "flexible"}:
         other = next(iter(entry.keys() - {"points", "nodes", "flexible"}))
@@ -308,7 +308,7 @@ def _in_model_units(system: Description, variable: str, value: Any) -> Any:
     return float(found[1]) * system.units.factor(unit) / state_factor(node)
 
 
-def _start(system: Description, part: Part) -> None:
+def _start(system: Description, part: ModelPart) -> None:
     for variable, value in part.data.get("start", {}).items():
         with part.at("start", variable):
             start(system, {variable: _in_model_units(system, variable, value)})

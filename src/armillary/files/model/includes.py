@@ -19,7 +19,7 @@ from typing import Any
 
 from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.errors import nearest
-from armillary.files.model.build import Part
+from armillary.files.model.build import ModelPart
 from armillary.files.model.check import read_model
 from armillary.files.model.documents import Document
 from armillary.files.model.sections import FUNCTION, TOP, entry_kind, verb_of
@@ -43,13 +43,13 @@ _LEFT = ("include", "name", "units", "armillary", "about")  # keys that concern 
 _DEEPEST, _MOST = 20, 1000
 
 
-def parts_of(document: Document) -> list[Part]:
+def parts_of(document: Document) -> list[ModelPart]:
     """A document and all that it includes, each in the names of the whole."""
     return _with_one_gravity(_parts(document, (), {}))
 
 
-def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[Part]:
-    found = [Part(document, document.data, {})]
+def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[ModelPart]:
+    found = [ModelPart(document, document.data, {})]
     chain = (*above, str(document.path.resolve()))
     for label, entry in document.data.get("include", {}).items():
         path = document.path.parent / entry["file"]
@@ -92,7 +92,7 @@ class _Names:
     called: frozenset[str] = frozenset()  # functions and tables of its own
 
     @classmethod
-    def of(cls, parts: list[Part], label: str, entry: Mapping[str, Any]) -> _Names:
+    def of(cls, parts: list[ModelPart], label: str, entry: Mapping[str, Any]) -> _Names:
         prefix, share = entry.get("prefix", f"{label}_"), entry.get("share", [])
 
         def declared(sections: Iterable[str]) -> set[str]:
@@ -113,7 +113,7 @@ class _Names:
         called = frozenset(declared(("functions", "tables", "expressions")))
         return cls(new, prefix, makers, {**labels, **new}, called)
 
-    def problem(self, parts: list[Part], entry: Mapping[str, Any]) -> str:
+    def problem(self, parts: list[ModelPart], entry: Mapping[str, Any]) -> str:
         """What is wrong with names that are shared or set, or with those of the part; "" where nothing is."""
         sections = {"share": _SHARED, "set": ("parameters",)}
         for key, allowed in sections.items():
@@ -163,7 +163,7 @@ class _Names:
         return f"{self.prefix}{name}" if maker else name
 
 
-def _placed(part: Part, entry: Mapping[str, Any], names: _Names) -> Part:
+def _placed(part: ModelPart, entry: Mapping[str, Any], names: _Names) -> ModelPart:
     """A part under its prefix, on its body, with its parameters set."""
     share, values = entry.get("share", []), entry.get("set", {})
     rename, prefix = names.renamer(), names.prefix
@@ -199,10 +199,10 @@ def _placed(part: Part, entry: Mapping[str, Any], names: _Names) -> Part:
     own = [name for section in (*_NAMED, *_LABELLED) for name in part.data.get(section, {})]
     original = {new: old for old, new in part.names.items()}
     now = {original.get(name, name): names.new.get(name, f"{prefix}{name}") for name in own}
-    return Part(part.document, data, now)
+    return ModelPart(part.document, data, now)
 
 
-def _on_carrier(part: Part, data: dict[str, Any], entry: Mapping[str, Any], names: _Names) -> None:
+def _on_carrier(part: ModelPart, data: dict[str, Any], entry: Mapping[str, Any], names: _Names) -> None:
     """Bodies without a parent hang on the carrier, and points of the ground are points of it."""
     bodies = data.get("bodies", {})
     anchors = (
@@ -244,7 +244,7 @@ def _entry(section: str, given: Mapping[str, Any], names: _Names) -> dict[str, A
     return renamed
 
 
-def _with_one_gravity(parts: list[Part]) -> list[Part]:
+def _with_one_gravity(parts: list[ModelPart]) -> list[ModelPart]:
     """Parts of which one states gravity: the whole, or where it does not the first that does; the others must
     then have the same in their files.
     """

@@ -22,7 +22,7 @@ from armillary.algebra.vectors.matrices import SIX
 from armillary.errors import ModelError
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import is_identity, tidy
-from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, Freedom, Link
+from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, RobotFreedom, RobotLink
 from armillary.files.robots.visuals import Visual
 from armillary.model.body import Body, Point
 from armillary.model.description import Description
@@ -42,7 +42,7 @@ class Builder:
         self.links: dict[str, Body] = {}
         self.shifts: dict[str, np.ndarray] = {}  # from a link's origin to its body's, in its axes
         self.moved: dict[str, Body] = {}  # the body that a joint moves
-        self.freedoms: dict[str, Freedom] = {}
+        self.freedoms: dict[str, RobotFreedom] = {}
         self._counts: dict[tuple[str, str], int] = {}  # of names that became the same
         system.imported = record
 
@@ -70,7 +70,7 @@ class Builder:
 
     # ------------------------------------------------------------ bodies
 
-    def add(self, link: Link) -> Body:
+    def add(self, link: RobotLink) -> Body:
         """The body of a link, and those of its joints but the last."""
         if link.name in self.links:
             link.element.fail(f"the name '{link.name}' is taken by another; names are given once")
@@ -106,18 +106,18 @@ class Builder:
             )  # fmt: skip
 
     @staticmethod
-    def _anchor(joint: Freedom, before: np.ndarray) -> np.ndarray:
+    def _anchor(joint: RobotFreedom, before: np.ndarray) -> np.ndarray:
         return before if joint.kind == SLIDE else joint.anchor
 
     def _joint(
         self,
         name: str,
         parent: Body,
-        joint: Freedom,
+        joint: RobotFreedom,
         place: np.ndarray,
         rotation: np.ndarray,
         before: np.ndarray,
-        link: Link | None,
+        link: RobotLink | None,
     ) -> Body:
         """The body of one joint, which carries the mass of ``link`` where it is the last.
 
@@ -154,7 +154,7 @@ class Builder:
         joint: JointType,
         at: np.ndarray,
         rotation: np.ndarray,
-        link: Link | None,
+        link: RobotLink | None,
         anchor: np.ndarray,
     ) -> Body:
         orient = None if is_identity(rotation) else rotation.tolist()

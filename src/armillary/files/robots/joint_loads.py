@@ -12,7 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import SPEED
 from armillary.errors import ModelError, nearest
 from armillary.files.robots.building import SINGLE, Builder, listed, triple
-from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, Freedom
+from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, RobotFreedom
 from armillary.model.loads.armature import armature
 from armillary.model.loads.contact import stop
 from armillary.model.loads.forces import force, moment
@@ -45,7 +45,7 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
         builder.record.note(f"limits of joints are left out{hint}: {listed(limited)}")
 
 
-def units_of(joint: Freedom) -> tuple[str, str]:
+def units_of(joint: RobotFreedom) -> tuple[str, str]:
     """Units of the effort and of the coordinate of a joint with one of each, or that turns."""
     return ("N", "m") if joint.kind == SLIDE else ("N*m", "rad")
 
@@ -76,7 +76,7 @@ def load_joint(
             force(builder.system, label, value, direction, at=body.origin, reaction=body.parent)
 
 
-def _passive(builder: Builder, name: str, joint: Freedom) -> None:
+def _passive(builder: Builder, name: str, joint: RobotFreedom) -> None:
     """−k (q − rest) − d u: a load of this size on each speed."""
     body = builder.moved[name]
     values: list[Any] = [0] * len(body.speeds)
@@ -113,7 +113,7 @@ def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
     return [x * signed for x in rest]
 
 
-def _armature(builder: Builder, name: str, joint: Freedom) -> None:
+def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
     """The same inertia for each speed of the joint: kg for those that slide, kg m² for those that turn."""
     about = f"armature of joint {name}"
     made: dict[str, Expr] = {}

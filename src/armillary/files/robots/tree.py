@@ -50,7 +50,7 @@ def direction(element: Element, key: str, default: Sequence[float]) -> np.ndarra
 
 
 @dataclass
-class Freedom:
+class RobotFreedom:
     """A joint in the file's terms. ``axis`` and ``anchor`` are in the axes of the link that it moves.
 
     ``damping`` and ``stiffness`` act on each of its speeds and coordinates, a spring from ``rest``, a value
@@ -72,7 +72,7 @@ class Freedom:
 
 
 @dataclass
-class Link:
+class RobotLink:
     """A link at ``place`` in its parent's axes, turned by ``rotation``, moved by its joints in order."""
 
     name: str
@@ -80,7 +80,7 @@ class Link:
     element: Element
     place: np.ndarray = field(default_factory=lambda: np.zeros(3))
     rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
-    joints: list[Freedom] = field(default_factory=list)
+    joints: list[RobotFreedom] = field(default_factory=list)
     inertial: Inertial = field(default_factory=Inertial)
     points: dict[str, np.ndarray] = field(default_factory=dict)
     visuals: list[Visual] = field(default_factory=list)

@@ -27,13 +27,13 @@ from armillary.files.robots.tree import (
     HINGE,
     PLANE,
     SLIDE,
-    Freedom,
     Inertial,
-    Link,
+    RobotFreedom,
+    RobotLink,
     direction,
     symmetric,
 )
-from armillary.files.robots.urdf_visuals import Looks
+from armillary.files.robots.urdf_visuals import UrdfLooks
 from armillary.files.robots.visuals import textures_left_out
 from armillary.files.xml import Element, read_xml
 from armillary.model.constraints.equations import constrain
@@ -88,7 +88,7 @@ def load_urdf(
     builder = Builder(system, Imported(str(path), "URDF", notes=list(robot.remarks)))
     _add_gravity(builder, gravity)
     joints = {j.text("name"): j for j in robot.all("joint")}
-    looks = Looks(robot, Path(path), top)
+    looks = UrdfLooks(robot, Path(path), top)
     for link in _links(robot, joints, floating):
         with link.element.located():
             link.visuals = looks.of(link.element, builder.record)
@@ -122,7 +122,7 @@ def _add_gravity(builder: Builder, gravity: Any) -> None:
 # ---------------------------------------------------------------- links and joints
 
 
-def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list[Link]:
+def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list[RobotLink]:
     """The links, parents before children."""
     elements: dict[str, Element] = {}
     for element in root.all("link"):
@@ -150,7 +150,7 @@ def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list
         root.fail(f"the links have {what}; a robot is one tree")
     made = [_link(roots[0], None, elements[roots[0]], None)]
     if floating:
-        free = Freedom("floating_base", FREE, root)
+        free = RobotFreedom("floating_base", FREE, root)
         made[0].joints.append(free)
     for link in made:  # grows while it is walked: children after their parents
         for joint in below[link.name]:
@@ -170,8 +170,8 @@ def _linked(joint: Element, word: str, links: Mapping[str, Element]) -> str:
     return name
 
 
-def _link(name: str, parent: str | None, element: Element, joint: Element | None) -> Link:
-    link = Link(name, parent, element, inertial=_inertial(element))
+def _link(name: str, parent: str | None, element: Element, joint: Element | None) -> RobotLink:
+    link = RobotLink(name, parent, element, inertial=_inertial(element))
     if joint is not None:
         link.place, link.rotation = _origin(joint)
         if freedom := _freedom(joint):
@@ -202,13 +202,13 @@ def _inertial(link: Element) -> Inertial:
     return Inertial.turned(mass, com, symmetric(six), R)
 
 
-def _freedom(joint: Element) -> Freedom | None:
+def _freedom(joint: Element) -> RobotFreedom | None:
     kind = KINDS[joint.choice("type", tuple(KINDS))]
     if kind is None:
         for unused in joint.all("axis", "limit", "dynamics", "mimic"):  # nothing moves along or within these
             unused.take_whole()
         return None
-    freedom = Freedom(joint.text("name"), kind, joint)
+    freedom = RobotFreedom(joint.text("name"), kind, joint)
     if (axis := joint.only("axis")) is not None and kind != FREE:
         freedom.axis = direction(axis, "xyz", [1, 0, 0])
     else:

@@ -15,7 +15,7 @@ from armillary.files.xml import Element
 from armillary.model.shapes import Box, Capsule, Cylinder, Figure, Mesh, Sphere
 
 
-class Looks:
+class UrdfLooks:
     """Materials of a file, and the file itself with the root of its meshes."""
 
     def __init__(self, robot: Element, file: Path, root: Path | None) -> None:

@@ -12,13 +12,13 @@ from armillary.errors import ModelError, nearest
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.borders import outward
 from armillary.files.fmu.description import Fmu, FmuVariable
-from armillary.files.fmu.element import Part, check_period, join, prepare, settings
+from armillary.files.fmu.element import FmuPart, check_period, join, prepare, settings
 from armillary.files.ssp.package import Connector, Package, connector
 from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, TableOf
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Output
+from armillary.model.records import OutputRecord
 
 
 @verb(
@@ -66,7 +66,7 @@ def ssp(
         unpack(package.path, ("resources",), Path(folder))
         units = {key: read_fmu(Path(folder, place)) for key, place in package.components.items()}
         given = _given(package, units, parameters, where)
-        parts: dict[str, Part] = {}
+        parts: dict[str, FmuPart] = {}
         for key, unit in units.items():
             label = f"{where}, FMU '{key}'"
             values = settings(unit, given.get(key), label)
@@ -94,7 +94,7 @@ def _show(system: Description, label: str, value: Expr, about: str) -> None:
     check_new_name(system, label, "output")
     units = system.units.unit_text(value.dimension) if value.dimension is not None else ""
     system.definitions[label] = value
-    system.outputs[label] = Output(label, value, units, f"output '{about}' of the package")
+    system.outputs[label] = OutputRecord(label, value, units, f"output '{about}' of the package")
 
 
 def _source(start: Connector, outputs: Mapping[str, Expr], where: str) -> Expr:

@@ -18,7 +18,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.dependent_speeds import conditioning
-from armillary.mechanics.constraints.loop_motion import Places, reached_places
+from armillary.mechanics.constraints.loop_motion import ReachedPlaces, reached_places
 from armillary.mechanics.constraints.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import (
     Configuration,
@@ -114,7 +114,7 @@ def _dependents(elimination: Elimination, names: Sequence[str]) -> tuple[str, ..
     return tuple(names[step.speed] for step in elimination.steps)
 
 
-def _rated(elimination: Elimination, sampled: SampledRows, places: Places) -> np.ndarray:
+def _rated(elimination: Elimination, sampled: SampledRows, places: ReachedPlaces) -> np.ndarray:
     """How good a choice is at each place."""
     value = conditioning(elimination)
     if value is None:

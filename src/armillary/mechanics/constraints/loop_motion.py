@@ -25,7 +25,7 @@ _RANK = 1e-5  # singular values of J, of the largest, that count
 
 
 @dataclass(frozen=True)
-class Places:
+class ReachedPlaces:
     """Places of a motion: times and coordinates, a row each, and J with all its rows and speeds."""
 
     times: np.ndarray
@@ -33,7 +33,9 @@ class Places:
     jacobians: np.ndarray
 
 
-def reached_places(system: Description, sampled: SampledRows, starts: np.ndarray | None = None) -> Places:
+def reached_places(
+    system: Description, sampled: SampledRows, starts: np.ndarray | None = None
+) -> ReachedPlaces:
     """Places that the loops reach from one or several starts: a row each, or where runs start."""
     walks = _Walks(system, sampled)
     starts = sampled.sample.start[None] if starts is None else starts
@@ -50,7 +52,9 @@ def reached_places(system: Description, sampled: SampledRows, starts: np.ndarray
         if np.any(np.abs(here.known) > 1e-12):
             found += walks.walked(start[None], np.zeros((1, free.shape[1])), steps, through_time=True)
     times, places = np.array([t for t, _ in found]), np.array([q for _, q in found])
-    return Places(times, places, walks.figures(times, places).jacobian / walks.sizes * walks.rows[:, None])
+    return ReachedPlaces(
+        times, places, walks.figures(times, places).jacobian / walks.sizes * walks.rows[:, None]
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import plus, times, total
-from armillary.mechanics.contact.complementarity import BAD, Judge, Mode, choose, chosen_modes, divide
+from armillary.mechanics.contact.complementarity import BAD, ContactMode, Judge, choose, chosen_modes, divide
 from armillary.mechanics.contact.impact import Impact, impact, struck
 from armillary.mechanics.contact.state import NONE, ContactState
 
@@ -141,7 +141,7 @@ def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]], scale: Any) ->
     """How bad forces and accelerations of a contact are, after what has happened to it."""
     ended = fn.named(times(_LAST_RESORT, scale), "contact_ended")
 
-    def judged(mode: Mode, push: Any, slip: Any) -> list[Any]:
+    def judged(mode: ContactMode, push: Any, slip: Any) -> list[Any]:
         found = []
         if not c.is_brake:
             n = c.normal

@@ -45,24 +45,24 @@ _OVERDETERMINED = (
 
 
 @dataclass(frozen=True)
-class Mode:
+class ContactMode:
     """Whether the normal is closed, and what the slip does: 0 sticks, ±1 slides, None has no force."""
 
     closed: bool
     slip: int | None = None
 
 
-OPEN, CLOSED = Mode(False), Mode(True)
-STICKS, FORWARD, BACKWARD = Mode(True, 0), Mode(True, 1), Mode(True, -1)
+OPEN, CLOSED = ContactMode(False), ContactMode(True)
+STICKS, FORWARD, BACKWARD = ContactMode(True, 0), ContactMode(True, 1), ContactMode(True, -1)
 
 
 @dataclass(frozen=True, eq=False)
-class Unknown:
+class ContactUnknown:
     """A contact or brake in one problem: its rows, its limit of friction and its modes."""
 
     normal: int | None
     slip: int | None
-    modes: tuple[Mode, ...]
+    modes: tuple[ContactMode, ...]
     friction: Any = 0  # μ while sliding
     capacity: Any = 0  # c while sliding
     held_friction: Any = 0  # the same while sticking
@@ -76,11 +76,11 @@ def divide(a: Any, b: Any) -> Any:
 
 Rows = list[dict[int, Any]]
 # How bad the values of the normal and the slip are in a mode: numbers that must not be positive.
-Judge = Callable[[Mode, Any, Any], list[Any]]
+Judge = Callable[[ContactMode, Any, Any], list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class ContactChoice:
     """The best combination of modes: its number, how bad it is, and how many are good beyond doubt."""
 
     number: Any
@@ -88,7 +88,7 @@ class Choice:
     outcomes: Any
 
 
-def combinations(unknowns: Sequence[Unknown]) -> int:
+def combinations(unknowns: Sequence[ContactUnknown]) -> int:
     """How many combinations of modes there are."""
     count = 1
     for unknown in unknowns:
@@ -99,13 +99,13 @@ def combinations(unknowns: Sequence[Unknown]) -> int:
 def choose(
     A: Sequence[Sequence[Any]],
     b: Sequence[Any],
-    unknowns: Sequence[Unknown],
+    unknowns: Sequence[ContactUnknown],
     judges: Sequence[Judge],
     scale: Any,
     *,
     tie: float = 0.0,
     margin: float = 0.0,
-) -> Choice:
+) -> ContactChoice:
     """The best combination. ``tie`` and ``margin`` are shares of ``scale``, the size of what enters:
     combinations no worse than the first are equal, and one whose inequalities all hold by the second is an
     outcome beyond doubt. Rows that are held and contradict each other have forces without bounds, which are
@@ -132,10 +132,10 @@ def choose(
         better = bad < best
         number, best = fn.select(better, k, number), fn.named(fn.select(better, bad, best), "contact_best")
         outcomes = plus(outcomes, fn.select(worst < sure, 1, 0))
-    return Choice(fn.named(number, "contact_choice"), best, outcomes)
+    return ContactChoice(fn.named(number, "contact_choice"), best, outcomes)
 
 
-def chosen_modes(number: Any, unknowns: Sequence[Unknown]) -> list[tuple[Any, Any, Any]]:
+def chosen_modes(number: Any, unknowns: Sequence[ContactUnknown]) -> list[tuple[Any, Any, Any]]:
     """(closed, sticks, direction of the slide) of each unknown in a combination, as 0, 1 and −1."""
     found = []
     stride = combinations(unknowns)
@@ -153,8 +153,8 @@ def chosen_modes(number: Any, unknowns: Sequence[Unknown]) -> list[tuple[Any, An
 
 
 def _solutions(
-    A: Sequence[Sequence[Any]], b: Sequence[Any], unknowns: Sequence[Unknown]
-) -> Iterator[tuple[tuple[Mode, ...], list[Any], list[tuple[Any, Any]]]]:
+    A: Sequence[Sequence[Any]], b: Sequence[Any], unknowns: Sequence[ContactUnknown]
+) -> Iterator[tuple[tuple[ContactMode, ...], list[Any], list[tuple[Any, Any]]]]:
     """(modes, values, pivots) of all combinations: of each row λ where it is held at z = 0, else z."""
     sizes = [A[i][i] for i in range(len(b))]
     more = 1.0 + SOFT if len(b) > 1 else 1.0
@@ -162,7 +162,9 @@ def _solutions(
         {j: times(more, x) if i == j else x for j, x in enumerate(row) if not is_zero(x)}
         for i, row in enumerate(A)
     ]
-    states: dict[tuple[Mode, ...], tuple[Rows, list[Any], list[tuple[Any, Any]]]] = {(): (rows, list(b), [])}
+    states: dict[tuple[ContactMode, ...], tuple[Rows, list[Any], list[tuple[Any, Any]]]] = {
+        (): (rows, list(b), [])
+    }
     for unknown in unknowns:
         states = {
             (*before, mode): _with_mode(*state, unknown, mode, sizes)
@@ -175,7 +177,12 @@ def _solutions(
 
 
 def _with_mode(
-    rows: Rows, rest: list[Any], pivots: list[tuple[Any, Any]], unknown: Unknown, mode: Mode, sizes: list[Any]
+    rows: Rows,
+    rest: list[Any],
+    pivots: list[tuple[Any, Any]],
+    unknown: ContactUnknown,
+    mode: ContactMode,
+    sizes: list[Any],
 ) -> tuple[Rows, list[Any], list[tuple[Any, Any]]]:
     """The problem with one contact in a mode: without its columns."""
     n, s = unknown.normal, unknown.slip
@@ -217,7 +224,7 @@ def _held(rows: Rows, rest: list[Any], i: int) -> tuple[Rows, list[Any]]:
 
 
 def _sliding(
-    rows: Rows, rest: list[Any], s: int, n: int | None, direction: int, unknown: Unknown
+    rows: Rows, rest: list[Any], s: int, n: int | None, direction: int, unknown: ContactUnknown
 ) -> tuple[Rows, list[Any]]:
     """λ_s = −σ (μ λ_n + c) put into all rows."""
     made_rows, made_rest = [], []
@@ -236,7 +243,7 @@ def _sliding(
 def solve_held(
     A: Sequence[Sequence[Any]],
     b: Sequence[Any],
-    unknowns: Sequence[Unknown],
+    unknowns: Sequence[ContactUnknown],
     modes: Sequence[tuple[Any, Any, Any]],
 ) -> list[Any]:
     """λ in modes that are known only when it runs, each (closed, sticks, direction) as 0, 1 and −1.

@@ -36,10 +36,10 @@ from armillary.mechanics.contact.complementarity import (
     CLOSED,
     OPEN,
     STICKS,
-    Choice,
+    ContactChoice,
+    ContactMode,
+    ContactUnknown,
     Judge,
-    Mode,
-    Unknown,
     choose,
     chosen_modes,
     solve_held,
@@ -47,7 +47,7 @@ from armillary.mechanics.contact.complementarity import (
 from armillary.mechanics.contact.state import ContactState
 
 TIE = 1e-10  # of the velocities before an impact: outcomes this close are equal
-_BOTH_PHASES = tuple(Mode(closed, slip) for closed in (True, False) for slip in (0, 1, -1))
+_BOTH_PHASES = tuple(ContactMode(closed, slip) for closed in (True, False) for slip in (0, 1, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def _made(
     rows: Sequence[int],
     found: Sequence[Any],
     modes: list[tuple[Any, Any, Any]],
-    choices: Sequence[Choice],
+    choices: Sequence[ContactChoice],
     worst: Any,
     still: Any,
 ) -> Impact:
@@ -177,17 +177,19 @@ def _settles(contact: ContactState, time: Any) -> Any:
     return times(flight, share) <= times(contact.settle, minus(1, contact.restitution))
 
 
-def _unknown(contact: ContactState, place: dict[int, int], offset: Any = None) -> Unknown:
+def _unknown(contact: ContactState, place: dict[int, int], offset: Any = None) -> ContactUnknown:
     """A contact in an impact; ``offset`` is what the restitution of Poisson's law gives anyway."""
     n = place[contact.normal]  # type: ignore[index]
     if contact.slip is None:
-        return Unknown(n, None, (CLOSED, OPEN))
+        return ContactUnknown(n, None, (CLOSED, OPEN))
     s, mu = place[contact.slip], contact.friction
     if offset is None:
-        modes = (STICKS, Mode(True, 1), Mode(True, -1), OPEN)
-        return Unknown(n, s, modes, friction=mu, held_friction=mu)
+        modes = (STICKS, ContactMode(True, 1), ContactMode(True, -1), OPEN)
+        return ContactUnknown(n, s, modes, friction=mu, held_friction=mu)
     bound = fn.named(times(mu, offset), "contact_offset")
-    return Unknown(n, s, _BOTH_PHASES, friction=mu, capacity=bound, held_friction=mu, held_capacity=bound)
+    return ContactUnknown(
+        n, s, _BOTH_PHASES, friction=mu, capacity=bound, held_friction=mu, held_capacity=bound
+    )
 
 
 def _judge(
@@ -197,7 +199,7 @@ def _judge(
     before: Sequence[Any],
     normals: Sequence[int],
     calm: Any,
-    unknown: Unknown | None = None,
+    unknown: ContactUnknown | None = None,
 ) -> Judge:
     """How bad impulses and velocities of a contact are; its modes are free where it touches nothing."""
     c = party.contact
@@ -214,7 +216,7 @@ def _judge(
         fast = minus(fn.absolute(moving), stopped)
         slow = {sign: minus(stopped, times(sign, moving)) for sign in (1, -1)}
 
-    def judged(mode: Mode, push: Any, slip: Any) -> list[Any]:
+    def judged(mode: ContactMode, push: Any, slip: Any) -> list[Any]:
         if mode.closed:
             found = [fn.select(party.touches, -BAD, BAD)]
             found.append(fn.select(calm, -BAD, times(-1, times(push, part[n][n]))))

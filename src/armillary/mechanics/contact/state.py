@@ -19,8 +19,8 @@ from armillary.mechanics.contact.complementarity import (
     FORWARD,
     OPEN,
     STICKS,
-    Mode,
-    Unknown,
+    ContactMode,
+    ContactUnknown,
 )
 from armillary.model.records import UNDECIDED
 
@@ -86,15 +86,15 @@ class ContactState:
         """Closed and on its surface: it may have a force."""
         return self.closed if self.is_brake else fn.and_(self.closed, self.gap <= LOST)
 
-    def unknown(self) -> Unknown:
+    def unknown(self) -> ContactUnknown:
         """The contact in the problem of accelerations."""
         if self.is_brake:
-            either = (Mode(False, 0), Mode(False, 1), Mode(False, -1))
-            return Unknown(None, self.slip, either, capacity=self.friction, held_capacity=self.held)
+            either = (ContactMode(False, 0), ContactMode(False, 1), ContactMode(False, -1))
+            return ContactUnknown(None, self.slip, either, capacity=self.friction, held_capacity=self.held)
         if self.slip is None:
-            return Unknown(self.normal, None, (CLOSED, OPEN))
+            return ContactUnknown(self.normal, None, (CLOSED, OPEN))
         modes = (STICKS, FORWARD, BACKWARD, OPEN)
-        return Unknown(self.normal, self.slip, modes, friction=self.friction, held_friction=self.held)
+        return ContactUnknown(self.normal, self.slip, modes, friction=self.friction, held_friction=self.held)
 
     def holding(self) -> tuple[Any, Any, Any]:
         """(closed, sticks, direction) as 0, 1 and −1."""

@@ -35,7 +35,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.vectors.scalars import minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, named
-from armillary.mechanics.formalisms.branches import Branch, branches
+from armillary.mechanics.formalisms.branches import TreeBranch, branches
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.modal_elimination import flexed_acceleration
 from armillary.mechanics.tree import articulated
@@ -62,7 +62,7 @@ _ORDER = "fewest neighbours"  # 4 % cheaper than a before α on Spacecraft 2, th
 class EliminatedBranch:
     """A branch with its unknowns eliminated; the ground needs no contribution."""
 
-    branch: Branch
+    branch: TreeBranch
     eliminated: Eliminated
     contribution: Contribution | None
 
@@ -92,7 +92,7 @@ class _Inward:
         self.modal = modal_equations(tree, modal_forces(tree, applied, at_rest=at_rest))
         self.found: list[EliminatedBranch] = []
 
-    def eliminate(self, branch: Branch) -> None:
+    def eliminate(self, branch: TreeBranch) -> None:
         """Elimination of one branch; its contribution is added to the inertia at its hub."""
         matrix: dict[tuple[int, int], Any] = {}
         force: dict[int, Any] = {}
@@ -133,10 +133,10 @@ class _Inward:
             return beyond
         name = f"{self.tree.links[i].name}_modes"
         self.beyond[i] = beyond
-        self._close(Branch(name, i, ()), _modal_equations(self.modal[i]), NOTHING)
+        self._close(TreeBranch(name, i, ()), _modal_equations(self.modal[i]), NOTHING)
         return self.beyond[i]
 
-    def _close(self, branch: Branch, equations: ImplicitEquations, at_hub: Articulated) -> None:
+    def _close(self, branch: TreeBranch, equations: ImplicitEquations, at_hub: Articulated) -> None:
         if branch.hub < 0:
             self.found.append(EliminatedBranch(branch, eliminate(equations, _ORDER), None))
             return
@@ -148,7 +148,7 @@ class _Inward:
         self.found.append(EliminatedBranch(branch, eliminated, made))
 
     def _carry(
-        self, branch: Branch, index: int, d: Freedom, wrench: Wrench, matrix: dict[tuple[int, int], Any]
+        self, branch: TreeBranch, index: int, d: Freedom, wrench: Wrench, matrix: dict[tuple[int, int], Any]
     ) -> None:
         """Elements of a column on its way to the hub, and there its six couplings."""
         arrived = carry_column(self.tree, index, wrench, d, matrix, branch.hub)

@@ -13,7 +13,7 @@ from armillary.mechanics.tree.tree import Link, Tree
 
 
 @dataclass(frozen=True)
-class Branch:
+class TreeBranch:
     """Links in a row on a hub, which comes before the first; the last may be a hub itself.
 
     The modes of a flexible link are a branch without links.
@@ -24,7 +24,7 @@ class Branch:
     links: tuple[int, ...]
 
 
-def branches(tree: Tree) -> list[Branch]:
+def branches(tree: Tree) -> list[TreeBranch]:
     """All branches of links, each after the one that leads to its hub."""
     hubs = _hubs(tree)
     chains: dict[int, list[int]] = {}
@@ -33,7 +33,7 @@ def branches(tree: Tree) -> list[Branch]:
         begins = link.parent < 0 or link.parent in hubs
         beginning[i] = i if begins else beginning[link.parent]
         chains.setdefault(beginning[i], []).append(i)
-    return [Branch(tree.links[i].name, tree.links[i].parent, tuple(chain)) for i, chain in chains.items()]
+    return [TreeBranch(tree.links[i].name, tree.links[i].parent, tuple(chain)) for i, chain in chains.items()]
 
 
 def _hubs(tree: Tree) -> set[int]:

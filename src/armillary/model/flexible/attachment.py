@@ -15,7 +15,7 @@ from armillary.model.bodies import make_acceleration, massless_body
 from armillary.model.body import Body
 from armillary.model.body_frames import build_frames
 from armillary.model.flexible.kinematics import held_step, node_step
-from armillary.model.flexible.part import FlexiblePart, Node
+from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ class Flexible:
     coordinates: tuple[Expr, ...]
     speeds: tuple[Expr, ...]
     held: str | None = None
-    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were used, by `Node.key`
-    places: dict[str, Node] = field(default_factory=dict)  # and where they are, by their bodies' names
+    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were used, by `FlexibleNode.key`
+    places: dict[str, FlexibleNode] = field(
+        default_factory=dict
+    )  # and where they are, by their bodies' names
 
 
 class Nodal(JointType):
@@ -169,7 +171,7 @@ def deflection(system: Description, body: Body, name: Any) -> Vector:
     return node.displacement - body.frame.vector(undeformed)
 
 
-def _make_node(system: Description, body: Body, flex: Flexible, place: Node) -> Body:
+def _make_node(system: Description, body: Body, flex: Flexible, place: FlexibleNode) -> Body:
     label = place.name
     name = f"{body.name}_{label}"
     if name in system.bodies or name in system.parameters or name in system.loads:

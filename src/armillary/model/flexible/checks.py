@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.part import Array, Node
+from armillary.model.flexible.part import Array, FlexibleNode
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
@@ -176,10 +176,10 @@ def known_node(name: str, names: Sequence[str], where: str, what: str) -> int:
 
 def node_records(
     names: Sequence[str], positions: Array, shapes: Array, shortening: Array | None = None
-) -> dict[str, Node]:
+) -> dict[str, FlexibleNode]:
     """Nodes from positions (n × 3), shapes (n × 6 × N) and foreshortening (n × 3 × N × N)."""
     return {
-        name: Node(
+        name: FlexibleNode(
             name, positions[s], shapes[s, :3], shapes[s, 3:], None if shortening is None else shortening[s]
         )
         for s, name in enumerate(names)

@@ -31,7 +31,7 @@ from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
 from armillary.algebra.vectors.scalars import is_zero, plus, sum_of_products, times
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, negative, scaled
-from armillary.model.flexible.part import Node
+from armillary.model.flexible.part import FlexibleNode
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.steps import Flexed
 
@@ -39,7 +39,7 @@ from armillary.model.joints.steps import Flexed
 _TERMS = {4: 8, 5: 7}
 
 
-def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
+def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
     """The motion of a node's axes in its body's."""
     label = f"{body}_{node.name}"
     place, shapes, quick = _displaced(node, eta, xi, label)
@@ -61,7 +61,7 @@ def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
     )
 
 
-def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
+def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
     """The motion of a body's axes in those of the node that holds it: the inverse of the node's motion."""
     label = f"{body}_{node.name}"
     place, shapes, quick = _displaced(node, eta, xi, label)
@@ -99,7 +99,7 @@ def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
 
 
 def _displaced(
-    node: Node, eta: Sequence[Expr], xi: Sequence[Expr], label: str
+    node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr], label: str
 ) -> tuple[Triple, list[Triple], Triple]:
     """(place, shapes, what their change adds to the acceleration), where the node's path bends to second
     order: x = r + Ψη + ½ Σ η_p η_q G_pq.

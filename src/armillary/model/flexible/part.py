@@ -31,7 +31,7 @@ ORTHOGONAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Node:
+class FlexibleNode:
     """A place of a flexible part: where it is undeformed, and how the modes move and turn it.
 
     It stands at r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is there only where stiffening
@@ -53,7 +53,7 @@ class Node:
     def __repr__(self) -> str:
         return f"Node('{self.name}' at ({', '.join(f'{x:g}' for x in self.position)}))"
 
-    def truncated(self, modes: int) -> Node:
+    def truncated(self, modes: int) -> FlexibleNode:
         """The same place moved by the first modes only."""
         return replace(
             self,
@@ -113,14 +113,16 @@ class FlexiblePart:
     J2: Array | None = None  # N × N × 3 × 3
     H1: Array | None = None  # N × 3 × N: H1[q][:, p] = ∂H_p/∂η_q
     g: Array | None = None  # N × N × 3
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, FlexibleNode] = field(default_factory=dict)
     lumps: Lumps | None = None
     spin: Array | None = (
         None  # 3: angular velocity about which the part is meant to turn, where one was given
     )
     total_mass: float | None = None  # of the free vehicle whose modes these are; None: with the body held
     complex_modes: GivenModes | None = None
-    anywhere: Callable[[Any], Node] | None = None  # a node at any station of a beam, any (x, y) of a plate
+    anywhere: Callable[[Any], FlexibleNode] | None = (
+        None  # a node at any station of a beam, any (x, y) of a plate
+    )
 
     @property
     def modes(self) -> int:
@@ -166,7 +168,7 @@ class FlexiblePart:
         """The largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0 when orthogonal."""
         return max(coherence(self.M)[0], coherence(self.K)[0])
 
-    def node(self, where: Any) -> Node:
+    def node(self, where: Any) -> FlexibleNode:
         """A node: a text is its name; on beams and plates anything else is a place, a station s or (x, y).
 
         Elsewhere a whole number n is the name "n", as nodes are called that were given without names.

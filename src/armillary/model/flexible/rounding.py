@@ -25,7 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from armillary.model.flexible.part import ORTHOGONAL, Array, FlexiblePart, Node
+from armillary.model.flexible.part import ORTHOGONAL, Array, FlexibleNode, FlexiblePart
 
 EQUAL = 1e-12
 
@@ -99,7 +99,7 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         return found
     anywhere, lumps = part.anywhere, part.lumps
 
-    def node(known: Node) -> Node:
+    def node(known: FlexibleNode) -> FlexibleNode:
         shapes = _shapes(np.concatenate([known.shape, known.rotation])[None], mass, polar, own)[0]
         bent = known.shortening
         if bent is not None and mass > 0:

@@ -45,7 +45,7 @@ class Polyline(Figure):
         return f"Polyline({self.points!r})"
 
 
-class Link(Figure):
+class ConnectingLine(Figure):
     """A figure from point to point, of this radius or of one that suits the system."""
 
     between = True
@@ -61,7 +61,7 @@ class Link(Figure):
 
 
 @records_arguments
-class Spring(Link):
+class Spring(ConnectingLine):
     """A coil spring, which stretches between its ends."""
 
     kind: ClassVar[str] = "spring"
@@ -76,21 +76,21 @@ class Spring(Link):
 
 
 @records_arguments
-class Damper(Link):
+class Damper(ConnectingLine):
     """A cylinder on the first point with a piston rod from the second."""
 
     kind: ClassVar[str] = "damper"
 
 
 @records_arguments
-class Rod(Link):
+class Rod(ConnectingLine):
     """A straight rod."""
 
     kind: ClassVar[str] = "rod"
 
 
 @records_arguments
-class Cable(Link):
+class Cable(ConnectingLine):
     """A cable; one whose ``length`` is more than the distance of its ends hangs down between them."""
 
     kind: ClassVar[str] = "cable"
@@ -106,7 +106,7 @@ class Cable(Link):
         return found
 
 
-def _form(made: type[Link], **more: Kind) -> ObjectForm:
+def _form(made: type[ConnectingLine], **more: Kind) -> ObjectForm:
     return ObjectForm(made.kind, made, {made.kind: Either((FLAG, EXPRESSION)), **more}, "radius")
 
 

@@ -14,7 +14,7 @@ from armillary.model.kinds import COUNT, EXPRESSION, FLAG, NAME, WORDS, ListOf, 
 from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.references import find_speeds
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Event
+from armillary.model.records import EventRecord
 
 
 @verb(
@@ -81,4 +81,6 @@ def event(
         raise ModelError(f"{where}: '{both[0]}' cannot be locked and unlocked at once")
     if moved := [u for u in locked if u in changes]:
         raise ModelError(f"{where}: '{moved[0]}' is locked, so it stands still; it cannot be set too")
-    system.events[name] = Event(name, watched, direction, changes, stop, about, lock=locked, unlock=freed)
+    system.events[name] = EventRecord(
+        name, watched, direction, changes, stop, about, lock=locked, unlock=freed
+    )

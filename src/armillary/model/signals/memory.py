@@ -13,7 +13,7 @@ from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER, choice
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
-from armillary.model.records import Event, Memory
+from armillary.model.records import EventRecord, Memory
 from armillary.model.signals.states import new_variable, rate_dimension
 
 INTERPOLATIONS = ("hold", "linear", "smooth", "cubic")  # of data that drive an input
@@ -130,7 +130,9 @@ def _renew_periodically(system: Description, memory: Expr, update: Any, every: f
     clock, advanced = make_clock(system, name, period, f"next update of {name}")
     value = system.expression(update, f"update of memory '{name}'", memory.dimension)
     changes = {memory: value, **advanced}
-    system.events[clock.name] = Event(clock.name, system.time - clock, 1, changes, False, "", hidden=True)
+    system.events[clock.name] = EventRecord(
+        clock.name, system.time - clock, 1, changes, False, "", hidden=True
+    )
 
 
 def make_clock(system: Description, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:

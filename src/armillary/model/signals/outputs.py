@@ -11,7 +11,7 @@ from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, LABELLED
 from armillary.model.reading.expressions import check_dimension
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Output
+from armillary.model.records import OutputRecord
 
 
 @verb(EntryForm("outputs", {"value": EXPRESSION, **LABELLED}, key="value", argument="expression"))
@@ -31,6 +31,6 @@ def output(
         unit = parse_unit(units)
         check_dimension(system, value, unit.dimension, f"output '{name}' in {units}")
         scale = 1.0 / system.units.factor(unit)
-    system.outputs[name] = Output(
+    system.outputs[name] = OutputRecord(
         name, value, units if units is not None else system.units.unit_text(value.dimension), about, scale
     )

@@ -23,7 +23,7 @@ from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
-from armillary.model.records import State
+from armillary.model.records import StateRecord
 
 
 @verb(EntryForm("states", {"rate": EXPRESSION, "initial": NUMBER, **LABELLED}, needs=("rate",)))
@@ -44,7 +44,7 @@ def state(
     with ``set=``.
     """
     node, start, _ = new_variable(system, "state", name, initial, units, about)
-    system.states[name] = State(node, None, about)
+    system.states[name] = StateRecord(node, None, about)
     system.initial[node] = start
     if rate is not None:
         _set_rate(system, node, rate)

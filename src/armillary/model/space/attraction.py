@@ -37,7 +37,7 @@ from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Gravity, Load
 from armillary.model.space.fields import (
     NOWHERE,
-    Source,
+    GravitySource,
     acceleration,
     acceleration_change,
     extended,
@@ -64,12 +64,12 @@ class Attractor:
     axis: Triple
 
     @property
-    def source(self) -> Source:
+    def source(self) -> GravitySource:
         """Its field, in the ground's axes."""
         if is_zero(self.J2):
-            return Source(self.mu)
+            return GravitySource(self.mu)
         assert self.radius is not None
-        return Source(
+        return GravitySource(
             self.mu, fn.named(term(0.5, self.mu, self.J2, self.radius, self.radius), self.name), self.axis
         )
 
@@ -85,7 +85,7 @@ class _Spot:
     at: Point
     mass: Expr
     inertia: Matrix
-    source: Source
+    source: GravitySource
     base: Triple
     step: Triple
     square: Any  # of the base's length

@@ -24,16 +24,16 @@ NOWHERE: Triple = (0, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class GravitySource:
     """What attracts: μ, k = ½ μ J₂ R² (0 for a sphere), and the oblateness' axis."""
 
     mu: Any
     oblateness: Any = 0
     axis: Triple = NOWHERE
 
-    def along(self, axis: Triple) -> Source:
+    def along(self, axis: Triple) -> GravitySource:
         """The same source with its axis in other axes."""
-        return Source(self.mu, self.oblateness, axis)
+        return GravitySource(self.mu, self.oblateness, axis)
 
     @property
     def round(self) -> bool:
@@ -41,7 +41,7 @@ class Source:
         return is_zero(self.oblateness)
 
 
-def potential(source: Source, r: Triple) -> Any:
+def potential(source: GravitySource, r: Triple) -> Any:
     """U at a place."""
     near = _nearness(r)
     value = term(-1, source.mu, near)
@@ -51,13 +51,13 @@ def potential(source: Source, r: Triple) -> Any:
     return total(value, term(3, source.oblateness, z, z, near**5), term(-1, source.oblateness, near**3))
 
 
-def acceleration(source: Source, r: Triple) -> Triple:
+def acceleration(source: GravitySource, r: Triple) -> Triple:
     """g = −∇U at a place."""
     near = _nearness(r)
     return add(scaled(r, term(-1, source.mu, near**3)), _oblate_acceleration(source, r, near))
 
 
-def acceleration_change(source: Source, base: Triple, step: Triple, square: Any = None) -> Triple:
+def acceleration_change(source: GravitySource, base: Triple, step: Triple, square: Any = None) -> Triple:
     """g(base + step) − g(base), precise however short the step.
 
         Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
@@ -83,7 +83,7 @@ def acceleration_change(source: Source, base: Triple, step: Triple, square: Any 
     return add(change, far, scaled(_oblate_acceleration(source, base, _nearness(base)), -1))
 
 
-def _oblate_acceleration(source: Source, r: Triple, near: Any) -> Triple:
+def _oblate_acceleration(source: GravitySource, r: Triple, near: Any) -> Triple:
     """k (3 r⁻⁵ (5 z² r⁻² − 1) r − 6 z r⁻⁵ a)."""
     if source.round:
         return NOWHERE
@@ -103,7 +103,7 @@ class Extended:
     moment: Triple
 
 
-def extended(source: Source, r: Triple, inertia: Matrix) -> Extended:
+def extended(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
     """Second-order effect of the field on a body with this inertia about its mass centre at r.
 
         V = −½ I : ∇∇U,     F = −∂V/∂r,     M = r × ∂V/∂r + a × ∂V/∂a
@@ -140,7 +140,7 @@ def extended(source: Source, r: Triple, inertia: Matrix) -> Extended:
 
 
 def _extended_oblate(
-    source: Source, r: Triple, inertia: Matrix, Ir: Triple, C: Any, T: Any, n2: Any, n5: Any
+    source: GravitySource, r: Triple, inertia: Matrix, Ir: Triple, C: Any, T: Any, n2: Any, n5: Any
 ) -> Extended:
     """The part of ``extended`` with k."""
     a = source.axis

@@ -16,7 +16,7 @@ from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.model.description import Description
 from armillary.model.motion import time_derivative
-from armillary.model.records import Event
+from armillary.model.records import EventRecord
 
 LockSet = frozenset[str]  # names of the locked speeds
 
@@ -40,10 +40,10 @@ _SMOOTH = (
 
 
 @dataclass(frozen=True)
-class Happening:
+class LockingEvent:
     """Events of one instant that lock or unlock: those that watch one expression in one direction."""
 
-    events: tuple[Event, ...]
+    events: tuple[EventRecord, ...]
 
     @cached_property
     def lock(self) -> LockSet:
@@ -86,7 +86,7 @@ class Transition:
     """One happening in one set of locks, and the sets during and after it."""
 
     before: LockSet
-    happening: Happening
+    happening: LockingEvent
     held: LockSet
     after: LockSet
 
@@ -109,14 +109,14 @@ class LockSets:
         return frozenset(t.held for t in self.transitions if t.impulse)
 
 
-def happenings(system: Description) -> list[Happening]:
+def happenings(system: Description) -> list[LockingEvent]:
     """What may happen at one instant and lock or unlock, in the order of the description."""
-    found: dict[tuple[Expr, int], list[Event]] = {}
+    found: dict[tuple[Expr, int], list[EventRecord]] = {}
     for event in system.events.values():
         for direction in (event.direction,) if event.direction else (1, -1):
             found.setdefault((event.expression, direction), []).append(event)
     kept = [tuple(events) for events in found.values() if any(e.lock or e.unlock for e in events)]
-    return [Happening(events) for events in dict.fromkeys(kept) if not any(e.stop for e in events)]
+    return [LockingEvent(events) for events in dict.fromkeys(kept) if not any(e.stop for e in events)]
 
 
 def lock_sets(system: Description, most: int = _MOST) -> LockSets:
@@ -126,7 +126,7 @@ def lock_sets(system: Description, most: int = _MOST) -> LockSets:
     possible = [(h, _Crossing(system, h)) for h in happenings(system)]
     start: tuple[LockSet, frozenset[int]] = (first, frozenset())  # what is locked, and what has happened
     seen, queue = {start}, [start]
-    transitions: dict[tuple[LockSet, Happening], Transition] = {}
+    transitions: dict[tuple[LockSet, LockingEvent], Transition] = {}
     for locked, past in queue:  # grows meanwhile
         for k, (happening, crossing) in enumerate(possible):
             if k in past or not crossing.possible(locked) or happening.lock & happening.unlock:
@@ -149,7 +149,7 @@ class _Crossing:
     what has no rate here: memory, what events set, accelerations and reactions.
     """
 
-    def __init__(self, system: Description, happening: Happening) -> None:
+    def __init__(self, system: Description, happening: LockingEvent) -> None:
         g = as_expr(happening.events[0].expression)
         set_by_events = {target for event in system.events.values() for target in event.changes}
         own = {state.symbol for state in system.states.values()}

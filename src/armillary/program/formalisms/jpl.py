@@ -20,7 +20,7 @@ from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
-from armillary.program.targets import Column, Targets, targets
+from armillary.program.targets import OutputColumn, Targets, targets
 
 
 def derive_appendages(d: Derivation, formulation: str) -> DerivedEquations:
@@ -96,18 +96,20 @@ def _kept(state: Expr, value: Expr, found: AppendageRates, reduction: Reduction)
     return reduction.plain(state) if state in found.states else value
 
 
-def _columns(system: Description, found: AppendageRates) -> list[Column]:
+def _columns(system: Description, found: AppendageRates) -> list[OutputColumn]:
     """The angular momentum, and torques of prescribed hinges."""
     units, about = system.units.unit_text(MOMENT * TIME), "about the system's mass centre"
     H = [as_expr(x) for x in found.momentum]
     size = sqrt(as_expr(sum((x * x for x in H), as_expr(0))))
-    made = [Column("angular momentum", units, f"magnitude of the angular momentum {about}", size)]
+    made = [OutputColumn("angular momentum", units, f"magnitude of the angular momentum {about}", size)]
     made += [
-        Column(f"angular momentum {axis}", units, f"angular momentum {about}, along the ground's {axis}", x)
+        OutputColumn(
+            f"angular momentum {axis}", units, f"angular momentum {about}, along the ground's {axis}", x
+        )
         for axis, x in zip("xyz", H, strict=True)
     ]
     torque = system.units.unit_text(MOMENT)
     return made + [
-        Column(f"torque({u.data.name})", torque, f"torque that gives {u.data.name}", as_expr(value))
+        OutputColumn(f"torque({u.data.name})", torque, f"torque that gives {u.data.name}", as_expr(value))
         for u, value in found.torques.items()
     ]

@@ -44,7 +44,7 @@ from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.targets import Column, Stepping, Targets, targets
+from armillary.program.targets import OutputColumn, Stepping, Targets, targets
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
@@ -291,9 +291,9 @@ def _about(system: Description, index: int, name: str) -> str:
     return f"{name}: of all that hangs there, in the ground's axes{about}"
 
 
-def _columns(system: Description, form: _Form) -> list[Column]:
+def _columns(system: Description, form: _Form) -> list[OutputColumn]:
     return [
-        Column(name, _units(system, i), _about(system, i, name), value)
+        OutputColumn(name, _units(system, i), _about(system, i, name), value)
         for i, (name, value) in form.shown.items()
     ]
 

@@ -30,7 +30,7 @@ from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
-from armillary.program.targets import Column, Stepping, Targets, columns, normalised
+from armillary.program.targets import OutputColumn, Stepping, Targets, columns, normalised
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.
@@ -114,7 +114,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
     ]
     found = columns(system)
     shown = resolved([c.expression for c in found])
-    shown_columns = [Column(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
+    shown_columns = [OutputColumn(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
     taken = {c.name for c in found}
     shown_columns += [c for c in _own_columns(r) if c.name not in taken]
     fires = []
@@ -212,7 +212,7 @@ def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> 
     return [new.get(s, s) for s in state]
 
 
-def _own_columns(r: Redundant) -> list[Column]:
+def _own_columns(r: Redundant) -> list[OutputColumn]:
     """Constraint errors, the error of unit length, and the multipliers."""
 
     def norm(values: list[Expr]) -> Expr:
@@ -222,16 +222,16 @@ def _own_columns(r: Redundant) -> list[Column]:
     gaps = [row.position for row in r.rows if row.position is not None]
     lengths = [as_expr(sum((x * x for x in p.e), ZERO)) - 1 for p in r.parts.parts]
     found = [
-        Column(
+        OutputColumn(
             "constraint error", "", "root of the sum of squares of all constraints' positions", norm(gaps)
         ),
-        Column(
+        OutputColumn(
             "constraint speed error",
             "",
             "root of the sum of squares of all constraints' speeds",
             norm([row.speed for row in r.rows]),
         ),
-        Column(
+        OutputColumn(
             "unit-norm error",
             "",
             "sum over bodies of |e·e − 1| of their Euler parameters",
@@ -240,5 +240,5 @@ def _own_columns(r: Redundant) -> list[Column]:
     ]
     # The equations carry −λ: λ is what the constraint exerts, as for every other formalism.
     about = "λ, what the constraint exerts along its rate"
-    found += [Column(m.data.name, "", f"{about}: {m.data.name}", -m) for m in r.multipliers]
+    found += [OutputColumn(m.data.name, "", f"{about}: {m.data.name}", -m) for m in r.multipliers]
     return found

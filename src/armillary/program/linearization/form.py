@@ -22,10 +22,10 @@ from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
-from armillary.program.linearization.positions import Loops, Position, closed_loops, positions
+from armillary.program.linearization.positions import LoopPositions, Position, closed_loops, positions
 from armillary.program.linearization.solution import ColumnSolution, Factors, SolvedColumn
 from armillary.program.sensitivities.directions import directions, outputs_of
-from armillary.program.targets import Column
+from armillary.program.targets import OutputColumn
 
 Element = tuple[int, int]
 # States times operations of their rates above which A and C are not written out.
@@ -200,11 +200,11 @@ class _Linearised:
     equations: DerivedEquations
     inputs: Sequence[Variable]
     symbols: Sequence[Expr]
-    columns: Sequence[Column]
+    columns: Sequence[OutputColumn]
     implicit: RatesOfSpeeds | None
     open_loops: bool
     positions: list[Position] = field(init=False)
-    loops: Loops = field(init=False)
+    loops: LoopPositions = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", positions(self.equations))

@@ -111,7 +111,7 @@ def _angular_speeds(equations: DerivedEquations, start: int) -> list[Expr]:
 
 
 @dataclass(frozen=True, eq=False)
-class Loops:
+class LoopPositions:
     """Positions that closed loops make dependent, by place: factors of the independent ones."""
 
     elimination: Elimination
@@ -133,12 +133,12 @@ class Loops:
         return {d: as_expr(x) for d, x in solved.items() if not is_zero(x)}
 
 
-def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> Loops:
+def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> LoopPositions:
     """The dependence of positions on each other, where constraints keep positions."""
     elimination = equations.reduction.elimination
     kept = [row for row in elimination.kept if row.gap is not None]
     if not kept:
-        return Loops(Elimination(), ())
+        return LoopPositions(Elimination(), ())
     gaps = tuple(as_expr(row.gap) for row in kept)
     by_position: list[list[Expr]] = [tangents(gaps, p.moving) for p in found]
     rows = [
@@ -150,7 +150,7 @@ def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> Loop
     for row, k in _pivots(equations, found, rows):
         coefficients, known, uses = result.reduced(row)
         result.eliminate(row, k, coefficients, known, uses)
-    return Loops(result, tuple(as_expr(row.gap) for row in result.kept))
+    return LoopPositions(result, tuple(as_expr(row.gap) for row in result.kept))
 
 
 def _pivots(

@@ -24,7 +24,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class TableOf:
+class DocumentTable:
     """Rows of words and formulas."""
 
     caption: str
@@ -40,7 +40,7 @@ class Displayed:
     result: bool = False
 
 
-Block = Heading | TableOf | Displayed
+Block = Heading | DocumentTable | Displayed
 
 
 def latex_article(title: str, remark: str, blocks: Sequence[Block]) -> str:
@@ -60,14 +60,14 @@ def latex_article(title: str, remark: str, blocks: Sequence[Block]) -> str:
     for block in blocks:
         if isinstance(block, Heading):
             lines += [rf"\section*{{{tex_text(block.title)}}}", tex_text(block.remark)]
-        elif isinstance(block, TableOf):
+        elif isinstance(block, DocumentTable):
             lines += _latex_table(block)
         else:
             lines.append(rf"\[ {block.formula} \]")
     return "\n".join([*lines, r"\end{document}"]) + "\n"
 
 
-def _latex_table(table: TableOf) -> list[str]:
+def _latex_table(table: DocumentTable) -> list[str]:
     def cell(text: str) -> str:
         return f"${text}$" if isinstance(text, Formula) else tex_text(text)
 
@@ -122,7 +122,7 @@ def _html_block(block: Block) -> str:
     if isinstance(block, Heading):
         remark = f'<p class="faint">{html_text(block.remark)}</p>' if block.remark else ""
         return f"<h2>{html_text(block.title)}</h2>{remark}"
-    if isinstance(block, TableOf):
+    if isinstance(block, DocumentTable):
         rows = [
             [Html(f"<math>{c}</math>") if isinstance(c, Formula) else c for c in row] for row in block.rows
         ]

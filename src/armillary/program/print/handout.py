@@ -17,9 +17,9 @@ from armillary.program.print import tables
 from armillary.program.print.documents import (
     Block,
     Displayed,
+    DocumentTable,
     Formula,
     Heading,
-    TableOf,
     document,
     html_blocks,
     notation_of,
@@ -92,7 +92,7 @@ def handout_text(
     blocks: list[Block] = [
         tables.bodies(system),
         _symbols(book, system, notation),
-        TableOf(given.caption, ["symbol", *given.header], rows),
+        DocumentTable(given.caption, ["symbol", *given.header], rows),
     ]
     parts = {
         "Kinematics": kinematics(book, notation),
@@ -106,7 +106,7 @@ def handout_text(
     return document(markup, f"{system.name}: equations of motion", described(derived), blocks)
 
 
-def _symbols(book: Textbook, system: Description, notation: Notation) -> TableOf:
+def _symbols(book: Textbook, system: Description, notation: Notation) -> DocumentTable:
     pairs = [(e.symbol, e.stands_for) for e in (*book.coordinates, *book.speeds)]
     others = [*(s.symbol for s in system.states.values())]
     others += [m.symbol for m in system.memories.values() if not m.hidden and m.period is None]
@@ -115,4 +115,6 @@ def _symbols(book: Textbook, system: Description, notation: Notation) -> TableOf
         [Formula(notation.typeset(shown)), s.data.name, s.data.units or "", s.data.about]
         for shown, s in pairs
     ]
-    return TableOf("Coordinates, speeds, states and inputs", ["symbol", "name", "units", "meaning"], rows)
+    return DocumentTable(
+        "Coordinates, speeds, states and inputs", ["symbol", "name", "units", "meaning"], rows
+    )

@@ -9,7 +9,7 @@ from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.pieces.pieces import Pieces
 from armillary.program.print import tables
-from armillary.program.print.documents import Displayed, TableOf, html_blocks, notation_of
+from armillary.program.print.documents import Displayed, DocumentTable, html_blocks, notation_of
 from armillary.program.print.equations import equations
 from armillary.program.print.listings import described
 from armillary.program.print.textbook import textbook
@@ -41,10 +41,10 @@ def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> s
     return head + html_blocks([_cut(tables.moving(derived.system.moving()))])
 
 
-def _cut(table: TableOf) -> TableOf:
+def _cut(table: DocumentTable) -> DocumentTable:
     """A table of not too many rows, the last of which has the number of those left out."""
     more = len(table.rows) - _ROWS
     if more <= 0:
         return table
     last = [f"… {more} more", *[""] * (len(table.header) - 1)]
-    return TableOf(table.caption, table.header, [*table.rows[:_ROWS], last])
+    return DocumentTable(table.caption, table.header, [*table.rows[:_ROWS], last])

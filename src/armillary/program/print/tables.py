@@ -8,12 +8,12 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.notation.printing import text
 from armillary.model.body import Body
 from armillary.model.description import Description
-from armillary.program.print.documents import TableOf
+from armillary.program.print.documents import DocumentTable
 
 _SHOWN = 40  # characters of an expression in a cell
 
 
-def bodies(system: Description) -> TableOf:
+def bodies(system: Description) -> DocumentTable:
     """All bodies, each below its parent and further in, with joint, coordinates and mass."""
     children: dict[str, list[Body]] = {}
     for body in system.bodies.values():
@@ -30,16 +30,16 @@ def bodies(system: Description) -> TableOf:
             text(body.mass, limit=_SHOWN),
         ])  # fmt: skip
         stack += [(child, depth + 1) for child in reversed(children.get(body.name, []))]
-    return TableOf("Bodies", ["body", "joint", "coordinates", "mass"], rows)
+    return DocumentTable("Bodies", ["body", "joint", "coordinates", "mass"], rows)
 
 
-def moving(symbols: Sequence[Expr]) -> TableOf:
+def moving(symbols: Sequence[Expr]) -> DocumentTable:
     """Coordinates, speeds and states."""
     rows = [[s.data.name, s.data.units or "", s.data.about] for s in symbols]
-    return TableOf("Coordinates and speeds", ["name", "units", "meaning"], rows)
+    return DocumentTable("Coordinates and speeds", ["name", "units", "meaning"], rows)
 
 
-def parameters(system: Description, units: Mapping[str, str] | None = None) -> TableOf:
+def parameters(system: Description, units: Mapping[str, str] | None = None) -> DocumentTable:
     """All parameters with their defaults in their units: stated ones, or those of a table."""
     from armillary.model.parameter_descriptions import parameter_descriptions
 
@@ -48,4 +48,4 @@ def parameters(system: Description, units: Mapping[str, str] | None = None) -> T
     for name, p in system.parameters.items():
         default = "" if p.data.default is None else f"{p.data.default:.9g}"
         rows.append([name, default, (units or {}).get(name, p.data.units or ""), about[name]])
-    return TableOf("Parameters", ["name", "default", "units", "meaning"], rows)
+    return DocumentTable("Parameters", ["name", "default", "units", "meaning"], rows)

@@ -18,7 +18,7 @@ from armillary.program.print.forms import NAMES, SPEEDS
 from armillary.program.program import section
 
 
-class Entry(NamedTuple):
+class SymbolEntry(NamedTuple):
     """A symbol of the print, and the quantity of the model that it stands for."""
 
     symbol: Expr
@@ -33,8 +33,8 @@ class Textbook:
     of intermediate values (``definitions``).
     """
 
-    coordinates: tuple[Entry, ...]
-    speeds: tuple[Entry, ...]
+    coordinates: tuple[SymbolEntry, ...]
+    speeds: tuple[SymbolEntry, ...]
     rates: tuple[Expr, ...]  # u̇ or q̈, as symbols
     kinematics: tuple[tuple[Expr, Expr], ...]  # q̇ as a symbol, and what it is, where that is not its symbol
     mass_matrix: tuple[tuple[Expr, ...], ...]
@@ -75,8 +75,8 @@ def textbook(pieces: Pieces, *, speeds: str = "u", names: str = "short") -> Text
     forces = {name: tuple(next(printed) for _ in range(n)) for name in causes}
     dots = [_dotted(q) for q in used.coordinates]
     return Textbook(
-        tuple(map(Entry, used.coordinates, pieces.coordinates)),
-        tuple(map(Entry, used.speeds, pieces.speeds)),
+        tuple(map(SymbolEntry, used.coordinates, pieces.coordinates)),
+        tuple(map(SymbolEntry, used.speeds, pieces.speeds)),
         tuple(map(_dotted, used.speeds)),
         tuple((dot, rate) for dot, rate in zip(dots, printed, strict=True) if dot is not rate),
         matrix,

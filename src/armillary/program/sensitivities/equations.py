@@ -38,7 +38,7 @@ from armillary.program.formalisms.derivation import derivation
 from armillary.program.sections import program_of
 from armillary.program.sensitivities.directions import Direction, directions, outputs_of, quotient
 from armillary.program.sensitivities.jumps import JumpSearch
-from armillary.program.targets import INTERNAL_EVENTS, Column, Targets
+from armillary.program.targets import INTERNAL_EVENTS, OutputColumn, Targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,13 +179,13 @@ class _Along:
         self.moving |= _in_loops(equations.reduction, t, self.moving)
         self.moving |= _on_sphere(t, self.moving)
 
-    def shown(self, columns: Sequence[Column]) -> list[Column]:
+    def shown(self, columns: Sequence[OutputColumn]) -> list[OutputColumn]:
         """Derivatives of outputs as outputs, in stated units."""
         d = self.direction
         by = d.name if d.role == "parameter" else f"the initial value of {d.name}"
         found = tangents([c.expression for c in columns], self.moving)
         return [
-            Column(
+            OutputColumn(
                 derivative_name(c.name, d.name),
                 quotient(c.units, d.units),
                 f"derivative of {c.name} by {by}",

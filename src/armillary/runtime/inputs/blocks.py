@@ -14,21 +14,21 @@ import numpy as np
 
 from armillary.llvm.signals import HEAD
 from armillary.model.description import Description
-from armillary.runtime.inputs.signal import Pieces, Signal
+from armillary.runtime.inputs.signal import Signal, SignalPieces
 
 _EVEN = 1e-9  # by which breaks may differ from even spacing, relative to it: they are looked at anyway
 APART = 64 * 2.0**-52  # stops closer than this, relative to the time, are one
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class InputBlock:
     """Numbers at one address per run, or at one address for all."""
 
     breaks: np.ndarray
     numbers: np.ndarray  # (runs or 1, HEAD + coefficients)
 
     @classmethod
-    def of(cls, pieces: Pieces) -> Block:
+    def of(cls, pieces: SignalPieces) -> InputBlock:
         breaks = np.ascontiguousarray(pieces.breaks)
         c = pieces.coefficients
         rows = c.reshape(-1, c.shape[-2] * c.shape[-1])
@@ -52,7 +52,7 @@ class DrivenInputs:
 
     system: Description
     signals: Mapping[str, Signal]
-    pieces: Mapping[str, Pieces]
+    pieces: Mapping[str, SignalPieces]
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -60,8 +60,8 @@ class DrivenInputs:
         return {name: i for i, (name, m) in enumerate(self.system.memories.items()) if m.input}
 
     @cached_property
-    def blocks(self) -> dict[str, Block]:
-        return {name: Block.of(pieces) for name, pieces in self.pieces.items()}
+    def blocks(self) -> dict[str, InputBlock]:
+        return {name: InputBlock.of(pieces) for name, pieces in self.pieces.items()}
 
     def values(self, t: float, run: int = 0) -> dict[str, float]:
         """Values at a time, in the model's own units."""
@@ -86,7 +86,7 @@ class DrivenInputs:
     def complete(self, memory: np.ndarray) -> DrivenInputs:
         """With those that have no data held where a memory (numbers, or numbers × runs) has them."""
         held = {
-            name: Pieces(np.zeros(1), np.repeat(memory[i, ..., None, None], 2, axis=-2))
+            name: SignalPieces(np.zeros(1), np.repeat(memory[i, ..., None, None], 2, axis=-2))
             for name, i in self.places.items()
             if name not in self.pieces
         }
@@ -132,7 +132,7 @@ def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenI
     """Signals in the model's own units, with the rates of inputs that the model uses."""
     from armillary.runtime.inputs.reading import factor
 
-    pieces: dict[str, Pieces] = {}
+    pieces: dict[str, SignalPieces] = {}
     for name, memory in system.memories.items():
         if name in signals:
             signal = signals[name]

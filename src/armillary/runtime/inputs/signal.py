@@ -32,7 +32,7 @@ _ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where t
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class SignalPieces:
     """A piecewise polynomial in the form of `llvm/signals.py`: coefficients (…, pieces, m) of powers of the
     time since the break where a piece begins, lowest first; one piece more than there are breaks.
 
@@ -45,15 +45,15 @@ class Pieces:
     inner: int = -1
     ends: int = -1
 
-    def derivative(self) -> Pieces:
+    def derivative(self) -> SignalPieces:
         """The rate."""
         powers = np.arange(1.0, self.coefficients.shape[-1])
         if not len(powers):
-            return Pieces(self.breaks, np.zeros_like(self.coefficients), 0, 0)
-        return Pieces(self.breaks, self.coefficients[..., 1:] * powers, self.inner - 1, self.ends - 1)
+            return SignalPieces(self.breaks, np.zeros_like(self.coefficients), 0, 0)
+        return SignalPieces(self.breaks, self.coefficients[..., 1:] * powers, self.inner - 1, self.ends - 1)
 
-    def scaled(self, factor: float) -> Pieces:
-        return Pieces(self.breaks, factor * self.coefficients, self.inner, self.ends)
+    def scaled(self, factor: float) -> SignalPieces:
+        return SignalPieces(self.breaks, factor * self.coefficients, self.inner, self.ends)
 
     def __call__(self, t: Any) -> np.ndarray:
         """Values at times, which are the last axis."""
@@ -167,7 +167,7 @@ class Signal:
         how, units = self.interpolation, self.units
         return Signal(self.time, self.values[i], interpolation=how, units=units, name=self.name)
 
-    def pieces(self, interpolation: str | None = None) -> Pieces:
+    def pieces(self, interpolation: str | None = None) -> SignalPieces:
         """The piecewise polynomial, in the signal's own units."""
         how = self.interpolation or interpolation or "linear"
         t, y = self.time, self.values
@@ -185,7 +185,7 @@ class Signal:
         ends[..., 0, 0], ends[..., -1, 0] = y[..., 0], y[..., -1]
         # The last instant belongs to the piece before it: rates are zero after it, not at it.
         breaks = t if how == "hold" else np.append(t[:-1], np.nextafter(t[-1], np.inf))
-        return Pieces(breaks, ends, _CONTINUOUS[how], -1 if how == "hold" else 0)
+        return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if how == "hold" else 0)
 
     def __call__(self, t: Any) -> np.ndarray:
         """Values at times, in the signal's own units; linear between instants unless stated otherwise."""

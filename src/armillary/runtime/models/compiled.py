@@ -18,7 +18,7 @@ from armillary.algebra.arguments import several, table
 from armillary.errors import ArmillaryError, ParameterError, SimulationError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.model.records import Event
+from armillary.model.records import EventRecord
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
@@ -488,7 +488,7 @@ class CompiledModel:
         watched = self.equations.targets.watched
         return any(e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched)
 
-    def _ends(self, event: Event) -> bool:
+    def _ends(self, event: EventRecord) -> bool:
         """Whether the compiled loop returns at an event."""
         return event.stop or changes_configuration(event, self.equations)
 
@@ -522,7 +522,7 @@ class CompiledModel:
     def _run(
         self, result: Integration, blank: Run, how: Mapping[str, Any], legs: RunLegs, start: Place
     ) -> Run:
-        from armillary.results import Event as Happening
+        from armillary.results import Event
 
         info = {
             **how,
@@ -536,7 +536,7 @@ class CompiledModel:
             **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
             "created": _date(int(time.time())),
         }
-        events = [Happening(t, name) for t, name in legs.events]
+        events = [Event(t, name) for t, name in legs.events]
         return blank.filled(result.time, result.samples, info, events)
 
     def _blank(self, values: Mapping[str, float]) -> Run:

@@ -17,7 +17,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.mechanics.constraints.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
-from armillary.model.records import Event
+from armillary.model.records import EventRecord
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import POOR_PIVOT
 from armillary.runtime.inputs.blocks import DrivenInputs
@@ -98,7 +98,7 @@ class Configurations:
         self,
         place: Place,
         configuration: Configuration,
-        changing: list[Event],
+        changing: list[EventRecord],
         choice: Sequence[tuple[int, int]] = (),
     ) -> tuple[Place, Configuration]:
         """Where a run goes on after events that change its configuration, and in which; ``choice`` has the
@@ -128,7 +128,7 @@ class Configurations:
         return place, self.suitable(place, now)
 
     def _set(
-        self, place: Place, configuration: Configuration, changing: list[Event], locked: set[str]
+        self, place: Place, configuration: Configuration, changing: list[EventRecord], locked: set[str]
     ) -> np.ndarray:
         """All speeds, with the values that events set for dependent speeds and for speeds that they unlock:
         these are not states of this configuration.
@@ -190,7 +190,7 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
     return [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
 
 
-def _check_consistent(t: float, configuration: Configuration, changing: list[Event]) -> None:
+def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:
     """An error for events of one instant that contradict each other or what is locked."""
     locking = {u.data.name: event.name for event in changing for u in event.lock}
     freeing = {u.data.name: event.name for event in changing for u in event.unlock}
@@ -212,7 +212,7 @@ def _check_consistent(t: float, configuration: Configuration, changing: list[Eve
                 )
 
 
-def changes_configuration(event: Event, equations: DerivedEquations) -> bool:
+def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bool:
     """Whether an event locks or unlocks, sets what is locked, or something that loops are closed anew for."""
     if event.lock or event.unlock:
         return True

@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.model.records import Event
+from armillary.model.records import EventRecord
 from armillary.program.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RANK, PIVOT_SIGN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
@@ -330,7 +330,7 @@ class LegRunner:
         near = min(horizon(instance, self.place, AROUND), self.t_end - self.t0)
         self.short_steps = ShortSteps(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
 
-    def _change(self, changing: list[Event], choice: list[tuple[int, int]]) -> None:
+    def _change(self, changing: list[EventRecord], choice: list[tuple[int, int]]) -> None:
         """Another configuration, or a step across a singular place."""
         others = [e for e in changing if e.name not in (CONSTRAINT_RANK, PIVOT_SIGN)]
         if not others:
@@ -396,12 +396,12 @@ def _violated(instance: Instance, result: Integration, k: int) -> int:
     return 0
 
 
-def _lock_text(event: Event) -> str:
+def _lock_text(event: EventRecord) -> str:
     both = (("locks", event.lock), ("unlocks", event.unlock))
     return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)
 
 
-def _check_progress(stops: list[float], changing: list[Event]) -> None:
+def _check_progress(stops: list[float], changing: list[EventRecord]) -> None:
     """An error for configurations that change without end at one time."""
     if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
         raise ArmillaryError(

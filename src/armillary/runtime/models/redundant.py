@@ -14,7 +14,7 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.llvm.jit import Compiled
-from armillary.model.records import Event
+from armillary.model.records import EventRecord
 from armillary.program.derive import derive
 from armillary.program.formalisms.redundant import EXACT, DerivedRedundantEquations
 from armillary.runtime.integrators import Stepping
@@ -31,7 +31,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
-from armillary.runtime.start.redundant import Initial, Start
+from armillary.runtime.start.redundant import Initial, RedundantStart
 from armillary.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class CompiledRedundantModel(CompiledModel):
 
     # ------------------------------------------------------------ values
 
-    def _ends(self, event: Event) -> bool:
+    def _ends(self, event: EventRecord) -> bool:
         return event.stop
 
     def _state_vector(self, state: Any) -> np.ndarray:
@@ -124,7 +124,7 @@ class CompiledRedundantModel(CompiledModel):
         described), or from all of them in order. Loops are closed, and speeds made to agree with the
         constraints.
         """
-        start = Start(self, parameters, t, initial_memory(self.equations))
+        start = RedundantStart(self, parameters, t, initial_memory(self.equations))
         return start.state(initial)[: self.layout.first_acceleration]
 
     @cached_property
@@ -232,7 +232,7 @@ class CompiledRedundantModel(CompiledModel):
         model: CompiledModel = self
         driven = self.driven_inputs(inputs, memory, given)
         stored = driven.at(t0, stored) if driven is not None else stored
-        y = Start(self, parameters, t0, stored).state(initial)
+        y = RedundantStart(self, parameters, t0, stored).state(initial)
         how: dict[str, Any] = dict(settings.told)
         if method == "staggered":
             how |= {"epsilon": slip, "passes": passes, "translation": translation}

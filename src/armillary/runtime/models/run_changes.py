@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.description import Description
-from armillary.model.records import Event
+from armillary.model.records import EventRecord
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.records import RunChanges
@@ -190,7 +190,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
     ), lockable
 
 
-def event_role(event: Event, equations: DerivedEquations) -> int:
+def event_role(event: EventRecord, equations: DerivedEquations) -> int:
     """What an event does to the configuration, by the names of runtime/solver/language.py."""
     if event.name == DEPENDENT_SPEEDS and modal_speeds(equations.system):
         return ELSEWHERE  # joints are preferred to modes

@@ -22,7 +22,7 @@ from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.runge_kutta import given_functions
 from armillary.runtime.solver import language
-from armillary.runtime.solver.translator import MODEL, VECTORS, Function, Solver, called, read_solver
+from armillary.runtime.solver.translator import MODEL, VECTORS, Solver, SolverFunction, called, read_solver
 
 _TYPES = {"real": REAL, "whole": WHOLE, "count": WHOLE, "index": WHOLE, "truth": TRUTH}
 _ENUMERATED = {
@@ -74,7 +74,7 @@ class SolverCode:
 class _Body:
     """One function under construction."""
 
-    def __init__(self, code: SolverCode, function: Function) -> None:
+    def __init__(self, code: SolverCode, function: SolverFunction) -> None:
         self.code = code
         arguments = tuple(_TYPES.get(kind, ADDRESS) for kind in function.arguments.values())
         result = _TYPES[function.result] if function.result else NOTHING

@@ -82,7 +82,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Function:
+class SolverFunction:
     """A function of the solver: arguments (without the run) and locals by name, with their types."""
 
     name: str
@@ -100,7 +100,7 @@ class Solver:
     """The solver of one program: the record of a run, the functions in order, the constants they use."""
 
     fields: Sequence[Field]
-    functions: Mapping[str, Function]
+    functions: Mapping[str, SolverFunction]
     constants: Mapping[str, float]
     comments: Mapping[ast.stmt, str]
 
@@ -277,7 +277,7 @@ def _changing(definitions: Mapping[str, ast.FunctionDef]) -> set[str]:
     return found
 
 
-def _function(node: ast.FunctionDef, changes: bool) -> Function:
+def _function(node: ast.FunctionDef, changes: bool) -> SolverFunction:
     arguments = {a.arg: ast.unparse(a.annotation) for a in node.args.args if a.annotation}
     takes_run = arguments.pop("run", None) is not None
     local: dict[str, str] = {}
@@ -289,7 +289,7 @@ def _function(node: ast.FunctionDef, changes: bool) -> Function:
     result = ast.unparse(node.returns) if node.returns else "None"
     about = " ".join((ast.get_docstring(node) or "").split())
     kind = None if result == "None" else result
-    return Function(node.name, about, arguments, kind, takes_run, changes, local, node.body[1:])
+    return SolverFunction(node.name, about, arguments, kind, takes_run, changes, local, node.body[1:])
 
 
 def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:

@@ -79,7 +79,7 @@ def _unit(model: CompiledRedundantModel, q: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class RedundantStart:
     """The beginning of one run: its model, parameters, time and memory."""
 
     model: CompiledRedundantModel

@@ -26,7 +26,7 @@ from armillary.studies.blocks import Values
 from armillary.studies.cluster.task import Job, UnfitWorkerError, run_blocks
 from armillary.studies.cluster.workers import Workers
 from armillary.studies.lock import StudyLock
-from armillary.studies.store.records import Record
+from armillary.studies.store.records import BlockRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,17 +39,17 @@ _LOSSES = 3  # how often the cluster may give up one block; each time some worke
 _KEPT = "finished blocks are kept: run it again to go on"
 
 
-class Assignment(NamedTuple):
+class BlockAssignment(NamedTuple):
     """What the workers of a cluster shall make; ``values`` where they cannot find them themselves."""
 
     job: Job
     values: Callable[[int], Values] | None
     blocks: Iterable[int]
     lock: StudyLock
-    done: Callable[[Record], None]
+    done: Callable[[BlockRecord], None]
 
 
-def run_there(client: Any, given: Assignment) -> None:
+def run_there(client: Any, given: BlockAssignment) -> None:
     """Blocks made by the workers of a client."""
     _Blocks(client, given).run()
 
@@ -64,7 +64,7 @@ class _Task(NamedTuple):
 class _Blocks:
     """The blocks that wait, the tasks on their way, and the workers."""
 
-    def __init__(self, client: Any, given: Assignment) -> None:
+    def __init__(self, client: Any, given: BlockAssignment) -> None:
         self._client = client
         self._job, self._values, blocks, self._lock, self._done = given
         self._waiting = deque(blocks)
@@ -179,8 +179,8 @@ class _Blocks:
         warnings.warn(f"study '{self._job.folder}' sends {which} again: {why}", stacklevel=outside())
 
 
-def _result(future: Any) -> tuple[list[Record], float]:
-    made: tuple[list[Record], float] = future.result(timeout=_GATHER)
+def _result(future: Any) -> tuple[list[BlockRecord], float]:
+    made: tuple[list[BlockRecord], float] = future.result(timeout=_GATHER)
     return made
 
 

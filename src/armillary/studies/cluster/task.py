@@ -16,7 +16,7 @@ from armillary.studies.identity import rebuild_model
 from armillary.studies.runs import ModelRuns
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.input_data import read_signals
-from armillary.studies.store.records import Record, read_record
+from armillary.studies.store.records import BlockRecord, read_record
 
 if TYPE_CHECKING:
     from armillary.studies.sampling import Design
@@ -54,7 +54,7 @@ _preparing = threading.Lock()
 
 def run_blocks(
     job: Job, numbers: Sequence[int], values: Sequence[Values] | None = None
-) -> tuple[list[Record], float]:
+) -> tuple[list[BlockRecord], float]:
     """A task: blocks made and written by this worker, unless another has done so meanwhile; and the seconds
     that took, without those for the model.
     """
@@ -71,7 +71,7 @@ def run_blocks(
     return records, time.perf_counter() - started
 
 
-def _one(prepared: _Prepared, job: Job, number: int, values: Values | None) -> Record:
+def _one(prepared: _Prepared, job: Job, number: int, values: Values | None) -> BlockRecord:
     blocks, design = prepared.blocks, prepared.design
     if (found := read_record(blocks.folder, blocks.layout, job.digest, number)) is not None:
         return found[0]

@@ -14,7 +14,7 @@ from armillary.errors import ArmillaryError, require
 from armillary.studies.definition import Definition
 from armillary.studies.store.checksums import checksum, is_unchanged, read_states, write_states
 from armillary.studies.store.folder import Folder
-from armillary.studies.store.layout import RUN, STATUS, Layout
+from armillary.studies.store.layout import RUN, STATUS, StoreLayout
 from armillary.studies.store.records import read_numbers
 from armillary.studies.store.zarr_store import GROUP, column_chunks, forget_columns
 
@@ -60,7 +60,7 @@ def words(codes: np.ndarray) -> np.ndarray:
     return found
 
 
-def _schema(layout: Layout, about: str) -> Any:
+def _schema(layout: StoreLayout, about: str) -> Any:
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     fields = [pa.field(RUN, pa.int64())]
     fields += [

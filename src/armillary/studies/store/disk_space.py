@@ -8,13 +8,13 @@ import warnings
 
 from armillary.errors import outside
 from armillary.studies.store.folder import Folder
-from armillary.studies.store.layout import Layout
+from armillary.studies.store.layout import StoreLayout
 
 _MANY_FILES = 2_000_000
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
-def check_disk(folder: Folder, layout: Layout, share: float) -> None:
+def check_disk(folder: Folder, layout: StoreLayout, share: float) -> None:
     """A note of the bytes and files that a share of a study's blocks takes, and a warning where they are
     more than the disk has, or more files than most disks handle well.
     """

@@ -15,7 +15,7 @@ RUN = "run"  # the dimension, and the column of numbers of runs
 
 
 @dataclass(frozen=True)
-class Column:
+class StoredColumn:
     """One number of every run: a value that is varied, a metric, or how and when the run ended."""
 
     name: str
@@ -43,10 +43,10 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Layout:
+class StoreLayout:
     """Columns and arrays, and the runs in blocks: block b has the runs b·block … (b+1)·block − 1."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[StoredColumn, ...]
     arrays: tuple[Array, ...]
     runs: int
     block: int
@@ -86,8 +86,8 @@ class Layout:
         return {"columns": columns, "arrays": arrays, "times": _times_as_data(self.times)}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any], runs: int, block: int) -> Layout:
-        columns = tuple(Column(**entry) for entry in data["columns"])
+    def from_data(cls, data: Mapping[str, Any], runs: int, block: int) -> StoreLayout:
+        columns = tuple(StoredColumn(**entry) for entry in data["columns"])
         arrays = tuple(Array(**{**entry, "edges": tuple(entry["edges"])}) for entry in data["arrays"])
         return cls(columns, arrays, runs, block, _times_from_data(data["times"]))
 

@@ -14,7 +14,7 @@ from armillary.errors import ArmillaryError, nearest, require
 from armillary.studies.definition import Definition
 from armillary.studies.store.consolidate import is_consolidated, whole_table, words
 from armillary.studies.store.folder import Folder
-from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, Layout
+from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, StoreLayout
 from armillary.studies.store.lazy_columns import RecordedNumbers, lazy_column
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
@@ -118,7 +118,7 @@ def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str,
     return {name: Numbers(everything[known[name][0]].to_numpy(), known[name][1]) for name in names}
 
 
-def _instead(name: str, layout: Layout, known: Iterable[str]) -> str:
+def _instead(name: str, layout: StoreLayout, known: Iterable[str]) -> str:
     """The end of a sentence about a name that is not a number of each run."""
     for array in layout.arrays:
         if array.name == name:

@@ -27,7 +27,7 @@ from armillary.studies.store.checksums import (
     write_with_checksum,
 )
 from armillary.studies.store.folder import Folder
-from armillary.studies.store.layout import STATUS, Layout, Made
+from armillary.studies.store.layout import STATUS, Made, StoreLayout
 from armillary.studies.store.zarr_store import chunk_path, write_chunk
 
 PATIENCE = 4.0  # seconds for reading chunks whose size and time are as they were left
@@ -36,7 +36,7 @@ _READERS = 8  # files read at a time, for disks that are far away
 
 
 @dataclass(frozen=True)
-class Record:
+class BlockRecord:
     """A finished block: its runs, its chunks, and those of its runs that did not end well."""
 
     number: int
@@ -49,13 +49,13 @@ class Record:
 
 
 def finish_block(
-    folder: Folder, layout: Layout, study: str, number: int, made: Made, seconds: float
-) -> Record:
+    folder: Folder, layout: StoreLayout, study: str, number: int, made: Made, seconds: float
+) -> BlockRecord:
     """The chunks of a block, and then its record."""
     pairs = zip(layout.arrays, made.arrays, strict=True)
     chunks = tuple(write_chunk(folder, a, number, layout.block, values) for a, values in pairs)
     first, end = layout.span(number)
-    record = Record(number, first, end, chunks, len(made.failed), made.failed[:_EXPLAINED], seconds)
+    record = BlockRecord(number, first, end, chunks, len(made.failed), made.failed[:_EXPLAINED], seconds)
     head = {
         "block": number,
         "runs": [first, end],
@@ -72,7 +72,9 @@ def finish_block(
     return record
 
 
-def read_record(folder: Folder, layout: Layout, study: str, number: int) -> tuple[Record, np.ndarray] | None:
+def read_record(
+    folder: Folder, layout: StoreLayout, study: str, number: int
+) -> tuple[BlockRecord, np.ndarray] | None:
     """The record of a block with its numbers (columns, runs); None where there is none that counts."""
     if (content := read_with_checksum(folder.record(number))) is None:
         return None
@@ -85,7 +87,7 @@ def read_record(folder: Folder, layout: Layout, study: str, number: int) -> tupl
         columns = np.frombuffer(numbers, dtype="<f8").reshape(len(layout.columns), end - first)
         chunks = tuple(FileState(*entry) for entry in head["chunks"])
         failures = tuple((int(run), str(why)) for run, why in head["told"])
-        record = Record(number, first, end, chunks, head["failed"], failures, head["seconds"])
+        record = BlockRecord(number, first, end, chunks, head["failed"], failures, head["seconds"])
     except (ValueError, KeyError, TypeError):
         return None
     return (record, columns) if [c.name for c in chunks] == [a.label for a in layout.arrays] else None
@@ -95,12 +97,12 @@ def read_record(folder: Folder, layout: Layout, study: str, number: int) -> tupl
 class Finished:
     """The blocks that count, and those that have a record and must be made again."""
 
-    records: dict[int, Record]
+    records: dict[int, BlockRecord]
     damaged: tuple[int, ...]
     compared: int  # blocks whose chunks were read and compared with their checksums
 
 
-def finished_blocks(folder: Folder, layout: Layout, study: str, patience: float = PATIENCE) -> Finished:
+def finished_blocks(folder: Folder, layout: StoreLayout, study: str, patience: float = PATIENCE) -> Finished:
     """The blocks of a study that are finished.
 
     Every record is read and compared with its checksum. So is every chunk whose size or time of change is not
@@ -110,7 +112,7 @@ def finished_blocks(folder: Folder, layout: Layout, study: str, patience: float 
     there = sorted((n for n in _numbers(folder) if n < layout.blocks), reverse=True)
     until = time.monotonic() + patience
 
-    def examined(number: int) -> tuple[Record | None, bool]:
+    def examined(number: int) -> tuple[BlockRecord | None, bool]:
         found = read_record(folder, layout, study, number)
         if found is None:
             return None, True
@@ -138,7 +140,9 @@ def _numbers(folder: Folder) -> Iterator[int]:
     yield from (int(name) for name in entries if name.isdigit())
 
 
-def read_numbers(folder: Folder, layout: Layout, study: str, first: int, end: int) -> tuple[np.ndarray, int]:
+def read_numbers(
+    folder: Folder, layout: StoreLayout, study: str, first: int, end: int
+) -> tuple[np.ndarray, int]:
     """The numbers (columns, runs) of the runs from one up to another, and how many of them are made; those
     of the others are NaN, and their status NOT_RUN.
     """

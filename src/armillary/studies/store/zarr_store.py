@@ -21,7 +21,7 @@ import numpy as np
 from armillary.errors import require
 from armillary.studies.store.checksums import FileState, write_with_checksum
 from armillary.studies.store.folder import Folder
-from armillary.studies.store.layout import RUN, Array, Column, Layout
+from armillary.studies.store.layout import RUN, Array, StoredColumn, StoreLayout
 
 LARGEST = 2**31 - 2**16  # bytes of a chunk: what blosc takes
 GROUP = 2**20  # runs in a chunk of a column, which is written when all runs are made: few and large
@@ -29,7 +29,7 @@ GROUP = 2**20  # runs in a chunk of a column, which is written when all runs are
 _COMPRESSION = {"cname": "lz4", "clevel": 5}
 
 
-def describe_store(folder: Folder, layout: Layout, attributes: Mapping[str, Any]) -> None:
+def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str, Any]) -> None:
     """The descriptions of a store's arrays, and the times: made anew, and put in place where they are not as
     they should be. What is not computed reads as NaN.
     """
@@ -63,26 +63,30 @@ def _describe_together(path: Path) -> None:
         zarr.consolidate_metadata(path)
 
 
-def forget_columns(folder: Folder, layout: Layout) -> None:
+def forget_columns(folder: Folder, layout: StoreLayout) -> None:
     """The columns of a store without their numbers, which are made from records again."""
     for column in layout.columns:
         for chunk in (folder.store / column.label).glob("c.*"):
             chunk.unlink()
 
 
-def column_chunks(folder: Folder, layout: Layout) -> list[Path]:
+def column_chunks(folder: Folder, layout: StoreLayout) -> list[Path]:
     """The files that hold the columns; one whose numbers are all NaN has none."""
     return sorted(path for c in layout.columns for path in (folder.store / c.label).glob("c.*"))
 
 
 def _create(
-    group: Any, of: Array | Column, shape: tuple[int, ...], chunk: tuple[int, ...], along: tuple[str, ...]
+    group: Any,
+    of: Array | StoredColumn,
+    shape: tuple[int, ...],
+    chunk: tuple[int, ...],
+    along: tuple[str, ...],
 ) -> None:
     codecs = require("zarr.codecs", extra="study", purpose="Studies")
     about: dict[str, Any] = {"long_name": of.about or of.name, "units": of.units, "name": of.name}
     if isinstance(of, Array) and of.edges:
         about |= {"edges": list(of.edges), "edge_units": of.edge_units}
-    if isinstance(of, Column):
+    if isinstance(of, StoredColumn):
         about["kind"] = of.kind
     group.create_array(
         of.label,

@@ -43,7 +43,7 @@ from armillary.model.kinds import (
     FileName,
     Form,
     PositiveNumber,
-    Table,
+    TableKind,
     WholeNumber,
     choice,
     shown,
@@ -70,7 +70,7 @@ STUDY_TABLE = Form(
         "seed": Described(WholeNumber(0), "of the random numbers; 0 where left out"),
         "levels": Described(
             Either(
-                (WholeNumber(2), Table()),
+                (WholeNumber(2), TableKind()),
                 "a whole number, at least 2, or a table of such numbers by name",
             ),
             "of a grid or of Morris' screening: values between the bounds, for all or by name",

@@ -13,7 +13,7 @@ from armillary.viewer.links import COLOUR as LINK
 from armillary.viewer.links import bars_of
 from armillary.viewer.meshes import MeshStore
 from armillary.viewer.part_surfaces import scaled, surfaces_of
-from armillary.viewer.surfaces import Surface, joined, turned_to
+from armillary.viewer.surfaces import DrawnSurface, joined, turned_to
 
 _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 
@@ -21,7 +21,7 @@ _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 class Painted(NamedTuple):
     """A surface with the colour (three numbers from 0 to 1), opacity and number of the part of each face."""
 
-    surface: Surface
+    surface: DrawnSurface
     colours: np.ndarray
     opacities: np.ndarray
     parts: np.ndarray
@@ -57,7 +57,7 @@ class FilmFigure:
 
     def _static(self, opacity: float) -> None:
         """Surfaces of all parts in the axes of their bodies, one after another."""
-        surfaces: list[Surface] = []
+        surfaces: list[DrawnSurface] = []
         owners, around, colours, opacities, parts = (list[np.ndarray]() for _ in range(5))
         known = {} if self._meshes is None else self._meshes.found
         for b, body in enumerate([*self.content["bodies"], self.content["ground"]]):
@@ -103,7 +103,7 @@ class FilmFigure:
         R = rotations[self._owner]
         vertices = np.einsum("nij,nj->ni", R, self._surface.vertices) + positions[self._owner]
         normals = np.einsum("nij,nj->ni", R, self._surface.normals)
-        surfaces = [Surface(vertices, normals, self._surface.faces)]
+        surfaces = [DrawnSurface(vertices, normals, self._surface.faces)]
         colours, opacities, parts = [self._colours], [self._opacities], [self._parts]
         for surface, colour in self._changing(frame):
             count = len(surface.faces)
@@ -113,7 +113,7 @@ class FilmFigure:
             parts.append(np.full(count, self._count + len(parts)))
         return Painted(joined(surfaces), *map(np.concatenate, (colours, opacities, parts)))
 
-    def _changing(self, frame: int) -> list[tuple[Surface, np.ndarray]]:
+    def _changing(self, frame: int) -> list[tuple[DrawnSurface, np.ndarray]]:
         """What changes its form: springs and bent bodies."""
         found = []
         for spring in self.content["springs"]:

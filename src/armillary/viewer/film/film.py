@@ -11,7 +11,7 @@ from armillary.errors import ArmillaryError
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.picture_options import PictureOptions
-from armillary.viewer.figures import Figure, figure_of
+from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.film.camera import Camera, fitted
 from armillary.viewer.film.figure import FilmFigure
 from armillary.viewer.film.files import write_frames
@@ -32,7 +32,7 @@ def film_of(run: Run, equations: DerivedEquations, place: Path, options: Picture
 
 
 def write_film(
-    figures: Sequence[Figure],
+    figures: Sequence[PageFigure],
     place: Path,
     options: PictureOptions,
     *,
@@ -107,7 +107,7 @@ def _floor(points: np.ndarray, up: np.ndarray, reach: float, fine: float | None 
     return Floor(lowest, spacing, centre, 2.5 * reach)
 
 
-def _frame_times(figure: Figure, options: PictureOptions) -> np.ndarray:
+def _frame_times(figure: PageFigure, options: PictureOptions) -> np.ndarray:
     start, end = figure.time[0], figure.time[-1]
     span = abs(float(end - start))
     speed = options.speed or default_speed(span)
@@ -127,7 +127,7 @@ def default_speed(span: float) -> float:
     return min(SPEEDS, key=lambda s: abs(np.log(span / s / _WATCHED)))
 
 
-def _picture_time(figure: Figure, options: PictureOptions) -> np.ndarray:
+def _picture_time(figure: PageFigure, options: PictureOptions) -> np.ndarray:
     start, end = sorted((float(figure.time[0]), float(figure.time[-1])))
     time = figure.time[0] if options.time is None else options.time
     if not start <= time <= end:
@@ -146,7 +146,7 @@ def _between(time: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.nda
     return np.stack(columns, axis=1) if columns else np.zeros((len(wanted), 0))
 
 
-def _path(figure: Figure, film: FilmFigure, path: dict[str, object]) -> np.ndarray:
+def _path(figure: PageFigure, film: FilmFigure, path: dict[str, object]) -> np.ndarray:
     """The whole path of a point in a run, not that of the frames alone."""
     rows = np.unique(np.rint(np.linspace(0, len(figure.time) - 1, min(len(figure.time), 2000))).astype(int))
     whole = FilmFigure(figure.content, figure.channels[rows], figure.amplitudes[rows], shift=film.shift)

@@ -10,7 +10,7 @@ import numpy as np
 from armillary.viewer.film.camera import Camera, scene_axes
 from armillary.viewer.film.figure import Painted, rgb
 from armillary.viewer.film.raster import Fragments, fragments, nearest, plane
-from armillary.viewer.surfaces import Surface, joined
+from armillary.viewer.surfaces import DrawnSurface, joined
 
 FINE = 2  # pixels that are drawn for each of the picture, in both directions
 _SHADOW = 0.16
@@ -87,7 +87,7 @@ class Painter:
         mean = sum(pixels[1:], pixels[0]) * np.float32(255 / FINE**2)
         return np.rint(np.clip(mean, 0, 255)).astype(np.uint8)
 
-    def _light(self, surface: Surface, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
+    def _light(self, surface: DrawnSurface, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
         """Brightness and highlights at the corners; surfaces are seen from both sides."""
         view = camera.eye - surface.vertices
         view = view / np.maximum(np.linalg.norm(view, axis=1, keepdims=True), 1e-300)
@@ -160,7 +160,7 @@ def ribbon(points: np.ndarray, camera: Camera, colour: str, pixels: float = 1.6)
     normals = np.tile(-camera.forward, (len(corners), 1))
     count = len(faces)
     ones = np.ones(count)
-    surface = Surface(corners, normals, faces)
+    surface = DrawnSurface(corners, normals, faces)
     return Painted(surface, np.tile(rgb(colour), (count, 1)), ones, np.zeros(count, dtype=int))
 
 

@@ -21,7 +21,7 @@ class Fragments(NamedTuple):
     y: np.ndarray
 
 
-class Plane(NamedTuple):
+class PixelPlane(NamedTuple):
     """Values a + b x + c y of triangles on the screen."""
 
     a: np.ndarray
@@ -34,7 +34,7 @@ class Plane(NamedTuple):
         return found
 
 
-def plane(corners: np.ndarray, values: np.ndarray) -> Plane:
+def plane(corners: np.ndarray, values: np.ndarray) -> PixelPlane:
     """The plane through the values at the corners (faces × 3) of triangles (faces × 3 × 2)."""
     (x0, y0), (x1, y1), (x2, y2) = (corners[:, k].T for k in range(3))
     area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
@@ -42,7 +42,7 @@ def plane(corners: np.ndarray, values: np.ndarray) -> Plane:
     v0, d1, d2 = values[:, 0], values[:, 1] - values[:, 0], values[:, 2] - values[:, 0]
     b = (d1 * (y2 - y0) - d2 * (y1 - y0)) / area
     c = (d2 * (x1 - x0) - d1 * (x2 - x0)) / area
-    return Plane(v0 - b * x0 - c * y0, b, c)
+    return PixelPlane(v0 - b * x0 - c * y0, b, c)
 
 
 def fragments(corners: np.ndarray, nearness: np.ndarray, width: int, height: int) -> Fragments:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from armillary.version import VERSION
-from armillary.viewer.surfaces import Surface
+from armillary.viewer.surfaces import DrawnSurface
 
 _FLOAT, _SHORT, _INT = 5126, 5123, 5125
 _VERTICES, _INDICES = 34962, 34963
 _WIDTHS = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
 
 
-class Document:
+class GltfDocument:
     """A glTF document under construction; every method returns the index of what it adds."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Document:
         return self._materials[key]
 
     def geometry(
-        self, surface: Surface, targets: list[np.ndarray] | None = None, mapped: np.ndarray | None = None
+        self, surface: DrawnSurface, targets: list[np.ndarray] | None = None, mapped: np.ndarray | None = None
     ) -> dict[str, Any]:
         """A primitive without its material: triangles, displacements of their corners, one per target, and
         places of corners in a picture.

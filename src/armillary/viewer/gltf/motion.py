@@ -19,12 +19,12 @@ from armillary.files.meshes.surface import Paint
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.viewer.bent_surfaces import bent_surface
-from armillary.viewer.figures import Figure, figure_of
-from armillary.viewer.gltf.document import Document
+from armillary.viewer.figures import PageFigure, figure_of
+from armillary.viewer.gltf.document import GltfDocument
 from armillary.viewer.links import COLOUR as LINK
 from armillary.viewer.links import Bar, bars_of
 from armillary.viewer.part_surfaces import mesh_surfaces, surfaces_of
-from armillary.viewer.surfaces import Surface, joined
+from armillary.viewer.surfaces import DrawnSurface, joined
 
 _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 _FAR = 1e3  # times the size of a system: single precision is 1/10,000 of that size there
@@ -38,14 +38,14 @@ def write_glb(run: Run, equations: DerivedEquations, path: Path) -> None:
         temporary.write_bytes(data)
 
 
-def glb_of(figure: Figure, metres: float = 1.0) -> bytes:
+def glb_of(figure: PageFigure, metres: float = 1.0) -> bytes:
     """The bytes of the file; ``metres`` is the model's unit of length."""
     return _Scene(figure, metres).document.bytes()
 
 
 class _Scene:
-    def __init__(self, figure: Figure, metres: float) -> None:
-        self.figure, self.content, self.document = figure, figure.content, Document()
+    def __init__(self, figure: PageFigure, metres: float) -> None:
+        self.figure, self.content, self.document = figure, figure.content, GltfDocument()
         self.rows, seconds = _rows(figure.time)
         poses = figure.channels[self.rows].reshape(len(self.rows), -1, 7)
         self.positions, self.turned = poses[..., :3], _continuous(poses[..., 3:])
@@ -102,7 +102,7 @@ class _Scene:
 
     def _parts(self, body: dict[str, Any]) -> list[int]:
         """Nodes of a body's parts: one for all solids, one for each mesh of a file."""
-        painted: dict[int, list[Surface]] = {}
+        painted: dict[int, list[DrawnSurface]] = {}
         nodes = []
         for part in body["parts"]:
             if part["kind"] == "mesh":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.analysis.operating.branches.curve import Curve, Place, crossing
+from armillary.analysis.operating.branches.curve import BranchCurve, CurvePlace, crossing
 from armillary.analysis.operating.branches.marks import marks_between
 
 _LONGEST, _SHORTEST = 0.1, 1e-7  # steps, in sizes
 _TURN = 0.9  # cosine of the angle between two tangents, below which a step is repeated at half its length
 
 
-def follow(curve: Curve, first: Place, low: float, high: float, most: int) -> list[Place]:
+def follow(curve: BranchCurve, first: CurvePlace, low: float, high: float, most: int) -> list[CurvePlace]:
     """Points of a branch from one on, in the direction of its tangent, until λ leaves [low, high], the
     branch closes, or ``most`` points are found; marks are among them.
     """
@@ -37,13 +37,13 @@ def follow(curve: Curve, first: Place, low: float, high: float, most: int) -> li
     return places
 
 
-def _closed(curve: Curve, first: Place, here: Place) -> bool:
+def _closed(curve: BranchCurve, first: CurvePlace, here: CurvePlace) -> bool:
     """Whether a branch is back where it began."""
     apart = (here.z - first.z) / curve.sizes
     return bool(np.linalg.norm(apart) < 0.5 * _LONGEST and here.tangent @ first.tangent > _TURN)
 
 
-def _at_end(curve: Curve, here: Place, h: float, value: float) -> tuple[Place, float] | None:
+def _at_end(curve: BranchCurve, here: CurvePlace, h: float, value: float) -> tuple[CurvePlace, float] | None:
     """The point of the branch within a step where λ has a value, and its distance."""
 
     def beyond(s: float) -> float | None:

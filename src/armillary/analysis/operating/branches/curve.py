@@ -25,7 +25,7 @@ NEAR = 1e-9  # of a step: how near places between two points are located
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class CurvePlace:
     """A point of a branch: z = [unknowns, λ], the unit tangent in sizes, the stability."""
 
     z: np.ndarray
@@ -42,7 +42,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class BranchCurve:
     """The conditions as functions of z, λ last, and the stability at a point."""
 
     residual: Callable[[np.ndarray], np.ndarray]
@@ -51,10 +51,10 @@ class Curve:
     weights: np.ndarray  # one over the sizes of the conditions
     stability: Callable[[np.ndarray], Stability | None]
 
-    def place(self, z: np.ndarray, along: np.ndarray) -> Place | None:
+    def place(self, z: np.ndarray, along: np.ndarray) -> CurvePlace | None:
         """The point of the branch at z with its tangent on the side of ``along``; None off the branch."""
         found = self._tangent(z, along)
-        return None if found is None else Place(z, found[0], self.stability(z), found[1])
+        return None if found is None else CurvePlace(z, found[0], self.stability(z), found[1])
 
     def _tangent(self, z: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, float] | None:
         """The tangent: of all that the conditions leave open, what is nearest to ``along``."""
@@ -92,7 +92,7 @@ class Curve:
             z = z - self.sizes * np.linalg.lstsq(A, right, rcond=1e-12)[0]
         return None
 
-    def step(self, place: Place, h: float) -> tuple[Place, int] | None:
+    def step(self, place: CurvePlace, h: float) -> tuple[CurvePlace, int] | None:
         """The point of the branch at a distance h."""
         found = self.corrected(place.z + h * place.tangent * self.sizes, place.tangent)
         if found is None:

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.analysis.operating.branches.curve import NEAR, Curve, Place, crossing
+from armillary.analysis.operating.branches.curve import NEAR, BranchCurve, CurvePlace, crossing
 
 FOLD, HOPF, BRANCH_POINT, ZERO = "fold", "Hopf point", "branch point", "zero eigenvalue"
 _LOST = 3e-3  # singular value at a mark, as a part of that beside it, where two branches cross
 _BESIDE = 0.05  # of a step: places beside a branch point from which it is interpolated
 
 
-def marks_between(curve: Curve, here: Place, there: Place, h: float) -> list[Place]:
+def marks_between(curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: float) -> list[CurvePlace]:
     """Marks between two points, in their order."""
-    found: list[tuple[float, Place]] = []
+    found: list[tuple[float, CurvePlace]] = []
     usual = max(here.strength, there.strength)
     turns = here.tangent[-1] * there.tangent[-1] < 0
     if turns:
@@ -45,11 +45,11 @@ def marks_between(curve: Curve, here: Place, there: Place, h: float) -> list[Pla
     return [place for _, place in sorted(found, key=lambda pair: pair[0])]
 
 
-def _marked(place: Place, mark: str, frequency: float = 0.0) -> Place:
+def _marked(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePlace:
     return replace(place, mark=mark, frequency=frequency)
 
 
-def _between(curve: Curve, here: Place, s: float, h: float) -> Place | None:
+def _between(curve: BranchCurve, here: CurvePlace, s: float, h: float) -> CurvePlace | None:
     """The place at a distance s, from four beside it: where branches cross, conditions do not decide it."""
     beside = [curve.step(here, s + k * _BESIDE * h) for k in (-2, -1, 1, 2)]
     if any(found is None for found in beside):
@@ -59,12 +59,14 @@ def _between(curve: Curve, here: Place, s: float, h: float) -> Place | None:
     return curve.place(z, here.tangent)
 
 
-def _turning(curve: Curve, here: Place, s: float) -> float | None:
+def _turning(curve: BranchCurve, here: CurvePlace, s: float) -> float | None:
     found = curve.step(here, s)
     return None if found is None else float(found[0].tangent[-1])
 
 
-def _eigenvalue_crossing(curve: Curve, here: Place, there: Place, h: float) -> tuple[float, complex] | None:
+def _eigenvalue_crossing(
+    curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: float
+) -> tuple[float, complex] | None:
     """Where an eigenvalue crosses the imaginary axis between two points, and that eigenvalue there.
 
     Eigenvalues of the two points are matched by their distance. Where none comes from the other half-plane,
@@ -102,8 +104,8 @@ def _eigenvalue_crossing(curve: Curve, here: Place, there: Place, h: float) -> t
 class _Path:
     """An eigenvalue along a step, from a to b; ``zeros`` eigenvalues are zero all the way."""
 
-    curve: Curve
-    here: Place
+    curve: BranchCurve
+    here: CurvePlace
     h: float
     a: complex
     b: complex

@@ -11,7 +11,7 @@ import numpy as np
 from armillary.algebra.arguments import count, instance, text
 from armillary.analysis.operating.branches.branch import Branch, Mark
 from armillary.analysis.operating.branches.continuation import follow
-from armillary.analysis.operating.branches.curve import Curve, Place
+from armillary.analysis.operating.branches.curve import BranchCurve, CurvePlace
 from armillary.analysis.operating.conditions import conditions
 from armillary.analysis.operating.named_speeds import with_named_speeds
 from armillary.analysis.operating.newton import Equations, Root, newton
@@ -180,7 +180,7 @@ class _Tracer:
         return stability_of(self.wide.values, self.wide.values.values(x), self.wide.values.jacobian(x))
 
     def branch(self, most: int) -> Branch:
-        curve = Curve(self.residual, self.jacobian, self.sizes, self.weights, self.stability)
+        curve = BranchCurve(self.residual, self.jacobian, self.sizes, self.weights, self.stability)
         z = np.append(self.x[self.made.unknown], self.varied.now)
         inside = self.low < z[-1] < self.high
         if not self.low <= z[-1] <= self.high:
@@ -223,7 +223,7 @@ class _Tracer:
 
     # ------------------------------------------------------------ the result
 
-    def _result(self, places: list[Place]) -> Branch:
+    def _result(self, places: list[CurvePlace]) -> Branch:
         factor, model = self.varied.quantity.factor, self.made.request.model
         found, asked = self.made.conditions, self.made.request
         n = len(found.names)
@@ -270,7 +270,7 @@ class _Tracer:
         )
 
 
-def _reversed(place: Place) -> Place:
+def _reversed(place: CurvePlace) -> CurvePlace:
     return replace(place, tangent=-place.tangent)
 
 

@@ -29,7 +29,7 @@ _MECHANISMS = ("joint", "jointinparent", "site", "tendon", "cranksite", "body")
 
 
 @dataclass
-class Drive:
+class ActuatorDrive:
     """An actuator's numbers."""
 
     gain: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
@@ -76,7 +76,7 @@ def add_actuators(
     count = 0
     for element in (child for part in section for child in part.all(*ACTUATORS)):
         count += 1
-        drive = Drive()
+        drive = ActuatorDrive()
         for level in defaults.drives[defaults.of(element, "main")]:
             for default in level:
                 _apply(drive, default, settings)
@@ -97,7 +97,7 @@ def add_actuators(
             element.read.add(key)
 
 
-def _apply(drive: Drive, element: Element, settings: Settings) -> None:
+def _apply(drive: ActuatorDrive, element: Element, settings: Settings) -> None:
     """The numbers of one element, an actuator or a default of one, put into a drive."""
     kind = element.tag
     if element.has("gear"):
@@ -141,7 +141,7 @@ def _apply(drive: Drive, element: Element, settings: Settings) -> None:
         drive.unknown = f"an actuator of kind '{kind}'"
 
 
-def _keep_gains(drive: Drive, level: list[Element]) -> None:
+def _keep_gains(drive: ActuatorDrive, level: list[Element]) -> None:
     """Gains from which servos of inner classes start: those of their kind, or of a general actuator."""
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
@@ -149,14 +149,14 @@ def _keep_gains(drive: Drive, level: list[Element]) -> None:
             drive.servos[servo] = drive.gain[0], -drive.bias[2] if servo == "position" else 0.0
 
 
-def _set(drive: Drive, gain: float, bias: list[float], bias_type: str) -> None:
+def _set(drive: ActuatorDrive, gain: float, bias: list[float], bias_type: str) -> None:
     drive.gain, drive.bias = [gain, 0.0, 0.0], bias
     drive.gain_type, drive.bias_type = "fixed", bias_type
     drive.dynamics, drive.unknown = "none", ""
 
 
 def _refusal(
-    builder: Builder, element: Element, drive: Drive, where: list[str], sites: dict[str, Site]
+    builder: Builder, element: Element, drive: ActuatorDrive, where: list[str], sites: dict[str, Site]
 ) -> str:
     """Why an actuator cannot be here, or nothing; what does not exist is an error."""
     if len(where) != 1:
@@ -178,7 +178,7 @@ def _refusal(
 
 
 def _add(
-    builder: Builder, name: str, element: Element, drive: Drive, where: str, sites: dict[str, Site]
+    builder: Builder, name: str, element: Element, drive: ActuatorDrive, where: str, sites: dict[str, Site]
 ) -> None:
     target = element.text(where)
     joint = builder.freedoms.get(target) if where != "site" else None
@@ -222,7 +222,7 @@ def _at_site(builder: Builder, name: str, site: Site, values: list[Any]) -> None
 def _force(
     builder: Builder,
     name: str,
-    drive: Drive,
+    drive: ActuatorDrive,
     effort: Dimension,
     unit: Dimension,
     length: Any,

@@ -17,16 +17,16 @@ from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Defaults, Settings
 from armillary.files.robots.mjcf.shapes import geom_inertial, together
-from armillary.files.robots.mjcf.visuals import Looks, geom_visual
+from armillary.files.robots.mjcf.visuals import MjcfLooks, geom_visual
 from armillary.files.robots.rotations import principal_axes
 from armillary.files.robots.tree import (
     BALL,
     FREE,
     HINGE,
     SLIDE,
-    Freedom,
     Inertial,
-    Link,
+    RobotFreedom,
+    RobotLink,
     direction,
     symmetric,
 )
@@ -45,10 +45,10 @@ class Site(NamedTuple):
 
 
 @dataclass
-class Tree:
+class MjcfTree:
     """The content of all bodies of a file."""
 
-    links: list[Link] = field(default_factory=list)
+    links: list[RobotLink] = field(default_factory=list)
     sites: dict[str, Site] = field(default_factory=dict)
     poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # in the world, at rest
     starts: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # of free joints
@@ -66,10 +66,10 @@ class _Child(NamedTuple):
 
 
 def read_tree(
-    world: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: Looks, record: Imported
-) -> Tree:
+    world: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: MjcfLooks, record: Imported
+) -> MjcfTree:
     """All links, parents before children and in MuJoCo's order."""
-    tree = Tree()
+    tree = MjcfTree()
     tree.poses[WORLD] = np.zeros(3), np.eye(3)
     start = _Child(world, np.zeros(3), np.eye(3), "main")
     stack: list[tuple[_Child, str | None]] = [(start, None)]
@@ -78,7 +78,7 @@ def read_tree(
         name = WORLD if parent is None else body.element.text("name", f"body{len(tree.links) + 1}")
         if parent is not None and name in tree.poses:
             body.element.fail(f"the name '{name[:60]}' is taken by another body; names are given once")
-        link = Link(name, None if parent == WORLD else parent, body.element)
+        link = RobotLink(name, None if parent == WORLD else parent, body.element)
         if parent is not None:
             _place(link, body, parent, settings, tree)
         inner = _contents(link, body.childclass, settings, defaults, meshes, looks, tree, record)
@@ -97,14 +97,14 @@ def read_tree(
     return tree
 
 
-def _place(link: Link, body: _Child, parent: str, settings: Settings, tree: Tree) -> None:
+def _place(link: RobotLink, body: _Child, parent: str, settings: Settings, tree: MjcfTree) -> None:
     own, turned = settings.place(body.element), settings.rotation(body.element)
     link.place, link.rotation = body.place + body.rotation @ own, body.rotation @ turned
     where, R = tree.poses[parent]
     tree.poses[link.name] = where + R @ link.place, R @ link.rotation
 
 
-def _free(link: Link, parent: str, tree: Tree) -> None:
+def _free(link: RobotLink, parent: str, tree: MjcfTree) -> None:
     free = [joint for joint in link.joints if joint.kind == FREE]
     if not free:
         return
@@ -114,7 +114,7 @@ def _free(link: Link, parent: str, tree: Tree) -> None:
     link.place, link.rotation = np.zeros(3), np.eye(3)
 
 
-def _is_aligned(link: Link, settings: Settings) -> bool:
+def _is_aligned(link: RobotLink, settings: Settings) -> bool:
     """Whether a free body without others on it is to move about its mass centre, along principal axes."""
     if len(link.joints) != 1 or link.joints[0].kind != FREE or not link.inertial.mass:
         return False
@@ -122,7 +122,7 @@ def _is_aligned(link: Link, settings: Settings) -> bool:
     return word == "true" or (word == "auto" and settings.align_free)
 
 
-def _align(link: Link, tree: Tree) -> None:
+def _align(link: RobotLink, tree: MjcfTree) -> None:
     """The link with its origin in its mass centre and principal axes; what is on it stays where it is."""
     part = link.inertial
     R = principal_axes(part.inertia) if part.axes is None else part.axes
@@ -137,13 +137,13 @@ def _align(link: Link, tree: Tree) -> None:
 
 
 def _contents(
-    link: Link,
+    link: RobotLink,
     childclass: str,
     settings: Settings,
     defaults: Defaults,
     meshes: Meshes,
-    looks: Looks,
-    tree: Tree,
+    looks: MjcfLooks,
+    tree: MjcfTree,
     record: Imported,
 ) -> list[_Child]:
     """Joints, inertia and points of a body, read into its link; the bodies on it are returned."""
@@ -203,9 +203,9 @@ def _geom(
     settings: Settings,
     defaults: Defaults,
     meshes: Meshes,
-    tree: Tree,
+    tree: MjcfTree,
     record: Imported,
-    link: Link,
+    link: RobotLink,
     given: Inertial | None,
 ) -> Inertial | None:
     """The part of a body's inertia that is a shape's; contact is counted."""
@@ -226,7 +226,9 @@ def _geom(
     return found
 
 
-def _visual(child: _Child, settings: Settings, looks: Looks, link: Link, record: Imported) -> Visual | None:
+def _visual(
+    child: _Child, settings: Settings, looks: MjcfLooks, link: RobotLink, record: Imported
+) -> Visual | None:
     try:
         return geom_visual(child.element, settings, looks, child.place, child.rotation)
     except (ModelError, ValueError) as error:
@@ -247,13 +249,13 @@ def _inertial(element: Element, settings: Settings) -> Inertial:
 
 def _joint(
     element: Element, childclass: str, settings: Settings, defaults: Defaults, record: Imported, count: int
-) -> Freedom:
+) -> RobotFreedom:
     if element.tag == "freejoint":
         element.read.update(("align", "group"))
-        return Freedom(element.text("name", f"joint{count}"), FREE, element)
+        return RobotFreedom(element.text("name", f"joint{count}"), FREE, element)
     defaults.apply(element, childclass)
     kind = element.choice("type", (HINGE, SLIDE, BALL, FREE), HINGE)
-    joint = Freedom(element.text("name", f"joint{count}"), kind, element)
+    joint = RobotFreedom(element.text("name", f"joint{count}"), kind, element)
     if kind in (HINGE, SLIDE):
         joint.axis = direction(element, "axis", [0, 0, 1])
     if kind in (HINGE, BALL):
@@ -287,7 +289,7 @@ def _first(element: Element, key: str, joint: str, record: Imported) -> float:
     return values[0]
 
 
-def _scale(links: list[Link], total: float) -> None:
+def _scale(links: list[RobotLink], total: float) -> None:
     mass = sum(link.inertial.mass for link in links)
     for link in links:
         if mass > 0:

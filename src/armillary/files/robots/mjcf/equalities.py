@@ -8,7 +8,7 @@ import numpy as np
 
 from armillary.files.robots.building import SINGLE, Builder, triple
 from armillary.files.robots.joint_loads import units_of
-from armillary.files.robots.mjcf.bodies import WORLD, Tree
+from armillary.files.robots.mjcf.bodies import WORLD, MjcfTree
 from armillary.files.robots.mjcf.settings import Defaults
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
 from armillary.files.xml import Element
@@ -18,7 +18,7 @@ from armillary.model.constraints.loops import close_joint, close_loop
 from armillary.model.joints import Fixed
 
 
-def add_equalities(builder: Builder, section: list[Element], tree: Tree, defaults: Defaults) -> None:
+def add_equalities(builder: Builder, section: list[Element], tree: MjcfTree, defaults: Defaults) -> None:
     """Constraints for <connect>, <weld> and <joint>."""
     kinds = {"connect": _connect, "weld": _weld, "joint": _joint}
     count = 0
@@ -37,7 +37,7 @@ def add_equalities(builder: Builder, section: list[Element], tree: Tree, default
             element.read.add(key)
 
 
-def _connect(builder: Builder, element: Element, name: str, tree: Tree) -> None:
+def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
     """Two points that stay together: a site of each body, or the one point in which they meet at rest."""
     if element.has("site1"):
         ends = [_site_point(builder, element, key, tree) for key in ("site1", "site2")]
@@ -54,7 +54,7 @@ def _connect(builder: Builder, element: Element, name: str, tree: Tree) -> None:
     close_loop(builder.system, *ends, name=name)
 
 
-def _weld(builder: Builder, element: Element, name: str, tree: Tree) -> None:
+def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
     """Two frames that stay one: of the first body, at the second's place in it, and of the second."""
     if element.has("site1"):
         sites = [_site(element, key, tree) for key in ("site1", "site2")]
@@ -77,7 +77,7 @@ def _weld(builder: Builder, element: Element, name: str, tree: Tree) -> None:
     close_joint(builder.system, "fixed", *ends, name=name)
 
 
-def _joint(builder: Builder, element: Element, name: str, tree: Tree) -> None:
+def _joint(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
     """q₁ = c₀ + c₁ q₂ + c₂ q₂² + … of coordinates counted from rest."""
     names = [element.text(key) for key in ("joint1", "joint2") if element.has(key)]
     for target in names:
@@ -99,7 +99,7 @@ def _joint(builder: Builder, element: Element, name: str, tree: Tree) -> None:
     constrain(builder.system, value, name=name, eliminate=own.u1)
 
 
-def _two(element: Element, tree: Tree) -> tuple[str, str]:
+def _two(element: Element, tree: MjcfTree) -> tuple[str, str]:
     first, second = element.text("body1"), element.text("body2", WORLD)
     for body in (first, second):
         if body not in tree.poses:
@@ -107,12 +107,12 @@ def _two(element: Element, tree: Tree) -> tuple[str, str]:
     return first, second
 
 
-def _site(element: Element, key: str, tree: Tree) -> Any:
+def _site(element: Element, key: str, tree: MjcfTree) -> Any:
     name = element.text(key)
     return tree.sites[name] if name in tree.sites else element.fail(f"there is no site '{name[:60]}'")
 
 
-def _site_point(builder: Builder, element: Element, key: str, tree: Tree) -> Point:
+def _site_point(builder: Builder, element: Element, key: str, tree: MjcfTree) -> Point:
     site = _site(element, key, tree)
     return builder.point(site.link, f"{element.text(key)}_{key}", site.place)
 

@@ -15,12 +15,12 @@ from armillary.files.robots.building import Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints
 from armillary.files.robots.mjcf.actuators import add_actuators
-from armillary.files.robots.mjcf.bodies import WORLD, Tree, read_tree
+from armillary.files.robots.mjcf.bodies import WORLD, MjcfTree, read_tree
 from armillary.files.robots.mjcf.equalities import add_equalities
 from armillary.files.robots.mjcf.keyframes import start_at
 from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, with_includes
-from armillary.files.robots.mjcf.visuals import Looks
+from armillary.files.robots.mjcf.visuals import MjcfLooks
 from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
 from armillary.files.robots.visuals import textures_left_out
@@ -70,7 +70,7 @@ def load_mjcf(
     builder.links[WORLD], builder.shifts[WORLD] = system.ground, np.zeros(3)
     on = _options(builder, merged(file, "option"))
     meshes = Meshes(file.all("asset"), defaults, settings, Path(path).resolve().parent)
-    looks = Looks(file.all("asset"), defaults, meshes, Path(path), top)
+    looks = MjcfLooks(file.all("asset"), defaults, meshes, Path(path), top)
     tree = _worlds(file, settings, defaults, meshes, looks, record)
     record.remark(textures_left_out(looks.left_out))
     _add_links(builder, tree)
@@ -115,15 +115,15 @@ def _options(builder: Builder, option: Element) -> dict[str, int]:
 
 
 def _worlds(
-    root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: Looks, record: Imported
-) -> Tree:
+    root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: MjcfLooks, record: Imported
+) -> MjcfTree:
     """The tree in the <worldbody> elements, which count as one."""
     world = merged(root, "worldbody")
     world.read.update(world.attributes)
     return read_tree(world, settings, defaults, meshes, looks, record)
 
 
-def _add_links(builder: Builder, tree: Tree) -> None:
+def _add_links(builder: Builder, tree: MjcfTree) -> None:
     builder.show(WORLD, tree.world)
     for link in tree.links:
         with link.element.located():

@@ -28,7 +28,7 @@ from armillary.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Figure, Me
 _SHOWN = 2  # the last group of a viewer
 
 
-class Looks:
+class MjcfLooks:
     """Materials and textures of a file, and the robot's file with the root of its meshes."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Looks:
 
 
 def geom_visual(
-    geom: Element, settings: Settings, looks: Looks, place: np.ndarray, turned: np.ndarray
+    geom: Element, settings: Settings, looks: MjcfLooks, place: np.ndarray, turned: np.ndarray
 ) -> Visual | None:
     """A geom, with the defaults of its class, as a visual of its link; None for one that is not shown.
 
@@ -120,7 +120,7 @@ def _solid(kind: str, size: list[float]) -> Figure:
     return (Cylinder if kind == "cylinder" else Capsule)(size[0], 2 * size[1])
 
 
-def _mesh(geom: Element, looks: Looks) -> tuple[Figure, np.ndarray, np.ndarray]:
+def _mesh(geom: Element, looks: MjcfLooks) -> tuple[Figure, np.ndarray, np.ndarray]:
     """A mesh of the file's assets, with its place and axes in the geom."""
     name = geom.text("mesh", "")
     element = looks.meshes.elements.get(name)

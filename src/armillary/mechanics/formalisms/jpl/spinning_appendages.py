@@ -39,7 +39,7 @@ from armillary.model.flexible.complex_modes import (
     spinning_matrices,
 )
 from armillary.model.flexible.modal import reduced_mass
-from armillary.model.flexible.part import FlexiblePart, Lumps, Node, coherence, uncoupled
+from armillary.model.flexible.part import FlexibleNode, FlexiblePart, Lumps, coherence, uncoupled
 
 # Damping between two modes below this, beside that of each, is rounding.
 _APART = 1e-9
@@ -208,7 +208,7 @@ def _doubled(modes: ComplexModes, rows: slice) -> Array:
     return 2 * np.hstack([modes.psi[rows], -modes.gamma[rows]])
 
 
-def _lump(node: Node, lumps: Lumps, body: Body) -> int:
+def _lump(node: FlexibleNode, lumps: Lumps, body: Body) -> int:
     """The lump at a node."""
     distances = np.linalg.norm(lumps.positions - node.position, axis=1)
     s = int(np.argmin(distances))

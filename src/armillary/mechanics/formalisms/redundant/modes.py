@@ -28,7 +28,7 @@ from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.link_modes import deformation_wrench
 from armillary.model.flexible.deformation import Deformation
 from armillary.model.flexible.kinematics import node_step
-from armillary.model.flexible.part import Node
+from armillary.model.flexible.part import FlexibleNode
 from armillary.model.joints import Flexed
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class NodeFrame:
     velocity: Triple
 
 
-def node_frame(index: int, part: AbsoluteBody, node: Node, plain: Undimensioned) -> NodeFrame:
+def node_frame(index: int, part: AbsoluteBody, node: FlexibleNode, plain: Undimensioned) -> NodeFrame:
     """The frame of a node of a flexible part."""
     modes = part.modes
     assert modes is not None

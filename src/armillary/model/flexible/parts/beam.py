@@ -22,7 +22,7 @@ from armillary.model.flexible.checks import (
 )
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
-from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 from armillary.model.flexible.parts.frames import local_axes, turned
 from armillary.model.flexible.parts.section import Section
 from armillary.model.flexible.parts.waves import Wave, bending_waves, line_waves
@@ -287,11 +287,11 @@ class Beam:
         )
         K = np.diag(np.diag(found["M"]) * np.array([mode.frequency for mode in chosen]) ** 2)
 
-        def nodes(names: list[str], s: Array) -> dict[str, Node]:
+        def nodes(names: list[str], s: Array) -> dict[str, FlexibleNode]:
             bent = self._shortening(chosen, s, places, masses) if stiffening else None
             return node_records(names, self._positions(s), self._shapes(chosen, s), bent)
 
-        def anywhere(place: Any) -> Node:
+        def anywhere(place: Any) -> FlexibleNode:
             s = self._station(place, f"node at {place!r}")
             name = place_name(s)
             return replace(nodes([name], np.array([s]))[name], place=s)

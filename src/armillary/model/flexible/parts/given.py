@@ -19,7 +19,7 @@ from armillary.model.flexible.checks import (
     symmetric,
 )
 from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness
-from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 
 
 def from_integrals(
@@ -136,7 +136,7 @@ def _modal_matrix(value: Any, where: str, what: str) -> Array:
     return found
 
 
-def _nodes(nodes: Any, shapes: Any, rotations: Any, modes: int, where: str) -> dict[str, Node]:
+def _nodes(nodes: Any, shapes: Any, rotations: Any, modes: int, where: str) -> dict[str, FlexibleNode]:
     if nodes is None:
         if shapes is not None or rotations is not None:
             raise ModelError(f"{where}: shapes are given without nodes=; give the nodes' positions too")

@@ -21,7 +21,7 @@ from armillary.model.flexible.checks import (
 from armillary.model.flexible.eigenpairs import lowest_pairs
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
-from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 from armillary.model.flexible.parts.frames import local_axes, turned
 from armillary.model.flexible.rounding import settle
 
@@ -170,11 +170,11 @@ class Plate:
         )
         K = np.diag(np.diag(found["M"]) * squares)
 
-        def nodes(names: list[str], places: Array) -> dict[str, Node]:
+        def nodes(names: list[str], places: Array) -> dict[str, FlexibleNode]:
             shapes = self._shapes(count, coefficients, places[:, 0], places[:, 1])
             return node_records(names, self._positions(*places.T), shapes)
 
-        def anywhere(place: Any) -> Node:
+        def anywhere(place: Any) -> FlexibleNode:
             at = self._station(place, f"node at {place!r}")
             name = place_name(*at)
             return replace(nodes([name], np.array([at]))[name], place=at)
