@@ -4,8 +4,8 @@ With crank a and rod b the slider is at
 
     x = a cos q + sqrt(b² − a² sin² q)
 
-Where the slider's own speed is kept in place of the crank's, which it cannot tell in a dead centre, the run
-goes on with another choice and says when and why.
+Where the slider's own speed is kept in place of the crank's, which does not follow from it in a dead
+centre, the run goes on with another choice and notes when and why.
 """
 
 from __future__ import annotations

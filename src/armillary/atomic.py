@@ -27,7 +27,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path`, which takes its place when the block ends well.
 
     When the block fails, or is interrupted, the temporary file is removed and whatever stood at `path` is
-    untouched. What the system refuses (no space, no permission) is told in one sentence. A link is
+    untouched. What the system refuses (no space, no permission) is an error of one sentence. A link is
     followed, so that the file it points to is the one replaced.
     """
     target = Path(os.path.realpath(path))
@@ -51,5 +51,5 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def reason(error: OSError) -> str:
     """What the system says, and what to do about it; libraries put its words into longer ones of theirs."""
     number = error.errno or next((n for n in _REMEDIES if os.strerror(n) in str(error)), 0)
-    told = os.strerror(number).lower() if number else str(error).strip().partition("\n")[0]
-    return f"{told}; {_REMEDIES.get(number, 'save it elsewhere')}"
+    refused = os.strerror(number).lower() if number else str(error).strip().partition("\n")[0]
+    return f"{refused}; {_REMEDIES.get(number, 'save it elsewhere')}"

@@ -1,6 +1,6 @@
 """Errors that say what is wrong, where in the user's own names, and what would be right.
 
-Everything Armillary raises about its input is an `ArmillaryError`, itself a `ValueError`. A message tells
+Everything Armillary raises about its input is an `ArmillaryError`, itself a `ValueError`. A message states
 four things: what, where, the evidence, the remedy.
 """
 

@@ -82,7 +82,7 @@ def test_certified_values_of_misra1a() -> None:
         (12, 1.2455138894e-1), rel=1e-8
     )
     # The derivatives of y by b1 and b2 are nearly parallel here, (JᵀJ)⁻¹ of the closed form gives −0.99878.
-    assert fit.warnings == ("the data hardly tell 'b1' and 'b2' apart: their correlation is -0.9988",)
+    assert fit.warnings == ("the data hardly separate 'b1' and 'b2': their correlation is -0.9988",)
 
 
 def test_standard_errors_are_those_of_200_experiments() -> None:
@@ -247,7 +247,7 @@ def test_a_model_that_explains_nothing_says_so() -> None:
         ({"time": [], "x": []}, {}, r"data has no rows"),
         ([], {}, r"no data to fit to"),
         (3, {}, r"int is no data"),
-        ({"time": [0.0], "x": [1.0]}, {}, r"1 measurement cannot tell 2 unknowns \(k, c\)"),
+        ({"time": [0.0], "x": [1.0]}, {}, r"1 measurement cannot determine 2 unknowns \(k, c\)"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": ["kk"]}, r"no parameter 'kk' to be fitted; did you"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": []}, r"nothing is to be fitted"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": ["b.q1"]}, r"a coordinate, speed or state: name it"),
@@ -261,7 +261,7 @@ def test_a_model_that_explains_nothing_says_so() -> None:
         ({"time": [0, 1], "x": [0, 1]}, {"sigma": {"v": 1.0}}, r"sigma: data has no column 'v'"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": 3}, r"what is to be fitted is named.*not 3"),
         ({"time": [0, 1], "x": [0, 1]}, {"output": ["x"]}, r"takes no 'output'; did you mean 'outputs'"),
-        ({"time": [0, 1], "x": [0, 1]}, {"sample": 0.1}, r"takes no 'sample'; steps are told by step,"),
+        ({"time": [0, 1], "x": [0, 1]}, {"sample": 0.1}, r"takes no 'sample'; steps are set by step,"),
         ({"time": [0, 1], "x": [0, 1j]}, {}, r"column 'x' of data holds what is no number"),
         ({"time": [0, 1], "x": np.array([0, 1], "M8[s]")}, {}, r"column 'x' of data holds what is no number"),
         ({"time": [0, 1], "x": [0, 1]}, {"sigma": 1e-300}, r"sum of squares is no number; are data"),

@@ -118,7 +118,7 @@ def test_diff_reads_what_an_exported_program_wrote(command: Command) -> None:
     program = [sys.executable, "swing_python/swing.py", "push.echo.toml", "theirs.csv"]
     subprocess.run(program, check=True, capture_output=True)
     done = command("diff", "push.csv", "theirs.csv", "--rtol", "1e-12")
-    assert done.exit_code == 0 and "note: one run tells no units" in done.stdout, done.output
+    assert done.exit_code == 0 and "note: one run has no units" in done.stdout, done.output
     assert command("plot", "theirs.csv", "push.csv", "height", "-o", "both.svg").exit_code == 0
     assert "height (mm)" in Path("both.svg").read_text(encoding="utf-8")
 

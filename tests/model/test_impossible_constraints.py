@@ -99,7 +99,7 @@ DERIVED: Said = [
             lambda s: s.constrain("A.u1 - C.u1", name="gear"),
             lambda s: s.output("r", arm.dot(s.reaction_force("A"), s.ground.x)),
         ),
-        "joint of 'A' needs to know where the force of constraint 'gear' acts: .*at= and along=",
+        "joint of 'A' requires the point where the force of constraint 'gear' acts: .*at= and along=",
     ),
     (
         "a root of less than nothing",

@@ -210,8 +210,8 @@ def test_a_singular_system_is_its_own_mistake() -> None:
 MISTAKES: list[tuple[str, Callable[[arm.System], Any], str]] = [
     ("nothing", lambda s: s.small(), "names nothing"),
     ("both", lambda s: (s.small("bob.q1"), s.large("bob.q1")), "'bob.q1' is declared both small and large"),
-    ("a number", lambda s: s.small(0.1), "speaks for itself"),
-    ("a number in text", lambda s: s.large("3*7"), "speaks for itself"),
+    ("a number", lambda s: s.small(0.1), "has a size of its own"),
+    ("a number in text", lambda s: s.large("3*7"), "has a size of its own"),
     ("time", lambda s: s.small("t"), "'t' cannot be: time passes"),
     ("unknown name", lambda s: s.small("LL"), "there is no 'LL'; did you mean 'L'?"),
     ("unknown coordinate", lambda s: s.small("bob.q2"), "bob"),

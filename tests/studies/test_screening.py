@@ -178,7 +178,7 @@ def test_other_designs_lose_what_failed_and_no_more(kind, runs, lost):
         (np.ones(100), "'peak' is 1 in all runs"),
         (
             np.where(np.arange(100) < 90, np.nan, 1.0),
-            "known in 10 runs of 100: too few to tell what it depends on; 20 are needed at least",
+            "known in 10 runs of 100: too few to find what it depends on; 20 are needed at least",
         ),
     ],
 )

@@ -200,7 +200,7 @@ def test_records_that_a_dead_worker_cannot_tell_are_read_by_another(study: Study
         return None
 
     client = Client({"worker": {}}, fate)
-    with pytest.warns(UserWarning, match="died before it told"):
+    with pytest.warns(UserWarning, match="died before it reported"):
         assert ran(study, client) == ALL
     assert len(client.cancelled) == 1
 

@@ -377,7 +377,7 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
 
 
 def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
-    """The same function of other arguments, simplified; None for functions that this file does not know."""
+    """The same function of other arguments, simplified; None for functions that this file has no rule for."""
     builder = _BUILDERS.get(node.data) if isinstance(node.data, str) else None
     return builder(*args) if builder else None
 

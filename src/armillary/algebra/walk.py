@@ -26,7 +26,7 @@ def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Ex
         if node in done:
             continue
         above: list[tuple[Expr, Iterator[Expr]]] = []
-        # An iterator remembers how far it came, so that a wide node is scanned once.
+        # An iterator keeps its place, so that a wide node is scanned once.
         rest = iter(() if node in ends else node.args)
         while True:
             for a in rest:

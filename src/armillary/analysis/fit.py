@@ -84,7 +84,7 @@ def fit(
         raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
     if unknown := [name for name in how if name not in StepOptions.__annotations__]:
         steps = list(StepOptions.__annotations__)
-        hint = nearest(unknown[0], [*steps, *_OPTIONS]) or f"; steps are told by {', '.join(steps)}"
+        hint = nearest(unknown[0], [*steps, *_OPTIONS]) or f"; steps are set by {', '.join(steps)}"
         raise ArmillaryError(f"fit() takes no '{unknown[0]}'{hint}")
     began = time.perf_counter()
     base = model.base
@@ -95,7 +95,7 @@ def fit(
     if count < len(found):
         listed = ", ".join(u.label for u in found)
         raise ArmillaryError(
-            f"{counted(count, 'measurement')} cannot tell {counted(len(found), 'unknown')} ({listed})"
+            f"{counted(count, 'measurement')} cannot determine {counted(len(found), 'unknown')} ({listed})"
         )
     columns = tuple(dict.fromkeys(c for m in experiments for c in m.columns))
     sensitive = base.with_sensitivities(

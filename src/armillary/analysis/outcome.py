@@ -229,9 +229,9 @@ def _warnings(
             notes.append(f"the data determine only combinations of {listed}: hold one of them fixed")
     for i, j, c in strong_correlations(correlations, _STRONG):
         pair = f"'{unknowns[j].label}' and '{unknowns[i].label}'"
-        notes.append(f"the data hardly tell {pair} apart: their correlation is {c:.4f}")
+        notes.append(f"the data hardly separate {pair}: their correlation is {c:.4f}")
     if dof == 0:
-        notes.append("as many unknowns as measurements: nothing is left to tell standard errors from")
+        notes.append("as many unknowns as measurements: there are no residuals to find standard errors from")
     return notes
 
 

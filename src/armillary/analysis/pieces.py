@@ -119,7 +119,7 @@ class PieceFunctions:
 
 
 def _identity(thing: Any) -> Any:
-    """What tells points and bodies apart: a point that is made twice is the same point."""
+    """The identity of a point or body: a point that is made twice is the same point."""
     if isinstance(thing, Point):
         return thing.body.name, thing.coordinates
     return thing.name if isinstance(thing, Body) else repr(thing)

@@ -76,9 +76,9 @@ def export(equations: DerivedEquations, language: str, path: str | os.PathLike[s
                 f"export to {language} has no option '{name}'{nearest(name, known)}; "
                 f"there are {', '.join(known)}"
             )
-    if (told := options.get("configurations")) is not None and not isinstance(told, bool):
+    if (given := options.get("configurations")) is not None and not isinstance(given, bool):
         raise ArmillaryError(
-            f"configurations={told!r}: give True or False (on the command line true or false)"
+            f"configurations={given!r}: give True or False (on the command line true or false)"
         )
     found: Path = writer(equations, path, **options)
     return found

@@ -67,7 +67,7 @@ def _quantity_of(system: Description, thing: Any, word: str) -> Expr:
         node = node.args[0]
     if node.kind == "number":
         raise ModelError(
-            f"declared {word}: '{thing}' is the number {node}, which speaks for itself; "
+            f"declared {word}: '{thing}' is the number {node}, which has a size of its own; "
             "give it a name with parameter() and declare that"
         )
     if node.kind == "symbol" and node.data.role in ("time", "acceleration"):

@@ -137,7 +137,7 @@ class DerivedEquations:
 
     @property
     def redundant_constraints(self) -> tuple[str, ...]:
-        """Names of the constraints that say nothing new."""
+        """Names of the redundant constraints, which follow from others."""
         return tuple(row.constraint.name for row in self.reduction.elimination.redundant)
 
     @property

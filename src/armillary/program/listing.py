@@ -106,7 +106,7 @@ def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
 
 
 def _constraint_lines(equations: DerivedEquations) -> list[str]:
-    """Each constraint with the speed that it eliminates, or that it says nothing new; given and locked
+    """Each constraint with the speed that it eliminates, or that it is redundant; given and locked
     speeds.
     """
     by_constraint = {name: speed for speed, name in equations.dependents.items()}

@@ -12,7 +12,7 @@
     solve, …      what steps in redundant coordinates need; see redundant.py
     leave, …      what a change of configuration needs; see configurations/sections.py
 
-A section holds nodes in the order in which they are computed; what each is made of, the nodes say themselves.
+A section holds nodes in the order in which they are computed; each node has its operands.
 """
 
 from __future__ import annotations

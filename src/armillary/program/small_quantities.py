@@ -28,7 +28,7 @@ class Judged:
         return bool(self.declared)
 
     def lines(self) -> list[str]:
-        """What a reader of the equations must know; nothing for a full model."""
+        """Notes for readers of the equations; none for a full model."""
         if not self.declared:
             return []
         names = {order: [str(e) for e, o in self.declared.items() if o == order] for order in (1, -1)}

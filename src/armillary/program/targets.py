@@ -109,7 +109,7 @@ def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Redu
         return transform([plain(e) for e in expressions], accelerations.get)
 
     def decided(expressions: list[Expr]) -> list[Expr]:
-        """The same, whole whatever is small: an event is where its expression says, to all orders."""
+        """The same, whole whatever is small: an event is where its expression is zero, to all orders."""
         with truncated(None):
             return transform([plain.exact(e) for e in expressions], accelerations.get)
 

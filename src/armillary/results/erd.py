@@ -247,7 +247,7 @@ def _generic(units: str) -> str:
 
 
 def _ascii(text: str) -> str:
-    """Text as ERD readers know it: accents dropped, other letters replaced, no control characters."""
+    """Text that ERD readers accept: accents dropped, other letters replaced, no control characters."""
     parts = (c for c in unicodedata.normalize("NFKD", str(text)) if not unicodedata.combining(c))
     plain = "".join(parts).encode("ascii", "replace").decode("ascii")
     return re.sub(r"[\x00-\x1f\x7f]", " ", plain).strip()

@@ -257,7 +257,7 @@ class Run:
             if UNKNOWN not in (ours, theirs) and label_units(theirs) != label_units(ours):
                 notes.append(f"'{name}' is converted from {theirs} to {ours}")
         if any((self.units[name] == UNKNOWN) != (other.units[name] == UNKNOWN) for name in common):
-            notes.append("one run tells no units: they are taken to be those of the other")
+            notes.append("one run has no units: they are taken to be those of the other")
         pair = paired(self._ascending(common), other._ascending(common, factors), interpolate=interpolate)
         if pair is None:
             raise ArmillaryError(

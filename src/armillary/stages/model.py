@@ -442,7 +442,7 @@ class Model(ModelPieces, compiled.CompiledModel):
         unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
         rounding, whatever the number of runs and ``threads`` (all cores by default).
 
-        A run that diverges does not disturb the others: ``batch.status`` tells, its metrics are NaN.
+        A run that diverges does not disturb the others: ``batch.status`` has the reason, its metrics are NaN.
         ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
         """
         from armillary.ensembles.batch import simulate_batch

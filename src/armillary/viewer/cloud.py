@@ -130,5 +130,5 @@ def _colours(values: np.ndarray) -> list[str]:
 def _words(batch: Batch, run: int) -> str:
     """A run by its number and what differs in it."""
     varied: dict[str, Any] = dict(list(batch.varied.items())[:3])
-    told = [f"{n} = {v[run]:.4g} {batch.units.get(n, '')}".rstrip() for n, v in varied.items()]
-    return f"run {run}" + (f": {', '.join(told)}" if told else "")
+    values = [f"{n} = {v[run]:.4g} {batch.units.get(n, '')}".rstrip() for n, v in varied.items()]
+    return f"run {run}" + (f": {', '.join(values)}" if values else "")

@@ -63,7 +63,7 @@ def load(tmp_path, content):
         ("[gravity]", "[bodies.c]\nparent = \"d\"\n[gravity]",
          "10: parent of body 'c': there is no body 'd'"),
         ("[gravity]", "[bodies.c]\nparent = \"c\"\n[gravity]", "10: body 'c' hangs on 'c'"),
-        ("[gravity]", "[loads.F]\nforc = 3\n[gravity]", "10: [loads.F] does not say what it is"),
+        ("[gravity]", "[loads.F]\nforc = 3\n[gravity]", "10: [loads.F] has no kind"),
         ("[gravity]", "[loads.F]\nforce = 3\n[gravity]", "10: [loads.F]: 'direction' is missing"),
         ("[gravity]", "[loads]\nF = 3\n[gravity]", "[loads.F] must be a table, not 3"),
         ("[gravity]", "[memory.x]\nupdate = \"x + y\"\n[gravity]", "there is nothing called 'y'"),

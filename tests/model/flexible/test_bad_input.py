@@ -53,7 +53,7 @@ INDEFINITE[3:6, 3:6] = 2 * np.array([[1, 0.9, 0.9], [0.9, 1, -0.9], [0.9, -0.9, 
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "nothing": ({}, ["nothing says what is flexible", "nodes="]),
+    "nothing": ({}, ["it is not stated what is flexible", "nodes="]),
     "unknown option": ({**NODES, "frequency": 1}, ["no option frequency", "did you mean 'frequencies'"]),
     "unknown option alone": ({"node": PLACES}, ["no option node", "did you mean 'nodes'"]),
     "two ways": ({**NODES, **CHAIN}, ["does not go with matrices", "one way only"]),

@@ -82,7 +82,7 @@ class _MathMl(Notation):
 
     def bold(self, letter: str) -> str:
         first, least = ("a", 0x1D41A) if letter.islower() else ("A", 0x1D400)
-        return f"<mi>{chr(least + ord(letter) - ord(first))}</mi>"  # browsers know no mathvariant="bold"
+        return f"<mi>{chr(least + ord(letter) - ord(first))}</mi>"  # browsers have no mathvariant="bold"
 
     def matrix(self, rows: Sequence[Sequence[str]]) -> str:
         lines = ("".join(f"<mtd>{cell}</mtd>" for cell in row) for row in rows)

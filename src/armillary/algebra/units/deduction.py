@@ -155,7 +155,7 @@ def _sum_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) 
 
 def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
     name = node.data
-    if not isinstance(name, str):  # a table or a foreign function, which may know what it takes and gives
+    if not isinstance(name, str):  # a table or a foreign function, which may state what it takes and gives
         wanted = getattr(name, "argument_dimensions", (None,) * len(node.args))
         for argument, dimension in zip(node.args, wanted, strict=True):
             if dimension is not None and argument.kind != "number":

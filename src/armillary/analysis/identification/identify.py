@@ -234,7 +234,9 @@ def _weighted(
     """x, 1/σ of each speed, the covariance of x, and what the data do not determine."""
     rows, speeds, unknowns = columns.shape
     if rows * speeds <= unknowns:
-        raise ArmillaryError(f"identify(): {rows} rows of {speeds} efforts cannot tell {unknowns} unknowns")
+        raise ArmillaryError(
+            f"identify(): {rows} rows of {speeds} efforts cannot determine {unknowns} unknowns"
+        )
     weights = np.ones(speeds) if sigma is None else 1.0 / sigma
     sizes = np.linalg.norm(columns.reshape(-1, unknowns), axis=0)
     sizes[sizes == 0] = 1.0

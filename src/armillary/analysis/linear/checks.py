@@ -1,4 +1,4 @@
-"""Operating points and inputs with which a linear model says nothing: told in sentences."""
+"""Operating points and inputs for which a linear model is of no use, and the errors that state why."""
 
 from __future__ import annotations
 

@@ -127,8 +127,8 @@ class Reach:
         rows = []
         for m in self.modes:
             value = f"{m.eigenvalue.real:.5g} {m.eigenvalue.imag:+.5g}i"
-            told = f"not {self.what}" if m.measure <= _RANK else f"{m.measure:.2g}"
-            rows.append([value, told, ", ".join(m.states)])
+            measure = f"not {self.what}" if m.measure <= _RANK else f"{m.measure:.2g}"
+            rows.append([value, measure, ", ".join(m.states)])
         return rows
 
     def __repr__(self) -> str:

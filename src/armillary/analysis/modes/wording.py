@@ -16,14 +16,14 @@ ROUNDING = 1e-12  # real parts below this part of |λ| count as none
 
 def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
     """The coordinates that make up most of a mode: 62 % lean.q1, 30 % fork.q1."""
-    told: list[str] = []
+    parts: list[str] = []
     reached = 0.0
     for k in by_share(shares)[:_MOST]:
-        if told and (reached >= _ENOUGH or shares[k] < _FEW):
+        if parts and (reached >= _ENOUGH or shares[k] < _FEW):
             break
-        told.append(f"{100 * shares[k]:.0f} % {names[k]}")
+        parts.append(f"{100 * shares[k]:.0f} % {names[k]}")
         reached += float(shares[k])
-    return ", ".join(told)
+    return ", ".join(parts)
 
 
 def eigenvalue_text(value: complex, *, pair: bool = False) -> str:

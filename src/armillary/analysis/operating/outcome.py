@@ -78,7 +78,7 @@ def operating_point(made: Problem, root: Root) -> OperatingPoint:
 
 
 def _notes(made: Problem, C: np.ndarray, root: Root) -> tuple[str, ...]:
-    """What a reader of the point should know."""
+    """Notes for readers of the point."""
     notes = []
     if made.undecided:
         notes.append(f"nothing decides {listed(made.undecided)}, held at the start")

@@ -26,7 +26,7 @@ FLAGS = ("-std=c99", "-ffp-contract=off", "-fvisibility=hidden")
 
 
 _ZIG = (sys.executable, "-m", "ziglang")
-# Zig checks for undefined behaviour while a program runs, unless it is told not to.
+# Zig checks for undefined behaviour while a program runs, unless an option turns that off.
 _ZIG_FLAGS = ("-fno-sanitize=undefined", "-fno-stack-protector", "-g0")
 
 

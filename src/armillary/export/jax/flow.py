@@ -81,7 +81,7 @@ class FlowPrinter(SolverPrinter):
     def truth(self, value: bool) -> str:
         return str(value)
 
-    def spoken(self, node: ast.expr) -> tuple[str, int]:
+    def leveled_expression(self, node: ast.expr) -> tuple[str, int]:
         match node:
             case ast.Name(id=name) if self.is_local(name):
                 return f'v["{name}_"]', 9
@@ -94,7 +94,7 @@ class FlowPrinter(SolverPrinter):
                 return f"pick({', '.join(self.expression(part) for part in (test, yes, no))})", 9
             case ast.Subscript(value=ast.Name(id=name), slice=index) if self.is_local(name):
                 return f'v["{name}_"][{self.expression(index)}]', 9
-        return super().spoken(node)
+        return super().leveled_expression(node)
 
     def is_local(self, name: str) -> bool:
         return self.current is not None and name in {**self.current.locals, **self.current.arguments}

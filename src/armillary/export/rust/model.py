@@ -175,8 +175,8 @@ class RustModel:
             if section.results or section.name == "outputs":
                 arguments = f"{_STATE}, out: &mut [Real; {size}]"
                 targets = [f"out[{i}]" for i in range(len(section.results))]
-                told = f"{about}: {counts(section.operations)}."
-                yield self.function(section, f"pub fn {section.name}", arguments, targets, told)
+                described = f"{about}: {counts(section.operations)}."
+                yield self.function(section, f"pub fn {section.name}", arguments, targets, described)
 
     def _renewed(self) -> list[str]:
         memory, state = len(self.program.memory), len(self.program.state)

@@ -146,13 +146,13 @@ class RustSolverPrinter(SolverPrinter):
         known = {} if self.current is None else self.current.locals
         return isinstance(node, ast.Name) and known.get(node.id) == "index"
 
-    def spoken(self, node: ast.expr) -> tuple[str, int]:
+    def leveled_expression(self, node: ast.expr) -> tuple[str, int]:
         match node:
             case ast.Name(id=name) if self.is_index(node):
                 return f"({name} as i32)", 9
             case ast.Name(id=name) if name.startswith("N_"):
                 return f"({self.names[name]} as i32)", 9
-        return super().spoken(node)
+        return super().leveled_expression(node)
 
     def place(self, index: ast.expr) -> str:
         if self.is_index(index) and isinstance(index, ast.Name):

@@ -23,7 +23,7 @@ _MOST = 24  # speeds of a system whose matrix is written out for this
 
 @dataclass(frozen=True)
 class WeakMasses:
-    """The pivots as functions of time, state, parameters and memory, and what to say of each."""
+    """The pivots as functions of time, state, parameters and memory, and the message for each."""
 
     section: Section  # shares
     texts: tuple[str, ...]  # after "near t = … s "

@@ -14,7 +14,7 @@ from armillary.runtime.models.parameters import body_quantities
 
 @dataclass(frozen=True)
 class Physical:
-    """Quantities that depend on parameters, and what to say before the value of one that is negative."""
+    """Quantities that depend on parameters, and the text before the value of one that is negative."""
 
     section: Section
     texts: tuple[str, ...]

@@ -220,15 +220,15 @@ class SolverPrinter:
         return [self.expression(a) for a in given]
 
     def expression(self, node: ast.expr, level: int = 0) -> str:
-        text, own = self.spoken(node)
+        text, own = self.leveled_expression(node)
         return f"({text})" if own < level else text
 
     def operator(self, op: ast.AST) -> tuple[str, int]:
         sign, level = _OPERATORS[type(op)]
         return self.spelled.get(sign, sign), level
 
-    def spoken(self, node: ast.expr) -> tuple[str, int]:
-        """The text of an expression and how strongly it holds together."""
+    def leveled_expression(self, node: ast.expr) -> tuple[str, int]:
+        """The text of an expression, and the precedence of its operator."""
         match node:
             case ast.Constant(value=bool() as value):
                 return self.truth(value), _ATOM

@@ -83,7 +83,7 @@ def integrated(
             label, indicator(*arguments), 0, dict(changes), False, f"event of {where}"
         )
     if found.exchange.completes:
-        told = symbol(f"{name} steps", "memory", owner=system.identity)
+        steps = symbol(f"{name} steps", "memory", owner=system.identity)
         update = element.completed(*arguments)
-        add_memory(system, Memory(told, 0.0, update, f"steps announced to {where}", hidden=True))
+        add_memory(system, Memory(steps, 0.0, update, f"steps announced to {where}", hidden=True))
     return result

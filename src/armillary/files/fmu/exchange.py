@@ -4,9 +4,9 @@
     after(handle, t, x…, u…)     states and the time of the next event after an event at t
     completed(handle, t, x…, u…) the end of a step announced
 
-Values at one time, state and input are computed once, whichever function asks first. Event iterations, which
-are rare, are called from Python (library.py). A state that is no number, as a step that is tried and rejected
-may give, leads to results that are none; an error of the FMU ends the run with what the FMU said.
+Values at one time, state and input are computed once, whichever function is called first. Event iterations,
+which are rare, are called from Python (library.py). A state that is no number, as a step that is tried and
+rejected may give, leads to results that are none; an error of the FMU ends the run with the FMU's message.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ def _completed(library: Library, instances: _Exchange, names: Sequence[str], tab
         f"  %event = alloca {flag}", f"  %ended = alloca {flag}",
         *slot_text(table), "work:",
         f"  %ready = call i1 @evaluate(ptr %record, {_doubles(names)})",
-        "  br i1 %ready, label %tell, label %nothing", "tell:",
+        "  br i1 %ready, label %report, label %nothing", "report:",
         "  %instance = load ptr, ptr %record",
         f"  store {flag} 0, ptr %event",
         f"  %answer = call i32 {call}(ptr %instance, {flag} 1, ptr %event, ptr %ended)",

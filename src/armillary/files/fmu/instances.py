@@ -24,7 +24,7 @@ SLOTS = 1024  # runs at the same time
 
 
 class InstanceRecord(ctypes.Structure):
-    """What compiled code knows of an instance."""
+    """The data of an instance that compiled code reads."""
 
     _fields_ = (
         ("instance", ctypes.c_void_p),
@@ -71,7 +71,7 @@ class Instances:
         return float(slot)
 
     def record(self, instance: int, t: float, signals: Sequence[float]) -> Any:
-        """What compiled code knows of an instance that is not initialised yet."""
+        """The data that compiled code reads of an instance that is not initialised yet."""
         return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
     def begun(self, record: Any) -> None:

@@ -3,8 +3,8 @@
     start(t, u₁ …)           a handle: the instance of this run, initialised at t (in Python, once per run)
     step(handle, t, u₁ …)    one output, after the step to t with these inputs (compiled)
 
-Steps to the same time are taken once, whichever output asks first. When a call of the FMU fails, its outputs
-are NaN from then on, which ends the run with what the FMU said.
+Steps to the same time are taken once, whichever output is computed first. When a call of the FMU
+fails, its outputs are NaN from then on, which ends the run with the FMU's message.
 """
 
 from __future__ import annotations

@@ -72,8 +72,7 @@ def _check_section(document: Document, section: str, value: Any) -> None:
             keys = [entry_form(v).key for v in verbs_of(section)]
             near = next((near for key in entry if (near := nearest(key, keys))), "")
             raise document.error(
-                f"[{section}.{name}] does not say what it is: it needs one of the keys "
-                f"{', '.join(keys)}{near}",
+                f"[{section}.{name}] has no kind: it needs one of the keys {', '.join(keys)}{near}",
                 section,
                 name,
             )

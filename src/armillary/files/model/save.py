@@ -234,7 +234,7 @@ class Writing:
                 p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD
             ]
             if any(p.kind is p.VAR_POSITIONAL for p in places):
-                raise ModelError("it takes any number of arguments, which a text cannot say")
+                raise ModelError("it takes any number of arguments, which a text cannot express")
             arguments = [symbol(p.name) for p in places]
             names = [p.name for p in places]
             self._section("functions")[name] = {

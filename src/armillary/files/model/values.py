@@ -162,7 +162,7 @@ class Values:
         for (frame, axis), size in vector.terms.items():
             if frame not in self._axes:
                 raise ModelError(
-                    f"the vector {vector} is along axes that no body has, so no text can say it; "
+                    f"the vector {vector} is along axes that no body has, so no text can express it; "
                     f"express it in a body"
                 )
             unit = f"{self._axes[frame]}.{'xyz'[axis]}"
@@ -232,7 +232,7 @@ class Values:
         """A lookup table that expressions call: by its own name, under which the file must hold it."""
         if arguments_of(table) is None:
             raise ModelError(
-                f"an expression holds '{table.name}', the derivative of a table, which no text can say; "
+                f"an expression holds '{table.name}', the derivative of a table, which no text can express; "
                 "keep the model in Python, or give the derivative as a table"
             )
         known = self.tables.setdefault(table.name, table)

@@ -303,7 +303,7 @@ def _speed_to_give_up(
     allowed = fair or allowed
     constant = [j for j in allowed if _simplicity(coefficients[j]) == 0 and scaled[j][0] > _NOTHING]
     at_start = {j: float(scaled[j][0]) for j in allowed}
-    if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others tell more
+    if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others decide
         at_start = {j: float(np.max(scaled[j])) for j in allowed}
     largest = max(at_start.values())
     strong = [j for j in allowed if at_start[j] >= _WEAK * largest or j in constant]

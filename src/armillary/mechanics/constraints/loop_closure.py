@@ -37,6 +37,6 @@ def redundant_text(reduction: Reduction) -> str:
     """The error where redundant constraints are not redundant."""
     names = ", ".join(f"'{row.constraint.name}'" for row in reduction.elimination.redundant)
     return (
-        f"constraint {names} says nothing new at the default parameters, but does at these: the system has "
+        f"constraint {names} is redundant at the default parameters, but not at these: the system has "
         "fewer degrees of freedom here; give the parameters defaults that are meant, and derive again"
     )

@@ -92,7 +92,7 @@ def joint_wrenches(
         load = system.constraints[name].load
         if load is None:
             raise ModelError(
-                f"the reaction at the joint of '{next(iter(bodies))}' needs to know where the force of "
+                f"the reaction at the joint of '{next(iter(bodies))}' requires the point where the force of "
                 f"constraint '{name}' acts: give its point and direction, at= and along=, or close it "
                 "with close_loop()"
             )

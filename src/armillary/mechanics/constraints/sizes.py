@@ -51,7 +51,7 @@ def motion_sizes(
     system: Description, found: Sequence[ConstraintRow], factors: Factors, sample: Evaluate
 ) -> Sizes:
     """The size of each kind of coordinate."""
-    told = [
+    known = [
         (_dimension(found[i]), system.speeds[j].dimension, value)
         for i, j, value in factors
         if found[i].gap is not None
@@ -60,8 +60,8 @@ def motion_sizes(
     for kind in sizes.keys() - {ONE, None}:
         assert kind is not None
         ratios = []
-        for dimension in {d for d, *_ in told}:
-            alike = [(k, v) for d, k, v in told if d is dimension or d is None]
+        for dimension in {d for d, *_ in known}:
+            alike = [(k, v) for d, k, v in known if d is dimension or d is None]
             turns, others = (_largest([v for k, v in alike if k is one]) for one in (RATE, kind / TIME))
             ratios += [turns / others] if turns is not None and others is not None else []
         if ratios:

@@ -79,7 +79,7 @@ def modal_stiffness(M: Array, where: str, *, frequencies: Any, stiffness: Any) -
     if worst > _THREE_DIGITS:
         raise ModelError(
             f"{where}: modes {p + 1} and {q + 1} are not orthogonal (coherence {worst:.3g} in the modal mass "
-            "matrix), so frequencies say too little; check masses and shapes, or give the modal stiffness="
+            "matrix), so frequencies do not suffice; check masses and shapes, or give the modal stiffness="
         )
     return np.diag(np.diag(M) * rates**2)
 

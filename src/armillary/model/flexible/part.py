@@ -86,7 +86,7 @@ class Lumps:
 class GivenModes:
     """Complex modes that were given as data, about the part's spin on a free vehicle of its total mass.
 
-    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` tells that they move in no more real
+    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` is whether they move in no more real
     shapes than there are modes, so that the stiffness follows from them.
     """
 

@@ -15,8 +15,8 @@ from armillary.model.flexible.parts.given import from_coupling, from_integrals
 from armillary.model.flexible.parts.matrices import from_matrices
 from armillary.model.flexible.parts.nodes import from_nodes
 
-# The option that tells a way from the others, the first that is given decides; what to call that way; and who
-# reads it. Everything that a way understands is a keyword of its reader.
+# The option that distinguishes a way from the others, the first that is given decides; the name of that way;
+# and its reader, whose keywords are all that the way takes.
 WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
     "coupling": ("rigid-elastic coupling", from_coupling),
     "P": ("modal integrals", from_integrals),
@@ -56,7 +56,7 @@ def flexible_part(where: str, source: Any = None, **options: Any) -> FlexiblePar
             marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
             _known(where, options)
             raise ModelError(
-                f"{where}: nothing says what is flexible; give a Beam or Plate, or one of: {marks}"
+                f"{where}: it is not stated what is flexible; give a Beam or Plate, or one of: {marks}"
             )
         kind, reader = WAYS[mark]
         if spin is not None and "spin" in inspect.signature(reader).parameters:

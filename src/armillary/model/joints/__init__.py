@@ -1,4 +1,4 @@
-"""Joints: each answers ``assemble`` with steps (turn, slide, …) and coordinate rates q̇ = N(q) u.
+"""Joints: ``assemble`` of each gives its steps (turn, slide, …) and coordinate rates q̇ = N(q) u.
 
 Enters: settings such as an axis. Leaves: an Assembly of steps that the mechanics handles. Read ``steps.py``
 first, then ``simple.py`` (turns and slides) and ``free.py`` (ball joint and free body). A new joint is one

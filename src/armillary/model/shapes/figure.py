@@ -1,4 +1,4 @@
-"""What a shape can be: a kind with sizes about its own centre, and what else there is to say of it."""
+"""What a shape can be: a kind with sizes about its own centre, and further constants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Figure:
         self.axis = axis
 
     def details(self, system: Description, where: str) -> dict[str, Any]:
-        """What sizes do not say, as constants of a system."""
+        """Further data besides sizes, as constants of a system."""
         return {}
 
     def __repr__(self) -> str:

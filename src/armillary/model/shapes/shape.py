@@ -1,4 +1,4 @@
-"""The shape of a body: a figure at a place of it, with a colour. Pictures show it; motions do not feel it."""
+"""The shape of a body: a figure at a place of it, with a colour. Pictures show it; it has no mass."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ class Direction:
     or memory.
 
     ``factor`` leads from its stated units to the model's. ``size`` is in the model's: of a parameter its own
-    magnitude in each run, at least a thousandth of its default, since near zero nothing else tells a size.
+    magnitude in each run, at least a thousandth of its default, since near zero there is no
+    other measure of its size.
     """
 
     name: str

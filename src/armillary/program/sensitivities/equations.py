@@ -270,7 +270,7 @@ class JumpCheck:
         return self._search.idle
 
     def __call__(self, parameters: Mapping[str, float]) -> str:
-        """What to say, "" where nothing jumps; ``parameters``, in the model's units, replace defaults."""
+        """The message, "" where nothing jumps; ``parameters``, in the model's units, replace defaults."""
         given = {self._plain(p): parameters[n] for n, p in self._system.parameters.items() if n in parameters}
         if not (found := self._search(self._typical | given)):
             return ""

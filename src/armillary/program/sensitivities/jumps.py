@@ -2,7 +2,7 @@
 
 A choice such as select(x > 0, k x, 0) has a kink where its condition changes, and that does a derivative no
 harm. select(t > T, F, 0) jumps, and then the derivative of a motion by T is not what the derivatives of its
-rates say. Which is which is told by numbers: along one of its variables a switch is followed to where it
+rates say. Numbers decide which is which: along one of its variables a switch is followed to where it
 changes, and the expressions are computed just before, just after and a little farther off. What differs
 across the switch as much as it does beyond it jumps.
 

@@ -35,7 +35,7 @@ _METHODS = (
     Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU, redundant=True),
     Method("scipy:RK45", 5, True, "SciPy's Dormand–Prince 5(4); Python at every step", solver="RK45"),
     Method("scipy:DOP853", 8, True, "SciPy's Dormand–Prince 8(5,3); Python at every step", solver="DOP853"),
-    Method("scipy:LSODA", 12, True, "Adams or BDF as stiffness asks; Python at every step", solver="LSODA"),
+    Method("scipy:LSODA", 12, True, "Adams or BDF by stiffness; Python at every step", solver="LSODA"),
     Method(
         "scipy:Radau", 5, True, "implicit Runge–Kutta, stiff systems; Python at every step", solver="Radau"
     ),

@@ -77,8 +77,8 @@ class IntegrationSettings(RunSettings):
         return replace(self, sample=np.maximum(self.row_times, self.t0))
 
     @cached_property
-    def told(self) -> dict[str, str | int | float]:
-        """What a run tells of how it was made."""
+    def summary(self) -> dict[str, str | int | float]:
+        """How a run was made, as its ``info`` states it."""
         tolerances: dict[str, str | float] = {"rtol": self.rtol, "atol": str(self.atol)}
         step = self.step or 0.0
         step = step if type(step) in (int, float) else float(step)

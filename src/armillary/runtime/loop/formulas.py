@@ -131,7 +131,7 @@ def shorter_step(f: Stepper, h: Value, error: Value, grown: Value) -> Value:
     control = f.tableau.control
     assert control is not None
     factor = f.least(grown / control.safety, 1.0 / control.least)
-    # Not a number, or beyond all bounds: the estimate says nothing of how far to go back.
+    # Not a number, or beyond all bounds: the estimate does not give how far to go back.
     return f.choose(error < inf, h / factor, 0.1 * h)
 
 
@@ -164,7 +164,7 @@ def first_step(f: Stepper) -> Value:
     size_y, size_f = size(state), size(k0)
     tiny = (size_y < 1e-5) | (size_f < 1e-5)
     guess = f.choose(tiny, 1e-6, 0.01 * size_y / f.choose(tiny, 1.0, size_f))
-    # A state of the size of rounding, as after a contact that opens, must not ask for a step lost in t.
+    # A state of the size of rounding, as after a contact that opens, must not lead to a step lost in t.
     guess = f.most(guess, 1024.0 * EPSILON * f.magnitude(t))
     guess = f.least(f.least(guess, f["max_step"]), f["t_end"] - t)
     combine(f, state, guess, (1.0,), stage)

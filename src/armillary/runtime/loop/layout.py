@@ -73,7 +73,7 @@ WHOLES = (
     "configuration", "configurations",  # the number of the present one, and how many there are
     "used",  # states of the present configuration
     "pairs",  # rows that have a dependent speed in the choice made last
-    "changing",  # an event that happens now asks for another configuration
+    "changing",  # an event that happens now requires another configuration
     "filled", "capacity", "firings", "log_capacity",
 )  # fmt: skip
 EVENT_VECTORS = (

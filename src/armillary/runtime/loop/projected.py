@@ -22,7 +22,7 @@ from armillary.llvm.builder import Value, Variable, Vector
 from armillary.runtime.loop import euler_parameters as euler
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant_layout import RIGID
-from armillary.runtime.loop.staggered import ask, scheme_of
+from armillary.runtime.loop.staggered import request_corrections, scheme_of
 
 CLOSED = 1e-12  # root of the sum of squares of all gaps, in the units of the model
 TRIES = 3
@@ -55,7 +55,7 @@ def _emit_move(program: LoopModule) -> LoopFunction:
     f = program.function("move", arguments=(REAL,))
     t, trial, answer = f.argument(2), f.vector("trial"), f.vector("answer")
     _aim(f, 0)
-    ask(f, weight=0.0, soft=f.vector("settings")[1], soft_speeds=f.real(RIGID))
+    request_corrections(f, weight=0.0, soft=f.vector("settings")[1], soft_speeds=f.real(RIGID))
     f.solve(t, f.vector("work"), answer)
     for x, v, count in scheme.parts():
         change = v - scheme.first_speed
@@ -85,7 +85,7 @@ def settle_speeds(f: LoopFunction, t: Value, state: Vector) -> None:
     f.copy(f.shape.states, state, work)
     f.residuals(t, work, f.vector("gaps"))
     _aim(f, scheme.rows)
-    ask(f, weight=0.0, soft=soft, soft_speeds=soft)
+    request_corrections(f, weight=0.0, soft=soft, soft_speeds=soft)
     f.solve(t, work, answer)
     with f.each(scheme.speeds) as i:
         v = i + scheme.first_speed
@@ -94,7 +94,7 @@ def settle_speeds(f: LoopFunction, t: Value, state: Vector) -> None:
     with f.each(scheme.rows) as i:
         work[i + scheme.first_given] = state[i + scheme.first_multiplier]
         work[i + scheme.first_target] = 0.0
-    ask(f, weight=1.0, soft=soft, soft_speeds=soft)
+    request_corrections(f, weight=1.0, soft=soft, soft_speeds=soft)
     f.solve(t, work, answer)
     with f.each(scheme.answer) as i:
         state[i + scheme.first_acceleration] = answer[i]

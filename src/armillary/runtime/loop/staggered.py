@@ -36,7 +36,7 @@ def scheme_of(program: LoopModule) -> Scheme:
     return scheme
 
 
-def ask(f: LoopFunction, *, weight: float, soft: Value, soft_speeds: Value) -> None:
+def request_corrections(f: LoopFunction, *, weight: float, soft: Value, soft_speeds: Value) -> None:
     """The last inputs of `solve`: motion (1) or a projection (0), and how soft the constraints are."""
     work, scheme = f.vector("work"), scheme_of(f.program)
     work[scheme.weight] = weight
@@ -55,7 +55,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
     f.copy(states, state, work)
     _give(f, scheme, state, scheme.first_multiplier)
     soft = f.vector("settings")[0] / delta
-    ask(f, weight=1.0, soft=soft, soft_speeds=soft)
+    request_corrections(f, weight=1.0, soft=soft, soft_speeds=soft)
     for _ in range(scheme.passes + 1):
         f.internal(half, t + delta, delta)
 
@@ -78,7 +78,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
     middle_speeds = [work[v + k] for _, v, count in scheme.parts() for k in range(count)]
     f.copy(states, trial, work)
     _give(f, scheme, trial, scheme.first_multiplier)
-    ask(f, weight=1.0, soft=f.real(RIGID), soft_speeds=f.real(RIGID))
+    request_corrections(f, weight=1.0, soft=f.real(RIGID), soft_speeds=f.real(RIGID))
     f.solve(end, work, answer)
     with f.each(scheme.speeds) as i:
         trial[i + scheme.first_acceleration] = answer[i]

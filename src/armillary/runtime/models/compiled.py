@@ -1,4 +1,4 @@
-"""Compiled models: generated functions in this process, to be asked for values and run through time."""
+"""Compiled models: generated functions in this process, to be called and run through time."""
 
 from __future__ import annotations
 
@@ -429,7 +429,7 @@ class CompiledModel:
                 legs = single_leg(instance, start, inside, report)
         result, weakness = sound_part(legs.instance, legs.result(), adaptive)
         legs.failure = legs.failure or weakness
-        run = self._run(result, known.blank, settings.told, legs, start)
+        run = self._run(result, known.blank, settings.summary, legs, start)
         if legs.failure:
             raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, legs.instance, adaptive)

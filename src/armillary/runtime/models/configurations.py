@@ -168,7 +168,7 @@ class Configurations:
             lost = [reduction.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
             raise SimulationError(
                 f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank "
-                f"({', '.join(lost)} says nothing new there), so the motion can go on in more than one way; "
+                f"({', '.join(lost)} is redundant there), so the motion can go on in more than one way; "
                 "start a little away from there",
                 None,
             )

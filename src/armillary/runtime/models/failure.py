@@ -105,9 +105,9 @@ def _unbounded(instance: Instance, run: Any) -> str:
     ]
     if not names:
         return ""
-    told = ", ".join(f"{name} = {run.parameters[name]:g}" for name in min(names, key=len))
+    values = ", ".join(f"{name} = {run.parameters[name]:g}" for name in min(names, key=len))
     return (
-        f"a factor that is made of parameters alone is not finite with {told}; give other values, or "
+        f"a factor that is made of parameters alone is not finite with {values}; give other values, or "
         "describe the system so that nothing is divided by them"
     )
 

@@ -1,7 +1,7 @@
 """A program with one set of parameter values: its numbers at places of a motion.
 
-The compiled functions as the rest of the runtime asks them, outside of the loop: for assembly, for changes of
-configuration and for steps across singular places.
+The compiled functions as the rest of the runtime calls them, outside of the loop: for assembly, for changes
+of configuration and for steps across singular places.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class Instance:
         )
 
     def check(self, place: Place, reached: bool = False) -> None:
-        """An error where a place does not satisfy the constraints, or this program cannot tell its speeds; a
-        place that it has ``reached`` has the speeds that it tells.
+        """An error where a place does not satisfy the constraints, or its speeds do not follow from
+        the independent ones, which those of a place that was ``reached`` by this program do.
         """
         if not self.equations.reduction.rows:
             return
@@ -133,7 +133,7 @@ class Instance:
         if reached:
             return
         again = self.place(place.t, self.packed(place), place.memory).u / sizes
-        if not np.abs(again - u)[self._told].max(initial=0.0) < 1e-3 * scale:
+        if not np.abs(again - u)[self._free_speeds].max(initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
                 "motion can go on in more than one way; start a little away from there"
@@ -158,7 +158,7 @@ class Instance:
             )
 
     @cached_property
-    def _told(self) -> np.ndarray:
+    def _free_speeds(self) -> np.ndarray:
         """Which speeds are not given."""
         given = self.equations.reduction.given
         return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
@@ -242,7 +242,7 @@ class Instance:
         return loop_start(self.model).assembled(self, place, named)
 
     def quality(self, place: Place) -> float:
-        """How well the dependent speeds are told by the others at a place; 0: not at all."""
+        """How well the others determine the dependent speeds at a place; 0: not at all."""
         return self._watched(DEPENDENT_SPEEDS, place.t, self.packed(place), place.memory) + POOR_PIVOT
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:

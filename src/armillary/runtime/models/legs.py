@@ -1,7 +1,7 @@
 """A run through several programs of one system, leg by leg.
 
-The compiled loop ends where an event asks for another configuration; the place reached is carried over and
-the run goes on. All configurations have the same outputs, so nobody sees the seams but in the report.
+The compiled loop ends where an event requires another configuration; the place reached is carried over and
+the run goes on. All configurations have the same outputs, so only the report shows where they change.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class LegRunner:
         return True
 
     def _shorten(self, error: RoughStepError) -> None:
-        """A shorter step across, from nearer by; the error is told where that is of no use any more."""
+        """A shorter step across, from nearer by; the error is raised where that is of no use any more."""
         self.share /= 2
         if self.share < _SHORTEST:
             raise error
@@ -377,7 +377,7 @@ class LegRunner:
         if gone != now:
             self.legs.notes.append(
                 f"t = {t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
-                f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"
+                f"{', '.join(sorted(now - gone))} (nearly singular there)"
             )
 
 
@@ -405,6 +405,6 @@ def _check_progress(stops: list[float], changing: list[EventRecord]) -> None:
     """An error for configurations that change without end at one time."""
     if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
         raise ArmillaryError(
-            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode "
-            "again and again; the constraints are singular there"
+            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} requires another "
+            "configuration again and again; the constraints are singular there"
         )

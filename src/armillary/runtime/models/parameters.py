@@ -185,5 +185,5 @@ def check_physical(system: Description, table: ParameterTable, values: Mapping[s
 
 
 def with_these(why: str) -> str:
-    """What to say of parameters with which a run cannot be made."""
+    """The message about parameters with which a run cannot be made."""
     return f"with these parameters, {why}"

@@ -33,7 +33,7 @@ _ANY = 1e6  # a tolerance that accepts the step
 _BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 _IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin
 _AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
-_TORN = 1e-6  # a gap after the step that tells that it failed
+_TORN = 1e-6  # a gap after a step that failed
 _ERRORS = tuple(np.array(weights) for weights in TABLEAU.errors)
 _ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
 

@@ -140,7 +140,7 @@ class CompiledRedundantModel(CompiledModel):
     def dependent_constraints(
         self, state: Any, parameters: Mapping[str, Any] | None = None, t: float = 0.0
     ) -> list[str]:
-        """Constraints that say, at this state, nothing that those before them do not say."""
+        """Constraints that are redundant at this state, because they follow from those before them."""
         r = self._redundant
         names = [*self.coordinate_names, *self.speed_names]
         values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
@@ -233,7 +233,7 @@ class CompiledRedundantModel(CompiledModel):
         driven = self.driven_inputs(inputs, memory, given)
         stored = driven.at(t0, stored) if driven is not None else stored
         y = RedundantStart(self, parameters, t0, stored).state(initial)
-        how: dict[str, Any] = dict(settings.told)
+        how: dict[str, Any] = dict(settings.summary)
         if method == "staggered":
             how |= {"epsilon": slip, "passes": passes, "translation": translation}
         elif self.equations.system.constraints:

@@ -83,7 +83,7 @@ class CompiledSensitiveModel(CompiledModel):
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
 
     def refused(self, inside: Mapping[str, float]) -> str:
-        """What to say where rates jump with these parameters."""
+        """The message where rates jump with these parameters."""
         return self._jumps(inside) if self._jumps is not None else ""
 
     @property
@@ -158,8 +158,8 @@ class CompiledSensitiveModel(CompiledModel):
     def _named(
         self, initial: Mapping[str, float] | Sequence[float] | None
     ) -> Mapping[str, float] | Sequence[float] | None:
-        """Initial values among which are all that the motion is differentiated by: what is not said is held
-        where it is described.
+        """Initial values among which are all that the motion is differentiated by: what is left out is
+        held where it is described.
         """
         directions = self.equations.directions
         varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]
@@ -167,8 +167,8 @@ class CompiledSensitiveModel(CompiledModel):
             guessed = {q.data.name for q in self.equations.reduction.corrections}
             if wrong := [d.name for d in varied if d.name in guessed]:
                 raise ParameterError(
-                    f"in a whole initial state '{wrong[0]}' is a first guess, so nothing can be told of its "
-                    "variation; give initial values by name"
+                    f"in a whole initial state '{wrong[0]}' is a first guess, so it has "
+                    "no derivatives; give initial values by name"
                 )
             return initial
         described = {s.data.name: value for s, value in self.equations.system.initial.items()}

@@ -50,7 +50,7 @@ REMEDY = (
 
 
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
-    """(the number of sound rows, what to say) of a run through a place without mass; "" for any other."""
+    """(the number of sound rows, the message) of a run through a place without mass; "" for any other."""
     whole = len(result.time)
     if not whole or _excluded(instance, whole):
         return whole, ""
@@ -218,7 +218,7 @@ def _speeds(instance: Instance, result: Integration) -> np.ndarray:
 
 def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:
     """The result of a run that was not stopped without what follows a place where some motion moves no mass,
-    and what to say of it.
+    and the message.
     """
     if result.status not in ("finished", "event"):
         return result, ""

@@ -8,7 +8,7 @@ coordinates, all speeds of the system and the user's own states, in one layout f
     enter          the state of a configuration at a motion
     impulse        all speeds after the locks of a configuration have closed
 
-Events ask for a change by their role: a user's event that locks or unlocks, or the internal one for a choice
+Events cause a change by their role: a user's event that locks or unlocks, or the internal one for a choice
 of dependent speeds that has become poor. All events of one instant act together. What is released at an
 instant at which something locks is held through the impulse. Where the configuration that is needed is not
 at hand, the run ends at this event, before the change: the process then derives it and goes on.
@@ -36,7 +36,7 @@ from armillary.runtime.solver.record import Run
 
 
 def read_requests(run: Run) -> truth:
-    """What the events that happen now ask for: the locks after them, and those that are held through the
+    """What the events that happen now require: the locks after them, and those that are held through the
     impulse; false where they cannot be met here.
     """
     if LOCKING_EVENTS:
@@ -72,7 +72,7 @@ def has_locks(run: Run, c: whole, held: truth) -> truth:
 
 
 def with_locks(run: Run, held: truth) -> whole:
-    """The first configuration with the locks that are asked for; NONE where there is none."""
+    """The first configuration with the locks that are required; NONE where there is none."""
     for c in range(N_CONFIGURATIONS):
         if has_locks(run, c, held):
             return c

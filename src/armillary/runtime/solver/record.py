@@ -81,7 +81,7 @@ class Run:
     if CONFIGURATIONS:
         configuration: whole
         used: whole  # states of the present configuration
-        changing: truth  # an event that happens now asks for another configuration
+        changing: truth  # an event that happens now requires another configuration
         motion: Motion
         speeds: Speeds
         after: Locks  # speeds that are locked after the events of an instant

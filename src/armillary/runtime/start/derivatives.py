@@ -218,8 +218,8 @@ class Derived:
     def _chosen(
         self, cases: Sequence[tuple[np.ndarray, np.ndarray, list[np.ndarray]]], what: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The first case whose equations tell how the speeds that may move do: which these are, and a row of
-        motions for each direction.
+        """The first case whose equations determine how the speeds that may move do: which these are, and a
+        row of motions for each direction.
         """
         system, problem = self._starts.equations.system.name, ""
         for moving, whole, right in cases:
@@ -233,9 +233,10 @@ class Derived:
             if rank < matrix.shape[1]:
                 free = [name for name, may in zip(self._starts.speeds, moving, strict=True) if may]
                 problem = problem or (
-                    f"the initial {what} do not tell in what way the loops of '{system}' are closed (any of "
-                    f"the joints of {', '.join(free)} may move), so the start has no derivatives; name in "
-                    "initial= as many as the system has degrees of freedom, or values that close the loops"
+                    f"the initial {what} do not determine in what way the loops of '{system}' are closed "
+                    f"(any of the joints of {', '.join(free)} may move), so the start has no derivatives; "
+                    "name in initial= as many as the system has degrees of freedom, or values that close "
+                    "the loops"
                 )
                 continue
             steps = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
@@ -272,7 +273,7 @@ def _turned(
 
     A joint with q̇ = N(q) u that turns about several axes in many small steps ends where their order leads
     it, and one that turns about a single axis takes what is varied along. Both have derivatives only if the
-    equations tell where the joint ends by themselves, with all of its speeds free.
+    equations determine where the joint ends by themselves, with all of its speeds free.
     """
     matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
     matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True

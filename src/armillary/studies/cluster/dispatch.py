@@ -139,7 +139,7 @@ class _Blocks:
                 records, seconds = _result(future)
             except TimeoutError:
                 self._client.cancel([future])
-                self._again(numbers, "its worker died before it told what it has written")
+                self._again(numbers, "its worker died before it reported what it has written")
                 return
             self._size = _fitting(self._size, len(records), seconds)
             for record in records:

@@ -158,7 +158,7 @@ def sensitivity(
     if count < fewest:
         what = {"saltelli": "complete groups", "morris": "complete trajectories"}.get(design.kind, "runs")
         raise ArmillaryError(
-            f"'{metric}' is known in {count} {what} of {complete.size}: too few to tell what it depends on; "
+            f"'{metric}' is known in {count} {what} of {complete.size}: too few to find what it depends on; "
             f"{fewest} are needed at least"
         )
     kept = np.repeat(complete, design.group)

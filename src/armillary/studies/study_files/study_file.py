@@ -139,7 +139,7 @@ class StudyFile:
         return replace(file, run=replace(run, problems=(*problems, *run.problems)))
 
     def setting(self, settings: Mapping[str, Any], source: str = "override") -> StudyFile:
-        """The same with other values: "study.runs", "study.seed", …, and all that `RunFile.setting` knows."""
+        """The same with other values: "study.runs", "study.seed", …, and all names of `RunFile.setting`."""
         own = {name.removeprefix("study."): v for name, v in settings.items() if name.startswith("study.")}
         problems = [
             f"{source}: there is no setting 'study.{name}'{suggestion(name, STUDY_KEYS)}"

@@ -1,6 +1,6 @@
 /* events.c: what happens between steps of the importer's integrator: events, periodic updates, the update of the memory.
  *
- *  An event remembers the sign that its function last had. It happens when the function has the other sign,
+ *  An event keeps the sign that its function last had. It happens when the function has the other sign,
  *  or is zero, and the direction is wanted. One that has just happened has no sign: it takes the next that
  *  is seen, and so cannot happen at once again. Signs, and the times of events that come faster and faster, are
  *  those of the solver, <model>_solver.c.

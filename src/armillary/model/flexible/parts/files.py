@@ -46,7 +46,7 @@ def _from_file(path: Path, where: str, what: str) -> Any:
     import scipy.io
     import scipy.sparse
 
-    # pickles in a file could run any code, so NumPy is told to refuse them
+    # pickles in a file could run any code, so they are refused
     readers = {
         ".npy": lambda: np.load(path, allow_pickle=False),
         ".npz": lambda: scipy.sparse.load_npz(path),

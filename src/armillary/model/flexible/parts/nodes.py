@@ -217,7 +217,8 @@ def _shortening(value: Any, asked: bool, names: list[str], modes: int, where: st
         if asked:
             raise ModelError(
                 f"{where}: stiffening needs shortening=, the second-order displacement of every node "
-                f"({len(names)} × 3 × {modes} × {modes}): masses and shapes do not tell how the part shortens"
+                f"({len(names)} × 3 × {modes} × {modes}): how the part shortens does "
+                "not follow from masses and shapes"
             )
         return None
     if not asked:
