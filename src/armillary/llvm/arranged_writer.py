@@ -10,6 +10,7 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
+from armillary.llvm.arm64 import Encoded, encoded, machine_words
 from armillary.llvm.arrangement import PAIR, Load, Store, arranged
 from armillary.llvm.far_angles import far_angle_function
 from armillary.llvm.instructions import Instructions, Operand, real
@@ -52,9 +53,48 @@ class ArrangedWriter(Writer):
         self.opposites[name] = a
         return name
 
-    def body(self) -> str:
+    def body(self, name: str) -> str:
+        code = None
+        if self.module.encodes:
+            code = encoded(self.lines, self.loads, self.opposites, self._stores)
+        if code is not None:
+            return self._call_of_words(name, code)
         room, lines = arranged(self.lines, self.loads, self.opposites, self._stores, self.module.registers)
-        return "\n".join([*room, *self._replaced_angles(), *lines])
+        if not self._angles:
+            return "\n".join([*room, *lines])
+        check, arrays, replace, usual = self._checked_angles(name)
+        return "\n".join(
+            [
+                *room,
+                *arrays,
+                "  br label %check\ncheck:",
+                *check,
+                replace,
+                "  br label %usual\nusual:",
+                "  %angles = phi ptr [ %state, %check ], [ %replaced, %rare ]",
+                f"  %thirds = phi ptr [ {usual}, %check ], [ %corrected, %rare ]",
+                *lines,
+            ]
+        )
+
+    def _call_of_words(self, name: str, code: Encoded) -> str:
+        """A call of machine code that the module holds as words."""
+        function = f'@"\\01{name}_code"'
+        self.module.functions.append(machine_words(f"{name}_code", code.words))
+        self.module.functions.append(f"declare void {function}({', '.join(['ptr'] * len(code.arrays))})")
+        call = f"call void {function}({', '.join([f'ptr %{array}' for array in code.arrays])})"
+        if not self._angles:
+            return f"  tail {call}"
+        check, arrays, replace, usual = self._checked_angles(name)
+        near = call.replace("%angles", "%state").replace("%thirds", usual)
+        far = call.replace("%angles", "%replaced").replace("%thirds", "%corrected")
+        given = dict.fromkeys(["state", *[a for a in code.arrays if a not in ("angles", "thirds")]])
+        taken = ", ".join([f"ptr %{array}" for array in given])
+        rare = "\n".join([*arrays, replace, f"  {far}"])
+        self.module.define(f"internal void @{name}_far({taken}) noinline cold", rare)
+        return "\n".join(
+            [*check, f"  tail call void @{name}_far({taken})\n  ret void\nusual:\n  tail {near}"]
+        )
 
     # ---------------------------------------------------------------- sines and cosines
 
@@ -96,20 +136,24 @@ class ArrangedWriter(Writer):
             self.pairs.setdefault((both, i), place + i)
         return self.load("numbers", place, PAIR)
 
-    def _replaced_angles(self) -> list[str]:
-        """%angles, an array like the state with angles below the limit, and %thirds for them."""
-        if not self._angles:
-            return []
+    def _checked_angles(self, name: str) -> tuple[list[str], list[str], str, str]:
+        """A branch to ``usual`` where all angles are below the limit, and the block ``rare``; room for
+        %replaced, an array like the state, and %corrected; what fills them with other angles and the thirds
+        for them; and the usual thirds.
+        """
         count = len(self._angles)
+        places, thirds = f"{name}_angles", f"thirds_{count}"
         self.module.need("far_angle", far_angle_function)
-        text = ", ".join([f"double {real(PI_OVER_2[2])}"] * count)
-        usual = f"thirds_{count}"
-        self.module.need(usual, lambda: f"@{usual} = internal constant [{count} x double] [{text}], align 16")
-        lines = ["  %near_ = icmp eq i64 0, 0\n  br label %check\ncheck:"]
-        rare = []
-        before = "%near_"
-        for i, place in enumerate(self._angles):
-            lines += [
+        values = ", ".join([f"double {real(PI_OVER_2[2])}"] * count)
+        self.module.need(
+            thirds, lambda: f"@{thirds} = internal constant [{count} x double] [{values}], align 16"
+        )
+        listed = ", ".join([f"i32 {place}" for place in self._angles])
+        self.module.functions.append(f"@{places} = internal constant [{count} x i32] [{listed}]")
+        check = []
+        before = "true"
+        for i, place in enumerate(dict.fromkeys(self._angles)):
+            check += [
                 f"  %p{i} = getelementptr inbounds double, ptr %state, i64 {place}",
                 f"  %b{i} = load i64, ptr %p{i}, align 8",
                 f"  %s{i} = shl i64 %b{i}, 1",
@@ -117,22 +161,13 @@ class ArrangedWriter(Writer):
                 f"  %near{i} = and i1 %n{i}, {before}",
             ]
             before = f"%near{i}"
-            rare += [
-                f"  %x{i} = load double, ptr %p{i}, align 8",
-                f"  %a{i} = getelementptr inbounds double, ptr %replaced, i64 {place}",
-                f"  %t{i} = getelementptr inbounds double, ptr %corrected, i64 {i}",
-                f"  call void @far_angle(double %x{i}, ptr %a{i}, ptr %t{i})",
-            ]
-        return [
+        check.append(f"  br i1 {before}, label %usual, label %rare, !prof !0\nrare:")
+        given = f"ptr %state, i64 {count}, ptr @{places}, ptr %replaced, ptr %corrected"
+        arrays = [
             f"  %replaced = alloca [{max(self._angles) + 1} x double], align 16",
             f"  %corrected = alloca [{count} x double], align 16",
-            *lines,
-            f"  br i1 {before}, label %usual, label %rare, !prof !0\nrare:",
-            *rare,
-            "  br label %usual\nusual:",
-            "  %angles = phi ptr [ %state, %check ], [ %replaced, %rare ]",
-            f"  %thirds = phi ptr [ @{usual}, %check ], [ %corrected, %rare ]",
         ]
+        return check, arrays, f"  call void @far_angles({given})", f"@{thirds}"
 
 
 class ArrangedPackWriter(ArrangedWriter, PackWriter):

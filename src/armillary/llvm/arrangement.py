@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 WIDE = 2.5
 ALIVE, ALIVE_WIDE = 60, 24
@@ -40,7 +41,7 @@ _FUNCTION = 40
 _OTHER = 3
 _UNITS = 2  # operations that start in a cycle
 
-_NAME = re.compile(r"%v\d+")
+NAME = re.compile(r"%v\d+")
 _NEVER = 1 << 60
 
 PAIR = "<2 x double>"
@@ -66,25 +67,39 @@ def arranged(
     whose opposites they are, which cost nothing as operands. Values that are stored are loaded from there
     again, so the arrays of ``stores`` are no others'.
     """
-    computed = {line[2 : line.index(" ", 2)] for line in lines}
-    given = [store for store in stores if store[0] not in computed]
+    own, given = stored_values(stores, {line[2 : line.index(" ", 2)] for line in lines})
+    order = chosen_order(_operations(lines, opposites, given), own)
+    return _Lines(loads, opposites, own, registers - SPARE).text(order)
+
+
+def stored_values(stores: Sequence[Store], computed: Set[str]) -> tuple[dict[str, list[Load]], list[Store]]:
+    """Where computed values are stored, and the stores of others."""
     own: dict[str, list[Load]] = {}
     for value, place in stores:
         if value in computed:
             own.setdefault(value, []).append(place)
-    order = _order(_needed(_operations(lines, opposites, given), own))
-    return _Registers(loads, opposites, own, registers - SPARE).text(order)
+    return own, [store for store in stores if store[0] not in computed]
 
 
-class _Operation:
-    """A line: the name of its value ("" of a store), what it does, and the names of its operands."""
+def chosen_order(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
+    """Operations whose values are used or stored, as the model machine starts them."""
+    return _order(_needed(operations, results))
 
-    __slots__ = ("held", "kind", "latency", "name", "operands", "text")
 
-    def __init__(self, name: str, text: str, operands: list[str], latency: int) -> None:
-        self.name, self.text, self.operands, self.latency = name, text, operands, latency
-        self.kind = _kind(text) if name else ""
-        self.held = self.kind in _DOUBLES  # whether the value takes a register for doubles
+class Operation:
+    """A line: the name of its value ("" of a store) and its kind, and the names of its operands."""
+
+    __slots__ = ("held", "kind", "latency", "name", "operands", "place", "renewed", "shape", "signed", "text")
+    text: str  # what it does, in LLVM's words
+    shape: Any  # or how machine code is written, with operands and whether they are negated
+    signed: list[tuple[str, bool]]
+    place: Load  # of a store
+
+    def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
+        self.name, self.kind, self.latency = name, kind, latency
+        self.renewed = ""  # the operand whose register is to hold the result, so that it need not have one
+        self.operands = list(dict.fromkeys(operands))
+        self.held = kind in _DOUBLES  # whether the value takes a register for doubles
 
 
 def _kind(text: str) -> str:
@@ -102,7 +117,7 @@ def _kind(text: str) -> str:
     return found[1] if found else ""
 
 
-def _needed(operations: list[_Operation], results: Mapping[str, Sequence[Load]]) -> list[_Operation]:
+def _needed(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
     """Operations whose values are used or stored."""
     wanted = set(results)
     found = []
@@ -115,23 +130,31 @@ def _needed(operations: list[_Operation], results: Mapping[str, Sequence[Load]])
 
 def _operations(
     lines: Sequence[str], opposites: Mapping[str, str], stores: Sequence[Store]
-) -> list[_Operation]:
+) -> list[Operation]:
     found = []
     for line in lines:
         name, _, text = line.partition(" = ")
-        operands = list(dict.fromkeys([opposites.get(a, a) for a in _NAME.findall(text)]))
-        latency = _FUNCTION if " @sincos" in text else _LATENCY.get(text[: text.index(" ")], _OTHER)
-        found.append(_Operation(name.lstrip(), text, operands, latency))
+        operands = [opposites.get(a, a) for a in NAME.findall(text)]
+        operation = Operation(name.lstrip(), _kind(text), operands, latency(text))
+        operation.text = text
+        found.append(operation)
     for value, (array, index, kind) in stores:
-        operands = [opposites.get(a, a) for a in _NAME.findall(value)]
-        found.append(_Operation("", f"{value} {array} {index} {kind}", operands, 0))
+        operands = [opposites.get(a, a) for a in NAME.findall(value)]
+        operation = Operation("", "", operands, 0)
+        operation.text, operation.place = value, (array, index, kind)
+        found.append(operation)
     return found
+
+
+def latency(text: str) -> int:
+    """Cycles until the value of a line can be used."""
+    return _FUNCTION if " @sincos" in text else _LATENCY.get(text[: text.index(" ")], _OTHER)
 
 
 # -------------------------------------------------------------------- order
 
 
-def _order(operations: Sequence[_Operation]) -> list[_Operation]:
+def _order(operations: Sequence[Operation]) -> list[Operation]:
     """Operations as the model machine starts them."""
     size = len(operations)
     producer = {operation.name: i for i, operation in enumerate(operations)}
@@ -154,7 +177,7 @@ def _order(operations: Sequence[_Operation]) -> list[_Operation]:
     done = [False] * size
     ready: list[int] = []  # as numbers that hold a priority, and the place as their remainder
     later: list[int] = []
-    order: list[_Operation] = []
+    order: list[Operation] = []
     cycle = started = alive = first = 0
     stale = 0  # operations that are done, but still in a heap
     far = size << 40  # beyond all priorities
@@ -228,8 +251,12 @@ def _order(operations: Sequence[_Operation]) -> list[_Operation]:
 # -------------------------------------------------------------------- registers
 
 
-class _Registers:
-    """Lines of operations in a given order, with the loads and stores that they need."""
+class Registers:
+    """A pass over operations in a given order, with the loads and stores that they need.
+
+    What is written is a subclass's: ``operate`` gives the register of a value, ``load`` one with an element
+    of an array, ``store`` stores one, ``release`` frees one.
+    """
 
     def __init__(
         self,
@@ -239,16 +266,28 @@ class _Registers:
         size: int,
     ) -> None:
         self.loads, self.opposites, self.results, self.size = loads, opposites, results, size
-        self.lines: list[str] = []
-        self.held: dict[str, str] = {}  # values in registers, to the names under which they are there
+        self.held: dict[str, Any] = {}  # values in registers, to the names under which they are there
         self.stored: dict[str, Load] = {}  # values that were stored, and where
         self.slots = 0  # doubles of values that are no results
         self.kinds: dict[str, str] = {name: load[2] for name, load in loads.items()}
         self.uses: dict[str, list[int]] = {}  # places of the users of a value in the order, last one first
-        self.count = 0
 
-    def text(self, order: Sequence[_Operation]) -> tuple[list[str], list[str]]:
-        """Room for stored values, and the lines."""
+    def operate(self, operation: Operation) -> Any:
+        raise NotImplementedError
+
+    def load(self, place: Load) -> Any:
+        raise NotImplementedError
+
+    def store(self, register: Any, place: Load) -> None:
+        raise NotImplementedError
+
+    def release(self, register: Any) -> None:
+        """A value is wanted no more."""
+
+    def finish(self) -> None:
+        """An operation is done, with what follows from it."""
+
+    def pass_over(self, order: Sequence[Operation]) -> None:
         self.kinds.update([(operation.name, operation.kind) for operation in order])
         # Comparisons take no register for doubles; arguments, such as the time, are there already.
         known = {*self.loads, *(operation.name for operation in order if operation.held)}
@@ -258,61 +297,35 @@ class _Registers:
                 self.uses.setdefault(a, []).append(i)
         for i, operation in enumerate(order):
             self.step(i, operation)
-            if i % LABELS == LABELS - 1:
-                self.lines.append(LABEL)
-        room = [f"  %slots = alloca [{self.slots} x double], align 16"] if self.slots else []
-        return room, self.lines
 
-    def step(self, i: int, operation: _Operation) -> None:
+    def step(self, i: int, operation: Operation) -> None:
         held, uses = self.held, self.uses
         for a in operation.operands:
-            if a not in held:
+            if a not in held and a != operation.renewed:
                 self.bring(a, i, operation.operands)
-        text = _NAME.sub(self.named, operation.text)
+        made = self.operate(operation)
         for a in operation.operands:
             uses[a].pop()
-            if not uses[a]:
-                del held[a]
+            if not uses[a] and a in held:
+                self.release(held.pop(a))
         name = operation.name
-        if not name:
-            value, array, index, kind = text.split(" ", 3)
-            self.store(value, (array, int(index), kind))
-        else:
-            self.lines.append(f"  {name} = {text}")
+        if name:
             for place in self.results.get(name, ()):
-                self.store(name, place)
-                self.stored[name] = place
+                self.store(made, place)
+                if place[2] == operation.kind:
+                    self.stored[name] = place
             if operation.held and name in uses:
                 self.free(i + 1, ())
-                held[name] = name
-
-    def named(self, match: re.Match[str]) -> str:
-        name = match[0]
-        if name in self.opposites:
-            source = self.opposites[name]
-            return self.emit(f"fneg {self.kinds.get(source, 'double')} {self.held.get(source, source)}")
-        return self.held.get(name, name)
-
-    def emit(self, operation: str) -> str:
-        self.count += 1
-        name = f"%r{self.count}"
-        self.lines.append(f"  {name} = {operation}")
-        return name
-
-    def element(self, array: str, index: int) -> str:
-        if not index:
-            return f"%{array}"
-        return self.emit(f"getelementptr inbounds double, ptr %{array}, i64 {index}")
+                held[name] = made
+                self.finish()
+            else:
+                self.finish()
+                self.release(made)
 
     def bring(self, value: str, now: int, operands: Sequence[str]) -> None:
         """A value into a register, from where it is loaded or was stored."""
         self.free(now, operands)
-        array, index, kind = self.loads.get(value) or self.stored[value]
-        self.held[value] = self.emit(f"load volatile {kind}, ptr {self.element(array, index)}, align 8")
-
-    def store(self, name: str, place: Load) -> None:
-        array, index, kind = place
-        self.lines.append(f"  store volatile {kind} {name}, ptr {self.element(array, index)}, align 8")
+        self.held[value] = self.load(self.loads.get(value) or self.stored[value])
 
     def free(self, now: int, operands: Sequence[str]) -> None:
         """Room for one more value; operands stay."""
@@ -331,8 +344,61 @@ class _Registers:
                 costly, next_costly = value, wanted
         if next_kept < next_costly and next_kept < now + NEAR:
             kept, kind = costly, self.kinds[costly]
+            self.slots += self.slots % _DOUBLES[kind]
             place = ("slots", self.slots, kind)
             self.slots += _DOUBLES[kind]
             self.store(held[costly], place)
             self.stored[costly] = place
-        del held[kept]
+        self.release(held.pop(kept))
+
+
+class _Lines(Registers):
+    """Lines of LLVM code."""
+
+    def text(self, order: Sequence[Operation]) -> tuple[list[str], list[str]]:
+        """Room for stored values, and the lines."""
+        self.lines: list[str] = []
+        self.count = 0
+        self.pass_over(order)
+        room = [f"  %slots = alloca [{self.slots} x double], align 16"] if self.slots else []
+        return room, self.lines
+
+    def step(self, i: int, operation: Operation) -> None:
+        super().step(i, operation)
+        if i % LABELS == LABELS - 1:
+            self.lines.append(LABEL)
+
+    def operate(self, operation: Operation) -> str:
+        text = NAME.sub(self.named, operation.text)
+        if operation.name:
+            self.lines.append(f"  {operation.name} = {text}")
+        else:
+            self.store(text, operation.place)
+        return operation.name
+
+    def named(self, match: re.Match[str]) -> str:
+        name = match[0]
+        if name in self.opposites:
+            source = self.opposites[name]
+            return self.emit(f"fneg {self.kinds.get(source, 'double')} {self.held.get(source, source)}")
+        found: str = self.held.get(name, name)
+        return found
+
+    def emit(self, operation: str) -> str:
+        self.count += 1
+        name = f"%r{self.count}"
+        self.lines.append(f"  {name} = {operation}")
+        return name
+
+    def element(self, array: str, index: int) -> str:
+        if not index:
+            return f"%{array}"
+        return self.emit(f"getelementptr inbounds double, ptr %{array}, i64 {index}")
+
+    def load(self, place: Load) -> str:
+        array, index, kind = place
+        return self.emit(f"load volatile {kind}, ptr {self.element(array, index)}, align 8")
+
+    def store(self, register: str, place: Load) -> None:
+        array, index, kind = place
+        self.lines.append(f"  store volatile {kind} {register}, ptr {self.element(array, index)}, align 8")

@@ -83,13 +83,31 @@ far:
   store double %corrected, ptr %third
   ret void
 }}
-"""
+define internal void @far_angles(ptr %state, i64 %count, ptr %places, ptr %angles, ptr %thirds) noinline optnone cold nounwind {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %more, %next ]
+  %p = getelementptr inbounds i32, ptr %places, i64 %i
+  %place = load i32, ptr %p
+  %from = getelementptr inbounds double, ptr %state, i32 %place
+  %x = load double, ptr %from, align 8
+  %angle = getelementptr inbounds double, ptr %angles, i32 %place
+  %third = getelementptr inbounds double, ptr %thirds, i64 %i
+  call void @far_angle(double %x, ptr %angle, ptr %third)
+  %more = add i64 %i, 1
+  %left = icmp ult i64 %more, %count
+  br i1 %left, label %next, label %end
+end:
+  ret void
+}}
+"""  # noqa: E501
 
 
 @cache
 def far_angle_function() -> str:
     """LLVM code of void far_angle(x, ptr angle, ptr third): an angle below LIMIT that sines of x can be taken
-    of, with the third part of π/2 for it.
+    of, with the third part of π/2 for it; and of void far_angles(ptr state, count, ptr places, ptr angles,
+    ptr thirds), which does that for some places of a state.
     """
     size = 64 * _WORDS
     turns = (1 << 2 * size) // _two_pi(size) >> 64  # 64 bits of the words are before the point

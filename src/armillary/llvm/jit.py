@@ -33,13 +33,18 @@ def holds_addresses(text: str) -> bool:
     return "inttoptr" in text and _ADDRESS.search(text) is not None
 
 
+def is_arranged(text: str) -> bool:
+    """Whether a module holds code in an order of its own, as lines or as words."""
+    return LABEL in text or "module asm" in text
+
+
 class Compiled:
     """Functions of one module, by name; freed with this object."""
 
     def __init__(self, text: str, *, level: int = 2) -> None:
         self.tier = "quick" if quick() else "final"
         name = "" if holds_addresses(text) else f"program {level} {text}"
-        self._engine = engine(name, lambda: [text], level, ARRANGED if LABEL in text else UNBRANCHED)
+        self._engine = engine(name, lambda: [text], level, ARRANGED if is_arranged(text) else UNBRANCHED)
 
     def address(self, name: str) -> int:
         """Address of a function, 0 where the module has none of that name."""
@@ -80,6 +85,7 @@ def prepared() -> Any:
     if not _ready:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
         library = ctypes.CDLL(ctypes.util.find_library("m") or None)
         for name in LIBRARY_FUNCTIONS:
             address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
@@ -220,6 +226,14 @@ def registers(packs: bool = False) -> int:
     if triple.startswith("x86_64"):
         return 32 if features().get("avx512vl") and not packs else 0
     return 32 if triple.startswith(("aarch64", "arm64")) else 0
+
+
+def encodes() -> bool:
+    """Whether machine code of arranged sections is written as words of instructions: on arm64, but not on
+    Windows, where large stack frames need more.
+    """
+    arm = _host().triple.startswith(("aarch64", "arm64")) and "windows" not in _host().triple
+    return arm and _fuses() and not quick()
 
 
 def described(level: int) -> str:

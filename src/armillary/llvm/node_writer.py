@@ -64,6 +64,7 @@ class Module:
 
     lanes: int = 1  # runs in a value
     registers: int = 0  # of the machine, for doubles; 0 where LLVM arranges the code
+    encodes: bool = False  # whether machine code is written here, for arm64
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     compiled_sines: Sines | None = None
@@ -159,7 +160,8 @@ class Writer(Instructions):
         self.values: dict[Expr, str] = {}
         self.vectors: dict[Place, str] = {}
 
-    def body(self) -> str:
+    def body(self, name: str) -> str:
+        """The lines of the function of this name."""
         return "\n".join(self.lines)
 
     # ---------------------------------------------------------------- operands

@@ -33,7 +33,8 @@ def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
         writer.node(node)
     writer.results(found, [("slots", i) for i in range(len(renewed))])
     module.define(
-        f"void @update_metrics({module.real} %t, ptr noalias %outputs, ptr noalias %slots)", writer.body()
+        f"void @update_metrics({module.real} %t, ptr noalias %outputs, ptr noalias %slots)",
+        writer.body("update_metrics"),
     )
 
 
