@@ -51,6 +51,18 @@ def symbols(*roots: Expr) -> list[Expr]:
     return [n for n in operands_first(roots) if n.kind == "symbol"]
 
 
+def held_places(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
+    """For each root the places of those symbols, among these, that it holds."""
+    bit = {s: 1 << i for i, s in enumerate(of)}
+    held: dict[Expr, int] = {}  # as the bits of a number: unions of large sets are one operation
+    for node in operands_first(roots):
+        bits = bit.get(node, 0)
+        for a in node.args:
+            bits |= held[a]
+        held[node] = bits
+    return [[i for i, digit in enumerate(f"{held[root]:b}"[::-1]) if digit == "1"] for root in roots]
+
+
 def rebuild(node: Expr, args: list[Expr]) -> Expr:
     """The same operation on other operands, simplified anew."""
     if node.kind == "sum":

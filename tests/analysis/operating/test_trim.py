@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 
 import armillary as arm
-from armillary.analysis.operating import outcome, stability
+from armillary.analysis.operating import stability
 from armillary.stages.model import Model
 from armillary.verification.cases.mechanisms import governor
 from examples import integral_control, rolling_disc
@@ -233,4 +233,3 @@ def test_eigenvalues_at_rest_without_damping_are_roots_of_half_the_matrix() -> N
     np.testing.assert_allclose(np.sort(found.imag), [-(3**0.5), -1, 1, 3**0.5], rtol=1e-14)
     F[2, 2] = -0.1
     np.testing.assert_array_equal(stability._eigenvalues(F), np.linalg.eigvals(F))
-    assert outcome._is_regular(F) and not outcome._is_regular(np.ones((2, 2)))

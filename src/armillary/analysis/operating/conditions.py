@@ -7,13 +7,14 @@ that are asked for; columns are all states and the inputs that are looked for:
 
 A problem selects rows and columns of these, so the code is compiled once for a model and the names of its
 outputs and inputs. It is kept as long as the model lives. Of large systems C is not written out: one function
-gives C d for a direction d, and a column of C for each unit vector.
+gives C d for a direction d; columns that share no row come from one direction (Curtis, Powell & Reid 1974, J.
+Inst. Math. Appl. 13, 117–119). Where such a system rests, u = 0 is put into c and C d, which takes half of
+the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -22,8 +23,13 @@ import numpy as np
 
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
-from armillary.algebra.walk import symbols, transform
+from armillary.algebra.units.dimension import ONE
+from armillary.algebra.walk import held_places, symbols, transform
+from armillary.analysis.operating.condition_values import SLOPES, VALUES, ConditionCode, ConditionValues
 from armillary.analysis.operating.cyclic import cyclic
+from armillary.analysis.operating.wording import rate_units
+from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
+from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.linearization import form
@@ -32,7 +38,6 @@ from armillary.runtime.models.functions import ModelFunctions
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-_VALUES, _SLOPES = "conditions", "slopes"
 _kept: WeakKeyDictionary[CompiledModel, dict[tuple[Any, ...], Conditions]] = WeakKeyDictionary()
 
 
@@ -48,8 +53,7 @@ def conditions(model: CompiledModel, outputs: Sequence[str], inputs: Sequence[st
 class Conditions:
     """Compiled conditions c(x) and their Jacobian.
 
-    ``labels`` names the rows, ``names`` the columns. ``depends[i, j]`` is whether row i contains column j,
-    after simplification.
+    ``labels`` names the rows, ``names`` the columns.
     """
 
     def __init__(self, equations: DerivedEquations, outputs: Sequence[str], inputs: Sequence[str]) -> None:
@@ -75,34 +79,54 @@ class Conditions:
         with derivation():
             rows = [*t.rates, *(as_expr(row.gap) for row in kept), *lengths]
             rows += [columns[name].expression for name in outputs]
-            variables, rows = _with_variables(equations, rows, inputs)
-            self.by_columns = len(variables) * equations.operations.total > form.WRITTEN_OUT
-            self._at, found, direction = (
-                _tangent(equations, rows, variables) if self.by_columns else _written(rows, variables)
-            )
-        self.depends = np.zeros((len(rows), len(self.names)), dtype=bool)
-        self.depends[self._at[:, 0], self._at[:, 1]] = True
-        self.flat = self._at[:, 0] * len(self.names) + self._at[:, 1]
-        self.at_rest = self._rates_at_rest(t.rates[: self.coordinates], t.speeds)
-        held = set(symbols(*rows))
+            self._variables, self._rows = _with_variables(equations, rows, inputs)
+            self.by_columns = len(self._variables) * equations.operations.total > form.WRITTEN_OUT
+        held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
         self.memories = tuple(m.data.name for m in t.memory if m in held)
-        self.code = ModelFunctions(
-            equations,
-            {_VALUES: rows, _SLOPES: found},
-            inputs=[*variables[n:], *direction],
-            search=False,
-        )
+        self.at_rest = self._rates_at_rest(t.rates[: self.coordinates], t.speeds)
+        self._codes: dict[bool, ConditionCode] = {}
+        self._cyclic: dict[frozenset[int], frozenset[int]] = {}
 
     @cached_property
-    def values_address(self) -> int:
-        """The function of c, for compiled loops."""
-        return self.code.address(_VALUES)
+    def depends(self) -> np.ndarray:
+        """``depends[i, j]``: whether row i contains column j, after simplification."""
+        if not self.by_columns:
+            return self.code().pattern
+        return _pattern(self._rows, self._variables)
 
-    @cached_property
-    def slopes_address(self) -> int:
-        """The function of the entries of ∂c/∂x at ``flat``, or of one column; for compiled loops."""
-        return self.code.address(_SLOPES)
+    def code(self, still: bool = False) -> ConditionCode:
+        """The compiled functions; where all speeds are zero and stay so, those of rest."""
+        still = still and self.by_columns
+        if still not in self._codes:
+            make = self._by_columns if self.by_columns else self._written
+            with derivation():
+                self._codes[still] = make(still)
+        return self._codes[still]
+
+    def _written(self, still: bool) -> ConditionCode:
+        """Every derivative that is not zero."""
+        n, rows, variables = len(self.states), self._rows, self._variables
+        slopes = [tangents(rows, {v: UNIT}) for v in variables]
+        places = [(i, j) for j, column in enumerate(slopes) for i, x in enumerate(column) if x is not ZERO]
+        pattern = np.zeros((len(rows), len(variables)), dtype=bool)
+        at = np.array(places, dtype=int).reshape(-1, 2)
+        pattern[at[:, 0], at[:, 1]] = True
+        functions = {VALUES: rows, SLOPES: [slopes[j][i] for i, j in places]}
+        code = ModelFunctions(self.equations, functions, inputs=variables[n:], search=False)
+        return ConditionCode(code, pattern, at[:, 0] * len(variables) + at[:, 1])
+
+    def _by_columns(self, still: bool) -> ConditionCode:
+        """The derivatives along a direction, whose elements are inputs."""
+        owner, variables, rows = self.equations.system.identity, self._variables, self._rows
+        direction = [symbol(f"d({v.data.name})", "variable", owner=owner) for v in variables]
+        found = tangents(rows, dict(zip(variables, direction, strict=True)))
+        if still:
+            zero = dict.fromkeys(self.equations.targets.speeds, ZERO)
+            rows, found = transform(rows, zero.get), transform(found, zero.get)
+        inputs = [*variables[len(self.states) :], *direction]
+        code = ModelFunctions(self.equations, {VALUES: rows, SLOPES: found}, inputs=inputs, search=False)
+        return ConditionCode(code, _pattern(found, direction))
 
     def cyclic(self, rows: Collection[int] = ()) -> frozenset[int]:
         """Places of cyclic coordinates and states of the user's own; ``rows`` must not depend on them."""
@@ -110,7 +134,11 @@ class Conditions:
         speeds = range(self.speeds.start, self.speeds.stop)
         groups = [range(i, i + 4) for i in self.equations.targets.quaternions]
         gaps = range(n, n + len(self.gaps))
-        return cyclic(self.depends[:, :n], set(range(n)) - set(speeds), {*rows, *gaps}, groups)
+        key = frozenset(rows)
+        if key not in self._cyclic:
+            candidates = set(range(n)) - set(speeds)
+            self._cyclic[key] = cyclic(self.depends[:, :n], candidates, {*rows, *gaps}, groups)
+        return self._cyclic[key]
 
     @cached_property
     def lasting(self) -> np.ndarray:
@@ -118,42 +146,54 @@ class Conditions:
         left_out = self.cyclic()
         return np.array([i for i in range(len(self.states)) if i not in left_out], dtype=int)
 
+    @cached_property
+    def unit_sizes(self) -> np.ndarray:
+        """A unit of the SI for each column, in the model's units."""
+        system = self.equations.system
+        kinds = unit_sizes(system)
+        own = {s.data.name: s for s in system.moving()}
+        found = []
+        for name in self.names:
+            s = own.get(name)
+            kind = None if s is None else speed_kind(s) if s.data.role == "speed" else s.dimension
+            found.append(float(kinds.get(kind, 1.0)))
+        return np.array(found)
+
+    @cached_property
+    def row_units(self) -> tuple[tuple[float, str], ...]:
+        """Of each row the factor of its units to those of the model, and their text."""
+        own = {s.data.name: s for s in self.equations.system.moving()}
+        columns = {c.name: c.units for c in self.equations.targets.columns}
+        rates = [(state_factor(own[name]), rate_units(own[name].data.units or "")) for name in self.states]
+        shown = [(1.0, columns[name]) for name in self.labels[self.shown]]
+        return (*rates, *[(1.0, "")] * (self.shown.start - len(rates)), *shown)
+
+    @cached_property
+    def angles(self) -> np.ndarray:
+        """Which columns are angles."""
+        own = {s.data.name: s for s in self.equations.system.coordinates}
+        return np.array([name in own and own[name].dimension is ONE for name in self.names])
+
     @staticmethod
     def _rates_at_rest(rates: Sequence[Expr], speeds: Sequence[Expr]) -> bool:
         """Whether no coordinate moves where the speeds are zero: nothing is driven by time."""
         still = transform(rates, dict.fromkeys(speeds, ZERO).get)
         return all(x is ZERO for x in still)
 
-    def instance(self, t: float, parameters: Mapping[str, Any] | None, memory: np.ndarray) -> ConditionValues:
-        """The conditions at a time, with the parameters that are not looked for."""
-        return ConditionValues(self, t, self.code.constants(parameters), memory)
-
-    def dense(self, entries: np.ndarray) -> np.ndarray:
-        """Derivatives as a matrix."""
-        found = np.zeros(len(self.labels) * len(self.names))
-        found[self.flat] = entries
-        return found.reshape(len(self.labels), len(self.names))
+    def instance(
+        self, t: float, parameters: Mapping[str, Any] | None, memory: np.ndarray, still: bool = False
+    ) -> ConditionValues:
+        """The conditions at a time, with the parameters that are not looked for; ``still``: at rest."""
+        code = self.code(still)
+        return ConditionValues(self, code, t, code.functions.constants(parameters), memory, still)
 
 
-def _written(
-    rows: Sequence[Expr], variables: Sequence[Expr]
-) -> tuple[np.ndarray, list[Expr], tuple[Expr, ...]]:
-    """Places of the derivatives that are not zero, and these."""
-    slopes = [tangents(rows, {v: UNIT}) for v in variables]
-    places = [(i, j) for j, column in enumerate(slopes) for i, x in enumerate(column) if x is not ZERO]
-    return np.array(places, dtype=int).reshape(-1, 2), [slopes[j][i] for i, j in places], ()
-
-
-def _tangent(
-    equations: DerivedEquations, rows: Sequence[Expr], variables: Sequence[Expr]
-) -> tuple[np.ndarray, list[Expr], tuple[Expr, ...]]:
-    """Places where a row contains a variable, the derivatives along a direction, and its symbols."""
-    owner = equations.system.identity
-    direction = tuple(symbol(f"d({v.data.name})", "variable", owner=owner) for v in variables)
-    column = {v: j for j, v in enumerate(variables)}
-    places = [(i, column[s]) for i, row in enumerate(rows) for s in symbols(row) if s in column]
-    found = tangents(rows, dict(zip(variables, direction, strict=True)))
-    return np.array(places, dtype=int).reshape(-1, 2), found, direction
+def _pattern(rows: Sequence[Expr], variables: Sequence[Expr]) -> np.ndarray:
+    """Where a row contains a variable."""
+    found = np.zeros((len(rows), len(variables)), dtype=bool)
+    for i, places in enumerate(held_places(rows, variables)):
+        found[i, places] = True
+    return found
 
 
 def _with_variables(
@@ -172,41 +212,3 @@ def _with_variables(
         replaced[old] = symbol(name, "variable", owner=system.identity, about=f"input {name}")
     found = transform(rows, replaced.get) if replaced else list(rows)
     return [*t.integrated, *replaced.values()], found
-
-
-@dataclass(frozen=True, eq=False)
-class ConditionValues:
-    """The conditions of a model at one time, with one set of parameters."""
-
-    of: Conditions
-    t: float
-    constants: np.ndarray
-    memory: np.ndarray
-
-    def values(self, x: np.ndarray) -> np.ndarray:
-        """c at x = [state, inputs], in the model's units; outputs in their stated units."""
-        y = np.concatenate([x, np.zeros(len(x))]) if self.of.by_columns else x
-        return self.of.code(_VALUES, self.t, y, memory=self.memory, constants=self.constants)
-
-    def jacobian(self, x: np.ndarray) -> np.ndarray:
-        """∂c/∂x."""
-        if self.of.by_columns:
-            how: dict[str, Any] = {"memory": self.memory, "constants": self.constants}
-            return self.of.code.rows(_SLOPES, self.t, x, inputs=np.eye(len(x)), **how).T
-        return self.of.dense(self.of.code(_SLOPES, self.t, x, memory=self.memory, constants=self.constants))
-
-    def many(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """c and ∂c/∂x at the rows of xs, in one compiled loop each."""
-        how: dict[str, Any] = {"memory": self.memory, "constants": self.constants}
-        if self.of.by_columns:
-            count, m = xs.shape
-            units = np.tile(np.eye(m), (count, 1))
-            found = self.of.code.rows(_SLOPES, self.t, np.repeat(xs, m, axis=0), inputs=units, **how)
-            slopes = found.reshape(count, m, -1).transpose(0, 2, 1)
-            return np.array([self.values(x) for x in xs]), slopes
-        n = len(self.of.states)
-        if xs.shape[1] > n:
-            how["inputs"] = xs[:, n:]
-        values = self.of.code.rows(_VALUES, self.t, xs[:, :n], **how)
-        slopes = self.of.code.rows(_SLOPES, self.t, xs[:, :n], **how)
-        return values, np.array([self.of.dense(row) for row in slopes])

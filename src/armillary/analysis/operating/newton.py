@@ -4,7 +4,7 @@ With sizes s of the unknowns and w of the conditions, J = ∂c/∂x is scaled to
 x + s p minimises |c/w + A p| over |p| ≤ Δ: a Gauss–Newton step where it is that short, else one of Levenberg
 and Marquardt,
 
-    p = − V diag(d/(d² + μ)) Uᵀ c/w            A = U diag(d) Vᵀ            μ ≥ 0 so that |p| = Δ
+    p = − (AᵀA + μ)⁻¹ Aᵀ c/w            μ ≥ 0 so that |p| = Δ
 
 The radius Δ begins at one size, or at the length of the first step if no angle turns by more than a radian in
 it, and follows the agreement of the model with the conditions (Moré 1978, "The Levenberg-Marquardt algorithm:
@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.analysis.operating.conditions import ConditionValues
-from armillary.analysis.operating.newton_code import MET
+from armillary.analysis.operating.condition_values import ConditionValues
+from armillary.analysis.operating.newton_code import ENTRIES, MET
 from armillary.analysis.operating.newton_layout import SEARCH
 from armillary.llvm.jit import chosen
 from armillary.llvm.routines import RoutineMethod, compiled_method
@@ -50,6 +50,7 @@ class Equations:
 class Root:
     """Where Newton's method ended: whether the conditions are met, and what is left of each."""
 
+    of: Equations
     x: np.ndarray  # state and inputs
     unknowns: np.ndarray
     residual: np.ndarray
@@ -71,21 +72,13 @@ class Root:
 def newton(equations: Equations) -> Root:
     """A root near x, or the place where the conditions are nearest to being met."""
     e, n = equations, len(equations.unknown)
-    work = _work(e.values, e.x, len(e.rows), n)
+    work = _work(e.values, e.x, len(e.rows), n, e.unknown) | _conditions(e)
     none = np.full(n + 1, np.inf)
     work |= {
-        "rows": len(e.rows),
-        "unknowns": n,
-        "needed": n,
-        "row_list": _wholes(e.rows),
-        "unknown_list": _wholes(e.unknown),
-        "needed_list": _wholes(e.unknown),
         "angles": _wholes(np.zeros(n) if e.angles is None else e.angles),
         "held": np.zeros(n + 1, dtype=np.int64),
         "settings": np.array([e.values.t, 0.0 if e.angles is None else 1.0]),
         "wanted": _reals(e.wanted),
-        "sizes": _reals(e.sizes),
-        "weights": _reals(e.weights),
         "low": -none if e.low is None else _reals(e.low),
         "high": none if e.high is None else _reals(e.high),
     }
@@ -94,21 +87,44 @@ def newton(equations: Equations) -> Root:
     assert isinstance(x, np.ndarray) and isinstance(r, np.ndarray)
     assert isinstance(held, np.ndarray) and isinstance(report, np.ndarray)
     x, r = x[: len(e.x)], r[: len(e.rows)]
-    return Root(x, x[e.unknown], r / e.weights, r, int(report[0]), held[:n].astype(bool))
+    return Root(e, x, x[e.unknown], r / e.weights, r, int(report[0]), held[:n].astype(bool))
+
+
+def outlook(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
+    """C at x; and of each unknown the part, 0 to 1, along directions that the conditions leave open."""
+    e = equations
+    columns = np.arange(len(e.x))
+    work = _work(e.values, e.x, len(e.rows), len(e.unknown), columns) | _conditions(e)
+    work["settings"] = np.array([e.values.t, 0.0])
+    _search(chosen())("outlook", SEARCH.fields(work))
+    C, shares = work["C"], work["shares"]
+    assert isinstance(C, np.ndarray) and isinstance(shares, np.ndarray)
+    return C[:-1].reshape(-1, len(e.x)), shares[: len(e.unknown)]
+
+
+def _conditions(e: Equations) -> dict[str, int | np.ndarray]:
+    """Fields of the rows and unknowns."""
+    return {
+        "rows": len(e.rows),
+        "unknowns": len(e.unknown),
+        "row_list": _wholes(e.rows),
+        "unknown_list": _wholes(e.unknown),
+        "sizes": _reals(e.sizes),
+        "weights": _reals(e.weights),
+    }
 
 
 def rest(values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.ndarray) -> np.ndarray | None:
     """Where coordinates come to rest that move with their accelerations; see ``starts.py``."""
     found = values.of
     speeds = found.speeds
-    work = _work(values, x, 0, len(moved), len(closed))
+    columns = np.concatenate([moved, np.arange(speeds.start, speeds.stop)])
+    work = _work(values, x, 0, len(moved), columns, len(closed))
     work |= {
-        "needed": len(moved) + speeds.stop - speeds.start,
         "moved": len(moved),
         "closed": len(closed),
         "first_speed": speeds.start,
         "speeds": speeds.stop - speeds.start,
-        "needed_list": _wholes(np.concatenate([moved, np.arange(speeds.start, speeds.stop)])),
         "moved_list": _wholes(moved),
         "closed_list": _wholes(closed),
         "settings": np.array([values.t, 0.0]),
@@ -119,36 +135,49 @@ def rest(values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.n
     return there[: len(found.names)] if report[0] > 0 else None
 
 
+_VECTORS = ("y", "w", "z", "b", "new", "heads", "p", "kept", "order")
+
+
 def _work(
-    values: ConditionValues, x: np.ndarray, rows: int, unknowns: int, closed: int = 0
+    values: ConditionValues, x: np.ndarray, rows: int, unknowns: int, columns: np.ndarray, closed: int = 0
 ) -> dict[str, int | np.ndarray]:
-    """The fields that do not depend on the method: functions, constants, the place, work."""
-    found = values.of
-    m, n, entries = len(found.labels), len(found.names), len(found.flat)
+    """The fields that do not depend on the method: functions, constants, the place, work; ``columns`` of C
+    are needed.
+    """
+    found, code = values.of, values.code
+    m, n, flat = len(found.labels), len(found.names), code.flat
+    entries = 0 if flat is None else len(flat)
     height = max(rows, unknowns + closed) + 1
     place = np.zeros(2 * n + 1)
     place[:n] = x
+    sizes = {"c": m, "out": max(entries, m), "r_trial": height, "right": height}
+    sizes |= dict.fromkeys(("A", "R"), height * unknowns) | dict.fromkeys(("T", "G"), unknowns**2)
+    sizes |= dict.fromkeys(_VECTORS, unknowns + 1)
+    ends = np.cumsum([*sizes.values()])
+    room = np.empty(int(ends[-1]))
     work: dict[str, int | np.ndarray] = {
         "conditions": m,
         "columns": n,
         "entries": entries,
-        "by_columns": int(found.by_columns),
-        "values": found.values_address,
-        "slopes": found.slopes_address,
+        "values": code.addresses[0],
+        "slopes": code.addresses[1],
         "constants": _reals(values.constants),
         "memory": _reals(values.memory),
-        "flat": _wholes(found.flat),
         "x": place,
-        "c": np.empty(m + 1),
-        "out": np.empty(max(entries, m) + 1),
         "C": np.zeros(m * n + 1),
-        "A": np.empty(height * (unknowns + 1)),
-        "R": np.empty(height * (unknowns + 1)),
+        "r": np.empty(height),
+        "shares": np.empty(unknowns + 1),
         "report": np.zeros(1),
+        "room": room,
     }
-    work |= {name: np.empty((unknowns + 1) ** 2) for name in ("V", "G")}
-    work |= {name: np.empty(unknowns + 1) for name in ("d", "b", "full", "z", "p", "kept", "direct")}
-    work |= {name: np.empty(height) for name in ("r", "r_trial", "right")}
+    starts = (room.ctypes.data + 8 * (ends - [*sizes.values()])).tolist()
+    work |= dict(zip(sizes, starts, strict=True))
+    if flat is not None:
+        work["flat"] = _wholes(flat)
+    else:
+        d = code.directions(columns)
+        work |= {"directions": len(d.ends), "direction_columns": d.columns, "direction_ends": d.ends}
+        work |= {"flat": d.places, "element_rows": d.rows, "element_ends": d.element_ends}
     return work
 
 
@@ -173,4 +202,4 @@ def _search(chosen: tuple[str, ...]) -> RoutineMethod:
 
     here = Path(__file__)
     written = [here.with_name("newton_code.py"), here.with_name("newton_layout.py")]
-    return compiled_method("operating points", text, written, ["newton", "rest"])
+    return compiled_method("operating points", text, written, ENTRIES)

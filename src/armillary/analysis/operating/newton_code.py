@@ -1,12 +1,13 @@
 """The compiled search for an operating point, built once for all systems; `newton.py` has the method.
 
-Matrices A are stored by columns. Their singular values come from rotations of pairs of columns until all are
-orthogonal, A V = U diag(d) (one-sided Jacobi method; Golub and Van Loan, Matrix Computations, section 8.6.3):
-short, accurate for small singular values too, and fast for the few unknowns of a mechanism. They are needed
-only where A is nearly singular or a step is too long; else the step comes from reflections, A = Q R.
+Matrices A are stored by columns, and factorised by reflections with pivoting from both sides, which give the
+shortest step where A is singular (complete orthogonal decomposition; Golub and Van Loan, Matrix Computations,
+section 5.4.7). Steps that would be too long come from the triangle T that is left (Moré 1978).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from armillary.analysis.operating.newton_layout import SEARCH
 from armillary.llvm.assembly import NOTHING, REAL, WHOLE, Module
@@ -17,22 +18,23 @@ MET = 1e-9  # of the size of a condition: what is above this is not met
 ROUNDING = 1e-15
 NO_EFFECT = 1e-11  # singular value, as a part of the largest, of a direction without effect
 NEWTON, REST = 80, 200  # steps
+ENTRIES = ("newton", "outlook", "rest")
+OPEN = 1e-9  # singular value of a direction that the conditions leave open
 EPSILON = 2.0**-52
-_SWEEPS = 30
 
 
 def _routine(module: Module, name: str, result: str, *arguments: str) -> Routine:
-    return routine(module, SEARCH, name, result, *arguments, public=name in ("newton", "rest"))
+    return routine(module, SEARCH, name, result, *arguments, public=name in ENTRIES)
 
 
 def search_text() -> str:
-    """The LLVM text of ``armillary_newton(fields)`` and ``armillary_rest(fields)``."""
+    """The LLVM text of ``armillary_newton(fields)`` and the other entries."""
     module = Module()
     values, slopes = _emit_values(module), _emit_slopes(module)
-    reflect, decompose = _emit_reflect(module), _emit_decompose(module)
-    within = _emit_within(module, decompose)
-    _emit_newton(module, values, slopes, reflect, within)
-    _emit_rest(module, values, slopes, decompose)
+    factorise, turned = _emit_factorise(module), _emit_turned(module)
+    _emit_newton(module, values, slopes, factorise, _emit_damped(module), turned)
+    _emit_outlook(module, slopes, factorise, turned)
+    _emit_rest(module, values, slopes, factorise, turned)
     return str(module)
 
 
@@ -52,183 +54,259 @@ def _emit_slopes(module: Module) -> Routine:
     f = _routine(module, "slopes", NOTHING)
     t, x, out, C = f.vector("settings")[0], f.vector("x"), f.vector("out"), f.vector("C")
     width = f["columns"]
-    with f.when(f["by_columns"].equals(0)):
+    with f.when(f["directions"].equals(0)):
         f.evaluate("slopes", t, x, out)
         with f.each(f["entries"]) as k:
             C[f.index("flat", k)] = out[k]
-    with f.when(f["by_columns"].equals(1)), f.each(f["needed"]) as k:
-        j = f.index("needed_list", k)
-        x[width + j] = 1.0
+    column, element = Variable(f, f.whole(0)), Variable(f, f.whole(0))
+    with f.each(f["directions"]) as k:
+        first, end = column.get(), f.index("direction_ends", k)
+        with f.span(first, end) as j:
+            x[width + f.index("direction_columns", j)] = 1.0
         f.evaluate("slopes", t, x, out)
-        x[width + j] = 0.0
-        with f.each(f["conditions"]) as i:
-            C[i * width + j] = out[i]
+        with f.span(first, end) as j:
+            x[width + f.index("direction_columns", j)] = 0.0
+        last = f.index("element_ends", k)
+        with f.span(element.get(), last) as e:
+            C[f.index("flat", e)] = out[f.index("element_rows", e)]
+        column.set(end)
+        element.set(last)
     f.give()
     return f
 
 
-def _emit_reflect(module: Module) -> Routine:
-    """`reflect()`: the step −A⁺ r by Householder's reflections; its length, or 1e300 where A is nearly
-    singular or has more columns than rows.
+def _emit_factorise(module: Module) -> Routine:
+    """`factorise(m, n, cut)`: A P = Q [T 0; 0 0] Z for m rows and n columns, T y = −Qᵀ r; the length of y.
+
+    Householder's reflections, the longest of the columns that are left first, until none is longer than cut
+    times the first; then reflections of rows, where columns are left.
     """
-    f = _routine(module, "reflect", REAL)
-    m, n = f["rows"], f["unknowns"]
-    A, R, r, right, step = (f.vector(name) for name in ("A", "R", "r", "right", "direct"))
-    f.move(m * n, A, R)
+    f = _routine(module, "factorise", REAL, WHOLE, WHOLE, REAL)
+    m, n, cut = (f.argument(i) for i in (1, 2, 3))
+    R, T, r, right, y, heads = (f.vector(name) for name in ("R", "T", "r", "right", "y", "heads"))
+    f.move(m * n, f.vector("A"), R)
     with f.each(m) as i:
         right[i] = 0.0 - r[i]
+    lengths, exact = f.vector("w"), f.vector("new")  # squares of those of what is left; as last computed
 
-    def mirror(v: Value, scale: Value, count: Value, target: Vector) -> None:
-        share = f.sum(count, lambda i: R[v + i] * target[i]) / scale
-        with f.each(count) as i:
-            target[i] = target[i] + share * R[v + i]
+    def measure(j: Value, k: Value) -> None:
+        below = f.vector("R", j * m + k)
+        lengths[j] = f.dot(m - k, below, below)
+        exact[j] = lengths[j]
 
-    strongest, weakest = Variable(f, f.real(0.0)), Variable(f, f.real(1e300))
-    with f.when(n > m):
-        weakest.set(0.0)
-    with f.when(n <= m):
-        with f.each(n) as k:
-            first, count = k * m, m - k
-            square = f.sum(count, lambda i: R[first + k + i] * R[first + k + i])
-            top = R[first + k]
-            length = f.root(square)
-            alpha = f.choose(top > 0.0, 0.0 - length, length)
-            head = top - alpha
-            scale = alpha * head  # −½ vᵀv
-            strongest.set(f.most(length, strongest.get()))
-            weakest.set(f.least(length, weakest.get()))
-            with f.when(scale < 0.0):
-                R[first + k] = head
-                with f.span(k + 1, n) as j:
-                    mirror(first + k, scale, count, f.vector("R", j * m + k))
-                mirror(first + k, scale, count, f.vector("right", k))
-                R[first + k] = alpha
-        with f.when(weakest.get() > NO_EFFECT * strongest.get()), f.each(n) as back:
-            k = n - 1 - back
-            known = f.sum(back, lambda i: R[(k + 1 + i) * m + k] * step[k + 1 + i])
-            step[k] = (right[k] - known) / R[k * m + k]
-    regular = weakest.get() > NO_EFFECT * strongest.get()
-    f.give(f.choose(regular, f.root(f.sum(n, lambda j: step[j] * step[j])), 1e300))
+    with f.each(n) as j:
+        f.put_index("order", j, j)
+        measure(j, f.whole(0))
+    strongest, rank = Variable(f, f.real(0.0)), Variable(f, f.whole(0))
+    with f.repeat() as loop:
+        k = rank.get()
+        with f.when((k >= n) | (k >= m)):
+            loop.leave()
+        count, square, place = m - k, Variable(f, f.real(-1.0)), Variable(f, k)
+        with f.span(k, n) as j, f.when(lengths[j] > square.get()):
+            square.set(lengths[j])
+            place.set(j)
+        measure(place.get(), k)
+        length, first, other = f.root(lengths[place.get()]), k * m, place.get() * m
+        with f.when(~(length > cut * strongest.get())):
+            loop.leave()
+        strongest.set(f.most(length, strongest.get()))
+        with f.each(m) as i:
+            here, there = R[first + i], R[other + i]
+            R[first + i], R[other + i] = there, here
+        lengths[place.get()], exact[place.get()] = lengths[k], exact[k]
+        moved, kept = f.index("order", place.get()), f.index("order", k)
+        f.put_index("order", k, moved)
+        f.put_index("order", place.get(), kept)
+        top = R[first + k]
+        alpha = f.choose(top > 0.0, 0.0 - length, length)
+        head = top - alpha
+        scale = alpha * head  # −½ vᵀv
+        R[first + k] = head
+        with f.span(k + 1, n) as j:
+            _mirror(f, first + k, scale, count, f.vector("R", j * m + k))
+            lengths[j] = lengths[j] - R[j * m + k] * R[j * m + k]
+            with f.when(~(lengths[j] > 1e-6 * exact[j])):  # a difference of nearly equal numbers
+                measure(j, k + 1)
+        _mirror(f, first + k, scale, count, f.vector("right", k))
+        R[first + k] = alpha
+        rank.set(k + 1)
+    found = rank.get()
+    f.put_index("order", n, found)
+    with f.when(found < n), f.each(found) as back:
+        k, count = found - 1 - back, n - found
+
+        def tail(row: Value, j: Value) -> Value:
+            return (found + j) * m + row
+
+        top = R[k * m + k]
+        length = f.root(top * top + f.sum(count, lambda j: R[tail(k, j)] * R[tail(k, j)]))
+        alpha = f.choose(top > 0.0, 0.0 - length, length)
+        head = top - alpha
+        with f.each(k) as i:
+            along = head * R[k * m + i] + f.sum(count, lambda j: R[tail(k, j)] * R[tail(i, j)])
+            share = along / (alpha * head)
+            R[k * m + i] = R[k * m + i] + share * head
+            with f.each(count) as j:
+                R[tail(i, j)] = R[tail(i, j)] + share * R[tail(k, j)]
+        heads[k] = head
+        R[k * m + k] = alpha
+    with f.each(found) as i, f.span(i, found) as j:
+        T[i * n + j] = R[j * m + i]
+    with f.each(found) as back:
+        k = found - 1 - back
+        known = f.dot(back, f.vector("T", k * n + k + 1), f.vector("y", k + 1))
+        y[k] = (right[k] - known) / T[k * n + k]
+    f.give(f.root(f.dot(found, y, y)))
     return f
 
 
-def _emit_decompose(module: Module) -> Routine:
-    """`decompose(height, n, cut)`: A V = U diag(d) for n columns, b = −Uᵀ r, and the shortest step b/d.
+def _mirror(f: Routine, v: Value, scale: Value, count: Value, target: Vector) -> None:
+    """A reflection by the vector at a place of R; the scale is −½ vᵀv."""
+    mirror = f.vector("R", v)
+    share = f.dot(count, mirror, target) / scale
+    with f.each(count) as i:
+        target[i] = target[i] + share * mirror[i]
 
-    Directions with d ≤ cut times the largest d have no part in it.
+
+def _emit_damped(module: Module) -> Routine:
+    """`damped(radius)`: y = (TᵀT + μ)⁻¹ Tᵀ b, b = −Qᵀ r, of about the length of a radius, where T y = b is
+    longer.
+
+    SᵀS = TᵀT + μ comes from rotations of rows. 1/|y(μ)| is nearly linear in μ, and |y|′ = −|w|²/|y| with
+    Sᵀ w = y (Moré 1978).
     """
-    f = _routine(module, "decompose", NOTHING, WHOLE, WHOLE, REAL)
-    height, n, cut = (f.argument(i) for i in (1, 2, 3))
-    A, V, d, b, full, r = (f.vector(name) for name in ("A", "V", "d", "b", "full", "r"))
-    with f.each(n * n) as i:
-        V[i] = 0.0
-    with f.each(n) as i:
-        V[i * n + i] = 1.0
+    f = _routine(module, "damped", NOTHING, REAL)
+    n, radius = f["unknowns"], f.argument(1)
+    S, b, y, w, new = (f.vector(name) for name in ("G", "b", "y", "w", "new"))
+    rank = f.index("order", n)
 
-    def column(j: Value) -> Vector:
-        return f.vector("A", j * height)
+    def unmultiplied() -> Value:
+        """|w|²."""
+        f.move(rank, y, w)
+        with f.each(rank) as k:
+            w[k] = w[k] / S[k * n + k]
+            with f.span(k + 1, rank) as i:
+                w[i] = w[i] - S[k * n + i] * w[k]
+        return f.dot(rank, w, w)
 
-    most = Variable(f, f.real(0.0))
-    with f.each(n) as j:
-        most.set(f.most(f.dot(height, column(j), column(j)), most.get()))
-    least = most.get() * 1e-32  # squares of lengths that are rounding
-    sweeps, turned = Variable(f, f.whole(0)), Variable(f, f.whole(1))
+    def restored() -> None:
+        """S = T, b = −Qᵀ r."""
+        with f.each(rank) as i:
+            b[i] = f.vector("right")[i]
+            with f.span(i, rank) as j:
+                S[i * n + j] = f.vector("T")[i * n + j]
+
+    restored()
+    length, mu, turns = (Variable(f, start) for start in (f.real(0.0), f.real(0.0), f.whole(0)))
     with f.repeat() as loop:
-        with f.when(turned.get().equals(0) | (sweeps.get() >= _SWEEPS)):
+        with f.each(rank) as back:
+            k = rank - 1 - back
+            known = f.dot(back, f.vector("G", k * n + k + 1), f.vector("y", k + 1))
+            y[k] = (b[k] - known) / S[k * n + k]
+        length.set(f.root(f.dot(rank, y, y)))
+        near = f.magnitude(length.get() - radius) <= 0.1 * radius
+        with f.when(near | (turns.get() >= 20) | ~(length.get() > 0.0)):
             loop.leave()
-        turned.set(f.whole(0))
-        sweeps.set(sweeps.get() + 1)
-        with f.each(n) as j:  # squares of lengths, which rotations change by known amounts
-            d[j] = f.dot(height, column(j), column(j))
-        with f.each(n) as p, f.span(p + 1, n) as q:
-            alpha, beta, gamma = d[p], d[q], f.dot(height, column(p), column(q))
-            large = (alpha > least) & (beta > least)
-            with f.when(large & (f.magnitude(gamma) > EPSILON * f.root(alpha) * f.root(beta))):
-                turned.set(f.whole(1))
-                zeta = (beta - alpha) / (2.0 * gamma)
-                size = 1.0 / (f.magnitude(zeta) + f.root(1.0 + zeta * zeta))
-                tangent = f.choose(zeta < 0.0, 0.0 - size, size)
-                cosine = 1.0 / f.root(1.0 + tangent * tangent)
-                sine = cosine * tangent
-                d[p], d[q] = f.most(alpha - tangent * gamma, 0.0), beta + tangent * gamma
-                for M, rows in ((A, height), (V, n)):
-                    with f.each(rows) as i:
-                        here, there = M[p * rows + i], M[q * rows + i]
-                        M[p * rows + i] = cosine * here - sine * there
-                        M[q * rows + i] = sine * here + cosine * there
-    largest = Variable(f, f.real(0.0))
-    with f.each(n) as j:
-        d[j] = f.root(f.dot(height, column(j), column(j)))
-        largest.set(f.most(d[j], largest.get()))
-    with f.each(n) as j:
-        zero = d[j].equals(0.0)
-        along = f.dot(height, column(j), r)
-        b[j] = f.choose(zero, 0.0, (0.0 - along) / f.choose(zero, 1.0, d[j]))
-        acts = d[j] > cut * largest.get()
-        full[j] = f.choose(acts, b[j] / f.choose(acts, d[j], 1.0), 0.0)
+        turns.set(turns.get() + 1)
+        more = (length.get() / radius - 1.0) * length.get() * length.get() / unmultiplied()
+        mu.set(f.most(mu.get() + more, 0.0))
+        restored()
+        with f.each(rank) as j:  # the row √μ e_j, and its right side
+            with f.span(j, rank) as i:
+                new[i] = 0.0
+            new[j], right = f.root(mu.get()), Variable(f, f.real(0.0))
+            with f.span(j, rank) as k:
+                here, there = S[k * n + k], new[k]
+                size = f.root(here * here + there * there)
+                cosine, sine = here / size, there / size
+                S[k * n + k] = size
+                old = b[k]
+                b[k] = cosine * old + sine * right.get()
+                right.set(cosine * right.get() - sine * old)
+                with f.span(k + 1, rank) as i:
+                    here, there = S[k * n + i], new[i]
+                    S[k * n + i] = cosine * here + sine * there
+                    new[i] = cosine * there - sine * here
+    with f.when(length.get() > radius), f.each(rank) as i:
+        y[i] = y[i] * (radius / length.get())
     f.give()
     return f
 
 
-def _emit_within(module: Module, decompose: Routine) -> Routine:
-    """`within(radius, length)`: the best step p that is not longer than a radius, and 1 where singular values
-    gave it. ``length`` is that of the direct step, or −1 where A is decomposed already.
-    """
-    f = _routine(module, "within", REAL, REAL, REAL)
-    n, radius, direct = f["unknowns"], f.argument(1), f.argument(2)
-    V, d, b, full, z, p = (f.vector(name) for name in ("V", "d", "b", "full", "z", "p"))
-    with f.when((direct >= 0.0) & (direct <= radius)):
-        f.move(n, f.vector("direct"), p)
-        f.give(f.real(0.0))
-    with f.when(direct >= 0.0):
-        f.run(decompose, f["rows"], n, f.real(NO_EFFECT))
-    f.move(n, full, z)
-    length = Variable(f, f.root(f.sum(n, lambda i: z[i] * z[i])))
-    with f.when(length.get() > radius):
-        # 1/|z(μ)| is nearly linear in μ; Newton's method on it (Moré 1978).
-        mu, turns = Variable(f, f.real(0.0)), Variable(f, f.whole(0))
-
-        def square(i: Value) -> Value:
-            found = d[i] * d[i] + mu.get()
-            return f.choose(found > 0.0, found, 1.0)
-
-        with f.repeat() as loop:
-            slope = f.sum(n, lambda i: z[i] * z[i] / square(i)) / length.get()
-            slope = f.choose(slope.equals(0.0), 1.0, slope)
-            more = (length.get() / radius - 1.0) * length.get() / slope
-            mu.set(f.most(mu.get() + more, 0.0))
-            with f.each(n) as i:
-                z[i] = d[i] * b[i] / square(i)
-            length.set(f.root(f.sum(n, lambda i: z[i] * z[i])))
-            turns.set(turns.get() + 1)
-            near = f.magnitude(length.get() - radius) <= 0.1 * radius
-            with f.when(near | (turns.get() >= 20) | ~(length.get() > 0.0)):
-                loop.leave()
-        with f.when(length.get() > radius), f.each(n) as i:
-            z[i] = z[i] * (radius / length.get())
+def _emit_turned(module: Module) -> Routine:
+    """`turned(m, n, k)`: p = P Zᵀ [y; 0], as long as y; for k ≥ 0 the unit vector k in place of [y; 0]."""
+    f = _routine(module, "turned", NOTHING, WHOLE, WHOLE, WHOLE)
+    m, n, unit = (f.argument(i) for i in (1, 2, 3))
+    R, y, heads, z, p = (f.vector(name) for name in ("R", "y", "heads", "z", "p"))
+    rank = f.index("order", n)
     with f.each(n) as i:
-        p[i] = f.sum(n, lambda j: V[j * n + i] * z[j])
-    f.give(f.real(1.0))
+        z[i] = f.choose(i.equals(unit), 1.0, 0.0)
+    with f.when(unit < 0):
+        f.move(rank, y, z)
+    with f.when(rank < n), f.each(rank) as k:
+
+        def tail(j: Value) -> Value:
+            return R[(rank + j) * m + k]
+
+        along = heads[k] * z[k] + f.sum(n - rank, lambda j: tail(j) * z[rank + j])
+        share = along / (R[k * m + k] * heads[k])
+        z[k] = z[k] + share * heads[k]
+        with f.each(n - rank) as j:
+            z[rank + j] = z[rank + j] + share * tail(j)
+    with f.each(n) as i:
+        p[f.index("order", i)] = z[i]
+    f.give()
+    return f
+
+
+def _slope(f: Routine) -> Callable[[Value, Value], Value]:
+    """A_ij of the conditions to be met and the unknowns."""
+    C, sizes, weights = (f.vector(k) for k in ("C", "sizes", "weights"))
+
+    def slope(i: Value, j: Value) -> Value:
+        place = f.index("row_list", i) * f["columns"] + f.index("unknown_list", j)
+        return C[place] * weights[i] * sizes[j]
+
+    return slope
+
+
+def _emit_outlook(module: Module, slopes: Routine, factorise: Routine, turned: Routine) -> Routine:
+    """`outlook()`: C at x, and what part of each unknown is along directions which the rows leave open."""
+    f = _routine(module, "outlook", NOTHING)
+    m, n, A, p, shares = f["rows"], f["unknowns"], *(f.vector(k) for k in ("A", "p", "shares"))
+    slope = _slope(f)
+    f.run(slopes)
+    with f.each(n) as j:
+        shares[j] = 0.0
+        with f.each(m) as i:
+            A[j * m + i] = slope(i, j)
+    with f.when(f.largest(n * m, lambda k: A[k]) < 1e300):
+        f.run(factorise, m, n, f.real(OPEN))
+        with f.span(f.index("order", n), n) as k:
+            f.run(turned, m, n, k)
+            with f.each(n) as j:
+                shares[j] = shares[j] + p[j] * p[j]
+    with f.each(n) as j:
+        shares[j] = f.root(shares[j])
+    f.give()
     return f
 
 
 def _emit_newton(
-    module: Module, values: Routine, slopes: Routine, reflect: Routine, within: Routine
+    module: Module, values: Routine, slopes: Routine, factorise: Routine, damped: Routine, turned: Routine
 ) -> Routine:
     """`newton()`: the unknowns of x moved to a root, or to where the conditions are nearest to being met.
 
     The report has the steps.
     """
     f = _routine(module, "newton", NOTHING)
-    m, n, width = f["rows"], f["unknowns"], f["columns"]
-    x, A, C, r, r_trial, p, kept = (f.vector(k) for k in ("x", "A", "C", "r", "r_trial", "p", "kept"))
-    sizes, weights, low, high = (f.vector(k) for k in ("sizes", "weights", "low", "high"))
+    m, n, slope = f["rows"], f["unknowns"], _slope(f)
+    x, A, r, r_trial, p, kept = (f.vector(k) for k in ("x", "A", "r", "r_trial", "p", "kept"))
+    sizes, low, high = (f.vector(k) for k in ("sizes", "low", "high"))
 
     def unknown(j: Value) -> Value:
         return f.index("unknown_list", j)
-
-    def slope(i: Value, j: Value) -> Value:
-        return C[f.index("row_list", i) * width + unknown(j)] * weights[i] * sizes[j]
 
     def clipped(value: Value, j: Value) -> Value:
         return f.least(f.most(value, low[j]), high[j])
@@ -260,14 +338,9 @@ def _emit_newton(
                     A[j * m + i] = 0.0
         with f.when(~(f.largest(n * m, lambda k: A[k]) < 1e300)):
             loop.leave()
-        direct = Variable(f, f.run(reflect))
-
-        def within_radius(length: Value) -> None:
-            with f.when(f.run(within, length, direct.get()) > 0.0):
-                direct.set(-1.0)
-
+        longest = f.run(factorise, m, n, f.real(NO_EFFECT))
         with f.when(steps.get().equals(0)):
-            within_radius(f.real(1e299))
+            f.run(turned, m, n, f.whole(-1))
             turn = f.largest(n, lambda j: f.choose(f.index("angles", j).equals(1), p[j], 0.0))
             # Sizes of lengths, speeds and inputs are guesses, that of an angle is not.
             with f.when((f.vector("settings")[1] > 0.0) & (turn <= 1.0)):
@@ -276,7 +349,9 @@ def _emit_newton(
         with f.each(n) as j:
             kept[j] = x[unknown(j)]
         with f.repeat() as shorter:
-            within_radius(radius.get())
+            with f.when(longest > radius.get()):
+                f.run(damped, radius.get())
+            f.run(turned, m, n, f.whole(-1))
             with f.each(n) as j:
                 there = clipped(kept[j] + sizes[j] * p[j], j)
                 x[unknown(j)] = there
@@ -311,14 +386,16 @@ def _emit_newton(
     return f
 
 
-def _emit_rest(module: Module, values: Routine, slopes: Routine, decompose: Routine) -> Routine:
+def _emit_rest(
+    module: Module, values: Routine, slopes: Routine, factorise: Routine, turned: Routine
+) -> Routine:
     """`rest()`: x moved to where the damped motion comes to rest; the report is 0 where it does not stay
     finite. See `starts.py`.
     """
     f = _routine(module, "rest", NOTHING)
     n, closed, width, speeds = f["moved"], f["closed"], f["columns"], f["speeds"]
     first, height = f["first_speed"], n + closed
-    x, c, A, C, V, full = (f.vector(k) for k in ("x", "c", "A", "C", "V", "full"))
+    x, c, A, C = (f.vector(k) for k in ("x", "c", "A", "C"))
     r, rates, step, G = (f.vector(k) for k in ("r", "kept", "p", "G"))
 
     def moved(j: Value) -> Value:
@@ -362,9 +439,8 @@ def _emit_rest(module: Module, values: Routine, slopes: Routine, decompose: Rout
                 r[i] = 0.0 - rates[i]
             with f.each(closed) as i:
                 r[n + i] = c[f.index("closed_list", i)]
-            f.run(decompose, height, n, EPSILON * height.to_real())
-            with f.each(n) as i:
-                step[i] = f.sum(n, lambda j, i=i: V[j * n + i] * full[j])  # type: ignore[misc]
+            f.run(factorise, height, n, EPSILON * height.to_real())
+            f.run(turned, height, n, f.whole(-1))
             tries.set(tries.get() + 1)
             forward = f.sum(n, lambda i: step[i] * rates[i]) > 0.0
             with f.when(forward | (tries.get() >= 20)):

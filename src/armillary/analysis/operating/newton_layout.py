@@ -10,9 +10,8 @@ SEARCH = RoutineLayout(
         "columns",  # of C: states and inputs
         "rows",  # conditions that are to be met
         "unknowns",
-        "entries",  # of C that are not always zero; numbers of one column of C where it is found so
-        "by_columns",
-        "needed",  # columns of C that are needed
+        "entries",  # of C that are not always zero, where it is written out
+        "directions",  # along which conditions are differentiated, where it is not; else 0
         "moved",  # coordinates of the damped motion
         "closed",  # conditions that every position satisfies
         "first_speed",
@@ -20,10 +19,12 @@ SEARCH = RoutineLayout(
     ),
     addresses=(
         *("values", "slopes", "constants", "memory"),
-        *("flat", "row_list", "unknown_list", "needed_list", "moved_list", "closed_list"),  # whole numbers
+        *("flat", "row_list", "unknown_list", "moved_list", "closed_list"),  # whole numbers
+        *("direction_columns", "direction_ends", "element_rows", "element_ends"),  # whole numbers
         *("angles", "held"),  # whole numbers, 0 or 1 for each unknown
         *("settings", "x", "wanted", "sizes", "weights", "low", "high", "report"),
-        *("c", "out", "C", "A", "V", "d", "b", "full", "z", "p", "r", "r_trial", "kept", "G"),  # work
-        *("R", "right", "direct"),  # work
+        "room",  # what all other work is in
+        *("c", "out", "C", "A", "R", "T", "G", "p", "r", "r_trial", "right", "kept"),  # work
+        *("y", "w", "z", "b", "new", "heads", "order", "shares"),  # work of the factors
     ),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from armillary.analysis.operating.newton import Root
+from armillary.analysis.operating.newton import Root, outlook
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.stability import stability_of
@@ -40,19 +41,20 @@ def held_values(made: Problem, x: np.ndarray) -> Held:
 def operating_point(made: Problem, root: Root) -> OperatingPoint:
     """A solution with its names, units, residuals and stability."""
     request, found, x = made.request, made.conditions, root.x
-    c, C = made.values.values(x), made.values.jacobian(x)
+    c = made.values.values(x)
+    C, open_ = outlook(replace(root.of, x=x))
     n, quantities = len(found.states), request.quantities
     unknown = {found.names[j] for j in made.unknown}
     roles = {name: "cyclic" if i in made.cyclic else "held" for i, name in enumerate(found.states)}
     roles |= dict.fromkeys(request.fixed, "fixed") | dict.fromkeys(unknown & set(roles), "found")
-    inside = dict(zip(found.names, x.tolist(), strict=True))
-    shown = {name: inside[name] / quantities[name].factor for name in found.names}
+    factors = np.array([quantities[name].factor for name in found.names])
+    shown = dict(zip(found.names, (x / factors).tolist(), strict=True))
     given = {found.states.index(name) for name, rate in request.rates.items() if rate is not None}
     rows = sorted({*made.rows.tolist(), *(given & set(made.constant.tolist()))})
-    units = [made.units(i) for i in rows]
+    scales = np.array([found.row_units[i][0] for i in rows])
     labels = [found.labels[i] for i in rows]
-    left = [(c[i] - made.wanted[i]) / factor + 0.0 for i, (factor, _) in zip(rows, units, strict=True)]
-    want = [made.wanted[i] / factor for i, (factor, _) in zip(rows, units, strict=True)]
+    left = ((c[rows] - made.wanted[rows]) / scales + 0.0).tolist()
+    want = (made.wanted[rows] / scales).tolist()
     held = held_values(made, x)
     return OperatingPoint(
         system=found.equations.system.name,
@@ -65,24 +67,24 @@ def operating_point(made: Problem, root: Root) -> OperatingPoint:
         parameters=held.parameters,
         memory=held.memory,
         outputs=dict(zip(request.model.output_names, held.outputs.tolist(), strict=True)),
-        rates={name: c[i] / quantities[name].factor for i, name in enumerate(found.states)},
+        rates=dict(zip(found.states, (c[:n] / factors[:n]).tolist(), strict=True)),
         wanted=dict(zip(labels, want, strict=True)),
         residuals=dict(zip(labels, left, strict=True)),
-        condition_units=dict(zip(labels, [text for _, text in units], strict=True)),
+        condition_units={found.labels[i]: found.row_units[i][1] for i in rows},
         error=root.error,
         steps=root.steps,
         stability=stability_of(made.values, c, C),
-        notes=_notes(made, C, root),
+        notes=_notes(made, open_, root),
         problem=made,
     )
 
 
-def _notes(made: Problem, C: np.ndarray, root: Root) -> tuple[str, ...]:
+def _notes(made: Problem, open_: np.ndarray, root: Root) -> tuple[str, ...]:
     """Notes for readers of the point."""
     notes = []
     if made.undecided:
         notes.append(f"nothing decides {listed(made.undecided)}, held at the start")
-    open_ones = _open(made, C)
+    open_ones = tuple(name for name, share in zip(made.names, open_, strict=True) if share > 1e-3)
     if open_ones:
         notes.append(
             f"the conditions do not decide {listed(open_ones)} to first order: this is the solution nearest "
@@ -96,30 +98,3 @@ def _notes(made: Problem, C: np.ndarray, root: Root) -> tuple[str, ...]:
     if made.conditions.memories:
         notes.append(f"held as they are at the start: {listed(made.conditions.memories)}")
     return tuple(notes)
-
-
-def _is_regular(A: np.ndarray) -> bool:
-    """Whether no singular value of a square matrix is as small as 1e-9 of the largest: |A| |A⁻¹| bounds their
-    ratio, at a tenth of the work.
-    """
-    try:
-        return bool(np.linalg.norm(A) * np.linalg.norm(np.linalg.inv(A)) < 1e9)
-    except np.linalg.LinAlgError:
-        return False
-
-
-def _open(made: Problem, C: np.ndarray) -> tuple[str, ...]:
-    """Unknowns along directions that the conditions leave open."""
-    if not len(made.unknown):
-        return ()
-    A = C[np.ix_(made.rows, made.unknown)]
-    sizes = np.max(np.abs(A), axis=0)
-    A = A / np.where(sizes > 0, sizes, 1.0)
-    rows = np.max(np.abs(A), axis=1)
-    A = A / np.where(rows > 0, rows, 1.0)[:, None]
-    if len(A) == len(made.unknown) and _is_regular(A):
-        return ()
-    _, d, Vt = np.linalg.svd(A)
-    open_ = Vt[int(np.sum(d > 1e-9 * (d[0] if d.size else 1.0))) :]
-    part = np.max(np.abs(open_), axis=0, initial=0.0)
-    return tuple(name for name, share in zip(made.names, part, strict=True) if share > 1e-3)

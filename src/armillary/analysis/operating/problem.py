@@ -12,15 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.algebra.units.dimension import ONE
-from armillary.analysis.operating.conditions import Conditions, ConditionValues, conditions
+from armillary.analysis.operating.condition_values import ConditionValues, scatter
+from armillary.analysis.operating.conditions import Conditions, conditions
 from armillary.analysis.operating.newton import Equations
 from armillary.analysis.operating.request import Request
-from armillary.analysis.operating.wording import listed, rate_units
+from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.assembly import ScatterNumbers
-from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 
 _NO_CHANGE = 1e-9  # of what an input changes a condition by: what is below is rounding
 _SAMPLES, _NEAR = 6, 0.3  # places near a start, and how far they lie, in sizes, to find sizes of conditions
@@ -50,20 +48,9 @@ class Problem:
         """The conditions."""
         return tuple(self.conditions.labels[i] for i in self.rows)
 
-    def units(self, row: int) -> tuple[float, str]:
-        """The factor of a condition's units to those of the model, and their text."""
-        found = self.conditions
-        if row < len(found.states):
-            q = self.request.quantities[found.states[row]]
-            return q.factor, rate_units(q.units)
-        if row >= found.shown.start:
-            name = found.labels[row]
-            return 1.0, next(c.units for c in found.equations.targets.columns if c.name == name)
-        return 1.0, ""
-
     def shown(self, row: int, value: float) -> str:
         """A value of a condition with its units."""
-        factor, units = self.units(row)
+        factor, units = self.conditions.row_units[row]
         return f"{value / factor:.6g}{f' {units}' if units else ''}"
 
     def remedy(self, row: int) -> str:
@@ -74,14 +61,14 @@ class Problem:
         rates = "" if self.request.at_rest else f"give rates={{'{name}': …}} (None for any), or "
         return f"{rates}look for inputs=[…] that change it"
 
-    def equations(self, x: np.ndarray) -> Equations:
+    def equations(self, x: np.ndarray, *, idle: bool = False) -> Equations:
         """The conditions as functions of the unknowns, the other columns as in x."""
         rows, unknown = self.rows, self.unknown
-        sizes, weights = self.sizes(x)
+        sizes, weights = self.sizes(x, idle=idle)
         low, high = self._bounds
         return Equations(
             self.values, x, rows, unknown, self.wanted[rows], sizes[unknown], weights[rows], low, high,
-            self._angles[unknown],
+            self.conditions.angles[unknown],
         )  # fmt: skip
 
     @cached_property
@@ -89,24 +76,6 @@ class Problem:
         none = (-np.inf, np.inf)
         pairs = np.array([self.request.bounds.get(name, none) for name in self.names]).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
-
-    @cached_property
-    def _units(self) -> np.ndarray:
-        """A unit of the SI for each column, in the model's units."""
-        system = self.conditions.equations.system
-        kinds = unit_sizes(system)
-        own = {s.data.name: s for s in system.moving()}
-        found = []
-        for name in self.conditions.names:
-            s = own.get(name)
-            kind = None if s is None else speed_kind(s) if s.data.role == "speed" else s.dimension
-            found.append(float(kinds.get(kind, 1.0)))
-        return np.array(found)
-
-    @cached_property
-    def _angles(self) -> np.ndarray:
-        own = {s.data.name: s for s in self.conditions.equations.system.coordinates}
-        return np.array([name in own and own[name].dimension is ONE for name in self.conditions.names])
 
     def sizes(self, x: np.ndarray, *, idle: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of all columns, and one over those of all rows.
@@ -117,23 +86,16 @@ class Problem:
         input without effect is an error, unless ``idle``.
         """
         n = self.conditions.speeds.stop
-        sizes = np.where(self._angles, 1.0, np.maximum(self._units, np.abs(x)))
-        chance = ScatterNumbers()
-        moved = np.zeros(len(x), dtype=bool)
-        moved[self.unknown] = True
+        sizes = np.where(self.conditions.angles, 1.0, np.maximum(self.conditions.unit_sizes, np.abs(x)))
+        moved = np.sort(self.unknown)
         places = np.tile(x, (_SAMPLES + 1, 1))
-        for k in range(_SAMPLES):
-            places[k + 1, moved] += sizes[moved] * chance.spread(_NEAR, int(moved.sum()))
-        _, slopes = self.values.many(places)
-        slopes = np.where(np.isfinite(slopes), np.abs(slopes), 0.0)
-        changes = np.sum(slopes[:, :, :n] * sizes[:n], axis=2)
-        rows = np.median(changes, axis=0)  # near singular places some are far too large
+        places[1:, moved] += sizes[moved] * scatter(_NEAR, _SAMPLES, len(moved))
+        changes, slopes = self.values.changes(places, sizes, n)
+        rows = np.sort(changes, axis=0)[len(changes) // 2]  # near singular places some are far too large
         rows = np.where(rows > 0, rows, np.max(changes, axis=0))
         for j in range(n, len(x)):
-            effect = np.max(slopes[:, :, j], axis=0)
-            own = effect * abs(
-                x[j]
-            )  # where the states change a condition by rounding alone, this is its size
+            effect = np.max(slopes[:, :, j - n], axis=0)
+            own = effect * abs(x[j])  # its size where the states change a condition by rounding alone
             rows = np.where(rows < _NO_CHANGE * own, own, rows)
             if not idle and j >= len(self.conditions.states) and not effect[self.rows].any():
                 raise _idle_input(self, self.conditions.names[j])
@@ -172,7 +134,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
     for name, rate in request.rates.items():
         wanted[place[name]] = 0.0 if rate is None else rate
     wanted[found.shown] = list(request.outputs.values())
-    values = found.instance(request.t, request.parameters, request.memory)
+    values = found.instance(request.t, request.parameters, request.memory, still)
     made = Problem(
         request, found, values, held, np.array(unknown, dtype=int), np.array(rows, dtype=int), wanted
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from armillary.runtime.start.initial import initial_memory, state_number
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
+_kept: WeakKeyDictionary[CompiledModel, tuple[dict[str, Expr], dict[str, Quantity]]] = WeakKeyDictionary()
 Start = dict[str, Any]  # inputs in the model's units, all else as it is given
 
 
@@ -159,16 +161,21 @@ class ModelNames:
 
     def __init__(self, model: CompiledModel) -> None:
         self.model, self.equations = model, model.equations
-        system = model.equations.system
-        own = {s.data.name: s for s in system.moving()}
-        known = (*model.coordinate_names, *model.speed_names, *model.state_names)
-        self.symbols: dict[str, Expr] = {name: own[name] for name in known}
-        self.states = {
-            name: Quantity(name, s.data.units or "", state_factor(s), str(s.data.role))
-            for name, s in self.symbols.items()
-        }
-        self.dependents = set(model.equations.dependents)
-        self.parameters = system.parameters
+        if model not in _kept:
+            own = {s.data.name: s for s in self.equations.system.moving()}
+            known = (*model.coordinate_names, *model.speed_names, *model.state_names)
+            _kept[model] = (
+                {name: own[name] for name in known},
+                {
+                    name: Quantity(
+                        name, own[name].data.units or "", state_factor(own[name]), str(own[name].data.role)
+                    )
+                    for name in known
+                },
+            )
+        self.symbols, self.states = _kept[model]
+        self.dependents = set(self.equations.dependents)
+        self.parameters = self.equations.system.parameters
 
     def check_state(self, name: str, where: str) -> None:
         if name not in self.states:

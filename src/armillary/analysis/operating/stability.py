@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.analysis.operating.conditions import ConditionValues
+from armillary.analysis.operating.condition_values import ConditionValues
 from armillary.columns import counted
 
 _ON_AXIS = 1e-7  # real part, as a part of the largest eigenvalue, that rounding may give

@@ -66,7 +66,7 @@ def _closed(request: Request, x: np.ndarray, named: set[str]) -> np.ndarray | No
     follow = {q.data.name for q in request.model.equations.reduction.corrections} - named
     columns = np.array([i for i, name in enumerate(found.states) if name in follow], dtype=int)
     rows = np.arange(found.closed.start, found.closed.stop)
-    values = found.instance(request.t, request.parameters, request.memory)
+    values = found.instance(request.t, request.parameters, request.memory, found.at_rest)
     root = newton(
         Equations(values, x, rows, columns, np.zeros(len(rows)), np.ones(len(columns)), np.ones(len(rows)))
     )

@@ -170,8 +170,9 @@ class ModelFunctions:
         Time, state, memory, inputs and parameters are those of all rows, or have a leading axis of rows.
         """
         numbers = self.constants(parameters) if constants is None else constants
-        start = initial_memory(self.equations, None, float(np.min(t, initial=0.0)))
-        stored = start if memory is None else np.asarray(memory, dtype=float)
+        if memory is None:
+            memory = initial_memory(self.equations, None, float(np.min(t, initial=0.0)))
+        stored = np.asarray(memory, dtype=float)
         times, states = np.asarray(t, dtype=float), np.asarray(states, dtype=float)
         given = np.empty(0) if inputs is None else np.asarray(inputs, dtype=float)
         counts = {len(a) for a, ndim in ((times, 1), *((a, 2) for a in (states, given, stored, numbers)))

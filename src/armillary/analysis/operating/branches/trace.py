@@ -43,6 +43,10 @@ def trace(
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
+    if varied.kind == "state" and varied.quantity.kind == "speed" and made.values.still:  # rests no longer
+        asked = made.request
+        values = made.conditions.instance(asked.t, asked.parameters, asked.memory)
+        made = replace(made, values=values)
     return _Tracer(op, made, varied, first, last).branch(count(points, "points="))
 
 
@@ -78,7 +82,7 @@ class Varied:
         else:
             asked = replace(asked, rates=asked.rates | {self.name: value})
             wanted[self.row(made)] = value
-        values = made.conditions.instance(asked.t, asked.parameters, asked.memory)
+        values = made.conditions.instance(asked.t, asked.parameters, asked.memory, made.values.still)
         return replace(made, request=asked, values=values, wanted=wanted)
 
     def row(self, made: Problem) -> int:
@@ -100,7 +104,9 @@ def _varied(made: Problem, name: str) -> Varied:
         q = Quantity(name, units, 1.0, "output")
         return Varied(name, "output", q, asked.outputs[name], lambda v: names.output(name, v))
     if asked.rates.get(name) is not None:
-        q = replace(asked.quantities[name], units=made.units(made.conditions.states.index(name))[1])
+        q = replace(
+            asked.quantities[name], units=made.conditions.row_units[made.conditions.states.index(name)][1]
+        )
         return Varied(name, "rate", q, asked.rates[name] or 0.0, lambda v: names.rate(name, v) or 0.0)
     if name in asked.inputs or name in made.conditions.states:
         raise ArmillaryError(
@@ -146,7 +152,7 @@ class _Tracer:
                 quantities=made.request.quantities | {varied.name: varied.quantity},
             )
             found = conditions(asked.model, tuple(asked.outputs), tuple(asked.inputs))
-            values = found.instance(asked.t, asked.parameters, asked.memory)
+            values = found.instance(asked.t, asked.parameters, asked.memory, made.values.still)
             made = replace(made, request=asked, conditions=found, values=values)
             column = len(found.names) - 1
         else:
@@ -283,6 +289,5 @@ def op_vector(op: OperatingPoint, made: Problem) -> np.ndarray:
 def _point(made: Problem, x: np.ndarray) -> OperatingPoint:
     """A point of a branch as an operating point."""
     left = made.values.values(x)[made.rows] - made.wanted[made.rows]
-    _, weights = made.sizes(x, idle=True)
-    held = np.zeros(len(made.unknown), dtype=bool)
-    return operating_point(made, Root(x, x[made.unknown], left, left * weights[made.rows], 0, held))
+    of, held = made.equations(x, idle=True), np.zeros(len(made.unknown), dtype=bool)
+    return operating_point(made, Root(of, x, x[made.unknown], left, left * of.weights, 0, held))
