@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import Any
 
@@ -56,6 +57,23 @@ def two_motors() -> CompiledModel:
     equations = s.derive()
     assert len(equations.redundant_constraints) == 1
     return equations.compile()
+
+
+def test_threads_that_close_loops_with_other_parameters_keep_their_own() -> None:
+    wanted = {w: two_motors().simulate(0.3, parameters={"w": w}).values for w in (1.0, 1.5)}
+    wrong: list[float] = []
+
+    def work(w: float) -> None:
+        for _ in range(20):
+            if not np.array_equal(two_motors().simulate(0.3, parameters={"w": w}).values, wanted[w]):
+                wrong.append(w)
+
+    threads = [threading.Thread(target=work, args=(w,)) for w in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_two_motors_that_part_tear_a_loop_and_stop_the_run() -> None:

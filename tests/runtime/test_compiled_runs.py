@@ -300,6 +300,22 @@ def test_what_is_kept_between_runs_follows_the_values_that_are_given() -> None:
         first.values[0, 0] = 1.0
 
 
+def test_runs_with_other_settings_in_between_leave_no_trace() -> None:
+    """What a loop begins with is kept for the next run with the same settings, and none writes to it."""
+    model, start = pendulum_model(), {"bob.q1": 1.0}
+    kinds: list[dict[str, Any]] = [
+        {"sample": 0.1}, {"sample": 0.1, "rtol": 1e-5}, {"step": 0.01}, {"step": 0.01, "sample": 0.05},
+        {"sample": [0.1, 0.15]},
+    ]  # fmt: skip
+    first = [model.simulate(0.2, initial=start, parameters=C, **how) for how in kinds]
+    values = [run.values.copy() for run in first]
+    for k in (0, 0, 1, 2, 2, 3, 4, 4, 0, 3, 3, 1):
+        again = model.simulate(0.2, initial=start, parameters=C, **kinds[k])
+        model.simulate(0.2, initial={"bob.q1": -0.5, "bob.u1": 2}, parameters=C, **kinds[k])
+        assert np.array_equal(again.time, first[k].time) and np.array_equal(again.values, values[k])
+        assert np.array_equal(first[k].values, values[k])
+
+
 def test_runs_of_one_model_in_threads_keep_their_own_parameters() -> None:
     model = pendulum_model()
     how: dict[str, Any] = {"step": 1e-2, "initial": {"bob.q1": 1.0}, "progress": False}

@@ -13,7 +13,6 @@ import numpy as np
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.converted import CompiledConvertedModel
 from armillary.runtime.solver.language import CLOSED
-from armillary.runtime.start.assembly import loop_start
 from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.mass_centres import place_mass_centres, started_memory
 
@@ -67,7 +66,7 @@ class FoundStarts:
         return found
 
     def _close(self, named: set[str]) -> None:
-        loops = loop_start(self.model)
+        loops = self.model.loops
         status, left = loops.close_many(
             self.model.address("geometry"), self.constants, self.t0, self.q, self.u, self.memory,
             loops.flags(named),

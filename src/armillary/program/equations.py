@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from armillary.algebra.expression import Expr
 from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
@@ -95,6 +97,11 @@ class DerivedEquations:
         return tuple(u.data.name for u in self.targets.speeds)
 
     @cached_property
+    def all_speeds(self) -> tuple[str, ...]:
+        """Names of all speeds of the system."""
+        return tuple(u.data.name for u in self.system.speeds)
+
+    @cached_property
     def states(self) -> tuple[str, ...]:
         """Names of the states of the user's own, which follow the speeds in the state."""
         return tuple(s.data.name for s in self.targets.states)
@@ -112,9 +119,24 @@ class DerivedEquations:
         return mass_centre_starts(self.system)
 
     @cached_property
+    def described_start(self) -> dict[str, float]:
+        """Initial values of all coordinates, speeds and states by name, as they are described."""
+        return {s.data.name: value for s, value in self.system.initial.items()}
+
+    @cached_property
     def start_factors(self) -> dict[str, float]:
         """What their initial values in stated units are multiplied with to enter the model, by name."""
         return {name: state_factor(s) for name, s in self.startable.items()}
+
+    @cached_property
+    def start_places(self) -> tuple[dict[str, tuple[int, float]], np.ndarray]:
+        """Where in [coordinates, all speeds, states] an initial value is, with its factor, by name; and that
+        vector as it is described.
+        """
+        order = (*self.coordinates, *self.all_speeds, *self.states)
+        number = {name: i for i, name in enumerate(order)}
+        places = {name: (number[name], factor) for name, factor in self.start_factors.items()}
+        return places, np.array([self.described_start[name] for name in order], dtype=float)
 
     @property
     def freedom(self) -> str:

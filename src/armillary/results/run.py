@@ -132,19 +132,19 @@ class Run:
             )
 
     def filled(
-        self, time: np.ndarray, values: np.ndarray, info: Mapping[str, Info], events: Sequence[Event]
+        self, time: np.ndarray, values: np.ndarray, info: dict[str, Info], events: Sequence[tuple[float, str]]
     ) -> Run:
         """A run with these rows and all else of this one: a model makes its runs from one without rows.
 
-        ``info`` has plain values, and rows fit the names.
+        ``info``, which is given away, has plain values, and rows fit the names.
         """
         made: Run = object.__new__(type(self))
         made.__dict__.update(
             self.__dict__,
             time=_given_away(time),
             values=_given_away(values),
-            info=_frozen({**self.info, **info}),
-            events=tuple(events),
+            info=_frozen(info),
+            events=tuple([Event(*event) for event in events]) if events else (),
         )
         return made
 

@@ -18,6 +18,7 @@ from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import Configurations
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.run_changes import known_changes
 
 
@@ -65,7 +66,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
         return None
     first = model.equations.configuration
     given = plan.starts.single(0)["parameters"]  # any will do: each run has constants of its own
-    known = known_changes(Configurations(model.configuration_models, first, given))
+    known = known_changes(Configurations(model.configuration_models, first, Instance(model, given)))
     if known is None or len(known.configurations) < 2:
         return None
     models = tuple(model.configuration_models[c] for c in known.configurations)

@@ -17,6 +17,7 @@ STIFF = 1e6  # weight of what is kept there, where all rows compete
 SCATTERED = 40  # starts by chance; of these near the given values, and then less near
 NEAR_STARTS, MIDDLE_STARTS = 10, 25
 NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0
+BROKEN = 1e-5  # of the size of a row: a run that comes so far off is stopped, and no method does by itself
 AGREEING = 1e-9  # of speeds that satisfy the constraints
 NEW_ROW = 1e-6  # singular values above this count where redundant rows are looked for
 FREE_ROW = 1e-8  # likewise, where more may be given than the loops leave free

@@ -17,7 +17,7 @@ import numpy as np
 from armillary.llvm.jit import chosen
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Status, Stepping
-from armillary.runtime.integrators.sampling import most_rows
+from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FUNCTIONS, Control, LoopShape, Phase, Reason
@@ -29,6 +29,7 @@ CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
+_SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
 _NOTHING = np.empty((0, 2))
 
@@ -123,6 +124,63 @@ _NO_STOPS = np.array([inf])
 _NO_STOP = _NO_STOPS.ctypes.data
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """What runs of a model with the same settings have in common: all numbers but those of the start."""
+
+    settings: IntegrationSettings
+    figures: np.ndarray | None
+    stops: bool
+    stepping: Stepping | None
+    plan: _Plan
+    workspace: np.ndarray
+    control: Control
+    times: np.ndarray | None  # of all rows and the infinity after them, where these are few
+
+
+def _prepared(
+    functions: Functions,
+    settings: IntegrationSettings,
+    stepping: Stepping | None,
+    stops: bool,
+    changes: RunChanges | None,
+) -> _Prepared:
+    """What a run begins with; that of the last run is kept with the functions, for runs with the same
+    settings (these are the same object where they have the same values, see `completed`).
+    """
+    figures = None if changes is None else changes.figures
+    kept: _Prepared | None = functions.plans.get(None)
+    if (
+        kept is not None
+        and kept.settings is settings
+        and kept.figures is figures
+        and kept.stops is stops
+        and kept.stepping == stepping
+    ):
+        return kept
+    check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
+    plan = _plan(functions, settings, stepping, stops, changes)
+    samples, step = settings.samples, settings.step
+    workspace, control = plan.workspace.copy(), Control.from_buffer_copy(plan.control)
+    if stepping:
+        start = plan.offsets["settings"]
+        workspace[start : start + 2] = stepping.epsilon, stepping.softness
+    tolerances = settings.tolerances(functions.n_states)
+    if plan.shape.adaptive:
+        start, states = plan.offsets["atol"], changes.states if changes else functions.n_states
+        workspace[start : start + states] = tolerances
+    control.t = control.t0 = control.t_old = settings.t0
+    control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
+    control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
+    control.choose_step, control.every_step = step is None, samples.every_step
+    control.stops = _NO_STOP
+    few = not samples.every_step and samples.count < _FIRST_ROWS
+    times = samples.times(0, samples.count + 1) if few else None
+    made = _Prepared(settings, figures, stops, stepping, plan, workspace, control, times)
+    functions.plans[None] = made
+    return made
+
+
 class CompiledRun:
     """One run of a compiled loop, advanced by so many steps at a time."""
 
@@ -138,38 +196,31 @@ class CompiledRun:
         stops: np.ndarray | None = None,
         changes: RunChanges | None = None,
     ) -> None:
-        plan = _plan(functions, settings, stepping, stops is not None, changes)
-        samples, step = settings.samples, settings.step
+        made = _prepared(functions, settings, stepping, stops is not None, changes)
+        plan = made.plan
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
-        self._workspace = plan.workspace.copy()
+        self._workspace = made.workspace.copy()
         self._functions = functions  # with their owner, as long as their addresses are in use
         self._constants = constants
-        self._stops = _NO_STOPS if stops is None else np.append(stops, inf)
-        self._samples = samples
-
-        self._put("state", state)
+        self._samples = settings.samples
+        self._workspace[: len(state)] = state  # the first of all vectors
         if memory.size:
             self._put("memory", memory)
-        if stepping:
-            self._put("settings", np.array([stepping.epsilon, stepping.softness]))
-        tolerances = settings.tolerances(functions.n_states)
-        if self.shape.adaptive:
-            start, states = self._offsets["atol"], changes.states if changes else functions.n_states
-            self._workspace[start : start + states] = tolerances
-
-        self.control = control = Control.from_buffer_copy(plan.control)
-        control.t = control.t0 = control.t_old = settings.t0
-        control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
-        control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
-        control.choose_step, control.every_step = step is None, samples.every_step
+        self.control = control = Control.from_buffer_copy(made.control)
         control.constants = address(constants)
-        control.stops = _NO_STOP if stops is None else address(self._stops)
-        if changes:
+        if stops is not None:
+            self._stops = np.append(stops, inf)
+            control.stops = address(self._stops)
+        if changes is not None:
             self._changes = changes
             control.sections, control.figures = changes.places
             control.configuration, control.configurations = changes.start, changes.count
             control.look = changes.look
-        self._times, self._rows, self._log = _NOTHING, _NOTHING, _NOTHING
+        self._log = _NOTHING
+        if made.times is None:
+            self._times, self._rows = _NOTHING, _NOTHING
+        else:
+            self._give_room(made.times.copy())
         self._make_room()
 
     def _put(self, name: str, values: np.ndarray) -> None:
@@ -196,20 +247,26 @@ class CompiledRun:
                 return False
             if not control.filled:
                 every = self._samples.every_step  # whose times the loop writes
-                self._times = np.empty(rows) if every else self._samples.times(0, rows)
-                self._rows = np.empty((rows, self._functions.n_outputs))
+                self._give_room(np.empty(rows) if every else self._samples.times(0, rows))
             else:
                 self._times.resize(rows, refcheck=False)
                 self._times[control.filled :] = self._samples.times(control.filled, rows)
                 self._rows.resize((rows, self._functions.n_outputs), refcheck=False)
-            control.times, control.rows = address(self._times), address(self._rows)
-            control.capacity = rows
+                control.times, control.rows = address(self._times), address(self._rows)
+                control.capacity = rows
         if self.shape.events and control.firings + self.shape.events + 1 > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
             log, self._log = self._log, np.empty((events, 2))
             self._log[: control.firings] = log[: control.firings]
             control.log, control.log_capacity = address(self._log), events
         return True
+
+    def _give_room(self, times: np.ndarray) -> None:
+        """Room for rows at so many times, the first ones."""
+        control, rows = self.control, len(times)
+        self._times, self._rows = times, np.empty((rows, self._functions.n_outputs))
+        control.times, control.rows = address(times), address(self._rows)
+        control.capacity = rows
 
     def _expected_rows(self) -> int:
         """Rows of a run with fixed steps and a row each, so that they never move to a larger room."""
@@ -230,9 +287,9 @@ class CompiledRun:
                 break
         return reason
 
-    def _choice(self, status: Status) -> list[tuple[int, int]]:
+    def _choice(self) -> list[tuple[int, int]]:
         """Rows and dependent speeds that were chosen where the run ended."""
-        pairs = self.control.pairs if status == "event" else 0
+        pairs = self.control.pairs
         if not pairs:
             return []
         rows, speeds = (self._get(name, pairs).astype(int).tolist() for name in ("pair_row", "pair_speed"))
@@ -250,21 +307,24 @@ class CompiledRun:
         return found
 
     def result(self, status: Status) -> Integration:
-        control = self.control
-        if control.filled < len(self._times):
-            self._times.resize(control.filled, refcheck=False)
-            self._rows.resize((control.filled, self._functions.n_outputs), refcheck=False)
-        log = self._log[: control.firings].tolist()
+        control, filled = self.control, self.control.filled
+        times, rows = self._times, self._rows
+        if 0 < len(times) - filled <= _SPARE:
+            times, rows = times[:filled], rows[:filled]
+        elif filled < len(times):
+            times.resize(filled, refcheck=False)
+            rows.resize((filled, self._functions.n_outputs), refcheck=False)
+        log = self._log[: control.firings].tolist() if control.firings else []
         return Integration(
-            time=self._times,
-            samples=self._rows,
+            time=times,
+            samples=rows,
             final_state=self._get("state", control.used),
             final_memory=self._get("memory", self._functions.n_memory),
             status=status,
             failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,
             events=[(t, int(k)) for t, k in log if k >= 0],
-            choice=self._choice(status),
+            choice=self._choice() if status == "event" else [],
             changes=[(t, -1 - int(k)) for t, k in log if k < 0],
             steps=control.steps,
             rejected=control.rejected,

@@ -14,6 +14,8 @@ from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
 from armillary.runtime.integrators.settings import IntegrationSettings
 
+_REAL = np.dtype(float)
+
 
 def integrate(
     functions: Functions,
@@ -40,20 +42,25 @@ def integrate(
     should hold (Ctrl-C while its loop is still being compiled is raised: there is nothing to keep); nothing
     is raised but errors of the input.
     """
-    check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
     start: dict[str, np.ndarray] = {
         "state": _vector("state", state, functions.n_states),
         "memory": _vector("memory", memory, functions.n_memory),
-        "constants": np.ascontiguousarray(constants, dtype=float),
+        "constants": constants if _plain(constants) else np.ascontiguousarray(constants, dtype=float),
     }
     if settings.integrator.tableau is None:
+        check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
         return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)
     run = CompiledRun(functions, settings, **start, stepping=stepping, stops=stops, changes=changes)
     return drive(run, settings.max_steps, progress)
 
 
+def _plain(values: Any) -> bool:
+    """Whether generated code can read values as they are."""
+    return type(values) is np.ndarray and values.dtype is _REAL and values.flags.c_contiguous
+
+
 def _vector(name: str, values: Any, length: int) -> np.ndarray:
-    vector = np.array(values, dtype=float)
+    vector = values if _plain(values) else np.array(values, dtype=float)
     if vector.shape != (length,):
         raise ArmillaryError(f"the {name} must be {length} numbers, not an array of shape {vector.shape}")
     return vector

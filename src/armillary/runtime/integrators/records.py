@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from armillary.runtime.addresses import address
 from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Tableau
@@ -85,7 +86,7 @@ class RunChanges:
     @cached_property
     def places(self) -> tuple[int, int]:
         """Addresses of both tables."""
-        return self.sections.ctypes.data, self.figures.ctypes.data
+        return address(self.sections), address(self.figures)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from armillary.cache import digest
 from armillary.llvm.jit import GENERAL, Passes, chosen, engine, holds_addresses, quick
 from armillary.runtime.loop.layout import Control, LoopShape, Reason
 
+_REASONS = tuple(Reason)
+
 
 class Loop:
     """A compiled loop; its code is freed with it."""
@@ -34,7 +36,7 @@ class Loop:
         self._drive: Callable[..., int] = kind(self.address)
 
     def __call__(self, control: Control, workspace: int) -> Reason:
-        return Reason(self._drive(ctypes.byref(control), workspace))
+        return _REASONS[self._drive(ctypes.byref(control), workspace)]
 
 
 @cache

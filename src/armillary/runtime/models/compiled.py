@@ -22,14 +22,14 @@ from armillary.model.records import EventRecord
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
-from armillary.program.targets import INTERNAL_EVENTS
+from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
 from armillary.runtime.addresses import lasting
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators import Functions, Integration
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.models.changes import ChangeCode
-from armillary.runtime.models.configurations import Configurations, changes_configuration
+from armillary.runtime.models.configurations import NEARLY, Configurations, changes_configuration
 from armillary.runtime.models.failure import doubtful_contacts, raise_for
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
@@ -37,8 +37,9 @@ from armillary.runtime.models.parameters import check_physical, parameter_table,
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
 from armillary.runtime.models.weak_masses import energy_function, masses_and_constraints, sound_part
 from armillary.runtime.progress import progress_line
+from armillary.runtime.start.assembly import LoopStart
 from armillary.runtime.start.hooks import OnStart, values_from_hook
-from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
+from armillary.runtime.start.initial import initial_memory, initial_states, vector, whole_start
 from armillary.runtime.start.mass_centres import (
     with_decided_contacts,
     with_mass_centres,
@@ -64,6 +65,7 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
 class KnownParameters:
     """What follows from the parameters of a run: complete values in stated units, by name, and programs."""
 
+    given: tuple[tuple[str, ...], bytes] | None  # as they were given first, where all are plain numbers
     key: tuple[tuple[str, ...], bytes]
     values: dict[str, float]
     instance: Instance
@@ -73,6 +75,18 @@ class KnownParameters:
     def blank(self) -> Run:
         """A run without rows."""
         return self.instance.model._blank(self.values)
+
+
+def _plain_key(parameters: Mapping[str, Any] | None) -> tuple[tuple[str, ...], bytes] | None:
+    """What tells parameters by name from others where all are plain numbers; None where they are not."""
+    if not parameters:
+        return ((), b"") if parameters is None or type(parameters) is dict else None
+    if type(parameters) is not dict or {*map(type, parameters), *map(type, parameters.values())} != _PLAIN:
+        return None
+    return tuple(parameters), array("d", parameters.values()).tobytes()
+
+
+_PLAIN = {str, float}
 
 
 class Compiler(Protocol):
@@ -108,6 +122,7 @@ class CompiledModel:
         self._functions: dict[str, Callable[..., None]] = {}
         self.change_figures: dict[int, ChangeFigures | None] = {}  # by the number of configurations known
         self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
+        self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
 
     # ------------------------------------------------------------ what it is made of
 
@@ -174,6 +189,15 @@ class CompiledModel:
         """Numbers of the watched events, by name."""
         return {e.name: k for k, e in enumerate(self.equations.targets.watched)}
 
+    @cached_property
+    def weakening(self) -> list[tuple[int, float]]:
+        """Numbers of the events at which dependent speeds are chosen anew or constraints lose rank, and
+        values of their functions above which neither is near.
+        """
+        near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
+        numbers = self.watched_index
+        return [(numbers[name], least) for name, least in near.items() if name in numbers]
+
     def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
         """Precomputed constants for a parameter set, as the generated functions take them."""
         if parameters is None and self._default_constants is not None:
@@ -238,6 +262,12 @@ class CompiledModel:
         y = self._state_vector(state)
         out = self._call("outputs", len(self.output_names), t, y, parameters, memory)
         return dict(zip(self.output_names, out.tolist(), strict=True))
+
+    @cached_property
+    def plain_state(self) -> bool:
+        """Whether a state is coordinates, independent speeds and states of the user's own."""
+        own, plain = type(self), CompiledModel
+        return own.second_half is plain.second_half and own.further_states is plain.further_states
 
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
@@ -313,12 +343,26 @@ class CompiledModel:
         memory: np.ndarray,
     ) -> Place:
         """The place where a run starts."""
-        q, u, named = initial_values(self.equations, initial)
-        place = Place(t, q, u, memory, initial_states(self.equations, initial))
+        q, u, states, named = whole_start(self.equations, initial)
+        place = Place(t, q, u, memory, states)
         place = instance.assembled(place, named) if self.equations.reduction.rows else place
+        if self._starts_plainly:
+            return place
         return with_decided_contacts(
             instance, with_started_memory(instance, with_mass_centres(instance, place, initial))
         )
+
+    @cached_property
+    def _starts_plainly(self) -> bool:
+        """Whether the place of a start is found by coordinates, speeds and loops alone."""
+        system = self.equations.system
+        started = any(memory.start is not None for memory in system.memories.values())
+        return not (system.centres or system.contacts or started)
+
+    @lasting
+    def loops(self) -> LoopStart:
+        """What closes the loops at the start of runs."""
+        return LoopStart(self.equations)
 
     def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""
@@ -415,7 +459,7 @@ class CompiledModel:
             model = self.driven
             driven = driven.complete(start.memory)
             instance = Instance(model, values, driven, inside=instance.inside)
-            start = replace(start, memory=driven.addressed(start.memory))
+            start = start._replace(memory=driven.addressed(start.memory))
         settings = settings.sampled
         atol = self.tolerances(settings.atol)
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
@@ -437,23 +481,22 @@ class CompiledModel:
 
     def _with_parameters(self, parameters: Mapping[str, Any] | None) -> KnownParameters:
         """All that follows from the parameters of a run, which are checked; kept for the next run."""
+        given, known = _plain_key(parameters), self._kept  # which other threads may replace
+        if known is not None and given is not None and known.given == given:
+            return known
         values = self._table.values(parameters)
         key = (tuple(values), array("d", values.values()).tobytes())  # −0.0 is not 0.0
-        known = self._kept  # which other threads may replace
         if known is None or known.key != key:
             check_physical(self.equations.system, self._table, values)
             if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
                 raise ParameterError(with_these(why))
             instance = Instance(self, values, inside=self._table.inside(values))
-            known = KnownParameters(key, values, instance, self._configurations(self, instance))
+            known = KnownParameters(given, key, values, instance, self._configurations(self, instance))
             self._kept = known
         return known
 
     def _configurations(self, model: CompiledModel, instance: Instance) -> Configurations:
-        return Configurations(
-            model.configuration_models, self.equations.configuration, instance.parameters, instance.inputs,
-            instance.inside,
-        )  # fmt: skip
+        return Configurations(model.configuration_models, self.equations.configuration, instance)
 
     def driven_inputs(
         self, inputs: Any, memory: Mapping[str, Any] | None, settings: RunSettings, many: bool = False
@@ -522,9 +565,8 @@ class CompiledModel:
     def _run(
         self, result: Integration, blank: Run, how: Mapping[str, Any], legs: RunLegs, start: Place
     ) -> Run:
-        from armillary.results import Event
-
         info = {
+            **blank.info,
             **how,
             **({"tier": self.tier} if self.tier != "final" else {}),
             "status": result.status,
@@ -536,8 +578,7 @@ class CompiledModel:
             **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
             "created": _date(int(time.time())),
         }
-        events = [Event(t, name) for t, name in legs.events]
-        return blank.filled(result.time, result.samples, info, events)
+        return blank.filled(result.time, result.samples, info, legs.events)
 
     def _blank(self, values: Mapping[str, float]) -> Run:
         """A run without rows, with values of the parameters."""

@@ -5,9 +5,8 @@ Each configuration has a program of its own, derived and compiled when a run fir
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,14 +19,13 @@ from armillary.mechanics.constraints.reduction import Configuration, modal_speed
 from armillary.model.records import EventRecord
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import POOR_PIVOT
-from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-_NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before
+NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before
 
 
 class Configurations:
@@ -39,24 +37,23 @@ class Configurations:
         self,
         models: dict[Configuration, CompiledModel],
         first: Configuration,
-        parameters: Mapping[str, Any] | None,
-        inputs: DrivenInputs | None = None,
-        inside: np.ndarray | None = None,
+        instance: Instance,  # of the first
     ) -> None:
-        self.first, self.parameters, self.inputs = first, parameters, inputs
-        self._inside = inside
+        self.first, self.parameters, self.inputs = first, instance.parameters, instance.inputs
+        self._inside = instance.inside
         self._models = models
-        self._instances: dict[Configuration, Instance] = {}
+        self._instances: dict[Configuration, Instance] = {first: instance}
 
     def __getitem__(self, configuration: Configuration) -> Instance:
         """The program of a configuration, derived and compiled at its first use."""
-        if configuration not in self._instances:
+        found = self._instances.get(configuration)
+        if found is None:  # where threads come here at once, all go on with the first one's result
             if configuration not in self._models:
-                self._models[configuration] = self._models[self.first].in_configuration(configuration)
-            self._instances[configuration] = Instance(
-                self._models[configuration], self.parameters, self.inputs, inside=self._inside
-            )
-        return self._instances[configuration]
+                model = self._models[self.first].in_configuration(configuration)
+                self._models.setdefault(configuration, model)
+            made = Instance(self._models[configuration], self.parameters, self.inputs, inside=self._inside)
+            found = self._instances.setdefault(configuration, made)
+        return found
 
     @property
     def parameters_key(self) -> bytes | None:
@@ -68,9 +65,17 @@ class Configurations:
         """The configurations that have been compiled, the first one first."""
         return list(self._models)
 
-    def dependents(self, configuration: Configuration) -> set[str]:
-        """Names of the speeds that a configuration gives up."""
-        return set(self[configuration].equations.dependents)
+    def exchange_text(self, before: Configuration, after: Configuration) -> str:
+        """What an exchange of dependent speeds is, in words, which are kept; "" where they stay the same."""
+        texts, exchange = self._models[self.first].exchange_texts, (before, after)
+        if exchange not in texts:
+            gone, now = (set(self[c].equations.dependents) for c in exchange)
+            text = (
+                f"{', '.join(sorted(gone - now))} became independent in place of "
+                f"{', '.join(sorted(now - gone))} (nearly singular there)"
+            )
+            texts[exchange] = text if gone != now else ""
+        return texts[exchange]
 
     def tolerances(
         self, configuration: Configuration, atol: float | Sequence[float]
@@ -78,7 +83,7 @@ class Configurations:
         """Tolerances of the states of a configuration, from those of the first by name; a speed that is no
         state there has the least of the others.
         """
-        if not np.ndim(atol) or configuration == self.first:
+        if type(atol) is float or configuration == self.first or not np.ndim(atol):
             return atol
         first, now = (
             (*model.coordinate_names, *model.speed_names, *model.state_names)
@@ -110,7 +115,7 @@ class Configurations:
             locked |= {u.data.name for u in event.lock}
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
-        place = replace(place, u=self._set(place, configuration, changing, locked))
+        place = place._replace(u=self._set(place, configuration, changing, locked))
         if named and self[configuration].equations.reduction.rows:
             place = self[configuration].assembled(place, named)
         if locked - configuration.locked:
@@ -151,7 +156,7 @@ class Configurations:
     def suitable(self, place: Place, configuration: Configuration) -> Configuration:
         """The same configuration if its dependent speeds are a good choice at a place, else a better one."""
         instance = self[configuration]
-        if instance.equations.reduction.quality is None or instance.quality(place) > _NEARLY * POOR_PIVOT:
+        if instance.equations.reduction.quality is None or instance.quality(place) > NEARLY * POOR_PIVOT:
             return configuration
         return self._better(place, configuration, instance)
 
@@ -179,7 +184,7 @@ class Configurations:
     def _stopped(self, place: Place, held: frozenset[str]) -> Place:
         """The place after joints have been locked: momentum is exchanged with all others."""
         instance = self[self.suitable(place, Configuration(held))]
-        return replace(place, u=instance.changes.impulse(place.t, place.motion, place.memory))
+        return place._replace(u=instance.changes.impulse(place.t, place.motion, place.memory))
 
 
 def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:

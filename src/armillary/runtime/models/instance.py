@@ -17,6 +17,7 @@ import numpy as np
 from armillary.algebra.arguments import real
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
+from armillary.mechanics.constraints.closing_thresholds import BROKEN
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
@@ -24,16 +25,15 @@ from armillary.runtime.addresses import address, lasting
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.mass_thresholds import WEAK
 from armillary.runtime.models.changes import Changes
-from armillary.runtime.start.assembly import loop_start
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
+    from armillary.runtime.integrators import Integration
     from armillary.runtime.models.compiled import CompiledModel
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 _NOTHING = np.zeros(1)  # the address of a memory without entries, which is not read
 _FARTHER = 10.0  # than at the start of a run, by which a link may slide
-_OFF = 1e-5  # by which a constraint may fail before a run is stopped: far more than any method leaves
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 
 
@@ -66,7 +66,7 @@ class Instance:
 
     def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The results of a generated function, by name."""
-        out, y = np.empty(length), np.array(state, dtype=float)
+        out, y = np.empty(length), state if state.flags.c_contiguous else state.copy()
         self.model.function(name)(
             t if type(t) is float else real(t, "the time"),
             address(y),
@@ -125,13 +125,13 @@ class Instance:
         """
         if not self.equations.reduction.rows:
             return
+        if not place.holds and not self.model.loops.hold(self, place):
+            raise ArmillaryError(self._broken_constraint(place))
+        if reached:
+            return
         sizes, _ = self._sizes
         u = place.u / sizes
         scale = 1.0 + float(np.abs(u).max(initial=0.0))
-        if not place.holds:
-            self._check_constraints(place, u, scale)
-        if reached:
-            return
         again = self.place(place.t, self.packed(place), place.memory).u / sizes
         if not np.abs(again - u)[self._free_speeds].max(initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
@@ -139,23 +139,32 @@ class Instance:
                 "motion can go on in more than one way; start a little away from there"
             )
 
-    def _check_constraints(self, place: Place, u: np.ndarray, scale: float) -> None:
-        """An error where a constraint does not hold; speeds are in terms of their sizes."""
-        layout = self._layout
+    def reached(self, result: Integration) -> bool:
+        """Whether all constraints hold at the end of a run."""
+        if not self.equations.reduction.rows:
+            return True
+        t, state, memory = result.t_stop, result.final_state, result.final_memory
+        shown = bool(len(result.time)) and result.time[-1] == t
+        u = self._speeds(result.samples[-1] if shown else self.outputs(t, state, memory))
+        return self.model.loops.hold(self, Place(t, state[: len(self.model.coordinate_names)], u, memory))
+
+    def _broken_constraint(self, place: Place) -> str:
+        """What to say of a place at which a constraint does not hold: the first one."""
+        layout, u = self._layout, place.u / self._sizes[0]
+        scale = 1.0 + float(np.abs(u).max(initial=0.0))
         _, row, speed, _ = layout.owners
         numbers = self._factors * self._geometry_numbers(place.t, place.q, place.memory)
         gaps, start = len(layout.gaps), len(layout.gaps) + layout.rows
         off = np.abs(numbers[:start])
         products = numbers[start : start + len(row)] * u[speed]
         off[gaps:] = np.abs(numbers[gaps:start] + np.bincount(row, products, layout.rows)) / scale
-        if not (off < _OFF).all():
-            rows = [*layout.gaps, *range(layout.rows)]
-            constraint = self.equations.reduction.rows[rows[int(np.argmin(off < _OFF))]].constraint
-            raise ArmillaryError(
-                f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold "
-                "any more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot "
-                "follow what is prescribed"
-            )
+        rows = [*layout.gaps, *range(layout.rows)]
+        constraint = self.equations.reduction.rows[rows[int(np.argmin(off < BROKEN))]].constraint
+        return (
+            f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold any "
+            "more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot follow "
+            "what is prescribed"
+        )
 
     @cached_property
     def _free_speeds(self) -> np.ndarray:
@@ -174,18 +183,24 @@ class Instance:
 
     def packed(self, place: Place) -> np.ndarray:
         """The state of this program at a place."""
-        u = place.u[self.model.independent_speeds]
+        u = place.u.take(self.model.independent_speeds)
+        if self.model.plain_state:
+            return np.concatenate((place.q, u, place.states))
         second = self.model.second_half(self, place.t, place.q, u, place.memory)
         return np.concatenate([place.q, second, place.states, self.model.further_states(self, place)])
 
     def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a state of this program."""
-        speeds = self.model.speeds
-        u = self.outputs(t, state, memory)[speeds.columns] * speeds.factors
+        u = self._speeds(self.outputs(t, state, memory))
         q = state[: len(self.model.coordinate_names)].copy()
         first = len(q) + len(self.model.speed_names)
         own = state[first : first + len(self.model.state_names)].copy()
         return Place(t, q, u, memory, own, along=self.model.along(self, t, state, memory))
+
+    def _speeds(self, row: np.ndarray) -> np.ndarray:
+        """All speeds of a row of outputs."""
+        speeds = self.model.speeds
+        return row.take(speeds.columns) * speeds.factors
 
     def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a row of a run."""
@@ -235,11 +250,20 @@ class Instance:
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Those of speeds, and of the rows of constraints."""
-        return loop_start(self.model).sizes(self.constants)
+        return self.model.loops.sizes(self.constants)
 
     def assembled(self, place: Place, named: set[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
-        return loop_start(self.model).assembled(self, place, named)
+        return self.model.loops.assembled(self, place, named)
+
+    def tells_speeds(self, place: Place, state: np.ndarray) -> bool:
+        """Whether the dependent speeds of this program follow well from the others at a place, whose state is
+        given: neither is their choice poor there, nor are the constraints about to lose rank.
+        """
+        if not self.model.weakening:
+            return True
+        watched = self.events(place.t, state, place.memory).tolist()
+        return all(watched[k] > least for k, least in self.model.weakening)
 
     def quality(self, place: Place) -> float:
         """How well the others determine the dependent speeds at a place; 0: not at all."""

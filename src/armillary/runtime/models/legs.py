@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -95,13 +95,14 @@ def _integrated(
     settings: IntegrationSettings,
     report: Report,
     changes: RunChanges | None = None,
+    state: np.ndarray | None = None,
 ) -> Integration:
-    """The motion of one program from a place."""
+    """The motion of one program from a place; its ``state``, where that is known."""
     inputs, adaptive = instance.inputs, settings.integrator.adaptive
     return integrate(
         instance.model.run_functions,
         settings,
-        state=instance.packed(place),
+        state=instance.packed(place) if state is None else state,
         memory=place.memory,
         constants=instance.constants,
         progress=report,
@@ -129,20 +130,30 @@ class LegRunner:
     ) -> None:
         self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
         self.t0, self.t_end, self.grid = settings.t0, settings.t_end, settings.fixed_step
-        self.shown = -np.inf
+        self.shown = -inf
         self.times = settings.row_times
-        self.configuration = configurations.suitable(place, configurations.first)
+        self.configuration = configurations.first
         self.legs = RunLegs(configurations[self.configuration])
         self.stride = 0.0
         self.share = 1.0  # of the usual step across
         self.ahead: Forecast | None = None
-        self.brief = np.inf
+        self.brief = inf
         self.short_steps: ShortSteps | None = None
         self.stops: list[float] = []
         self.inside: tuple[Configuration, ...] = ()  # those that the loop has tables of, by number
         self.tables: RunChanges | None = None
         self.rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
-        self._note_exchange(place.t, configurations.first, self.configuration)
+        state = self.legs.instance.packed(place)
+        self.start: tuple[Place, np.ndarray] | None = place, state
+        if not (place.holds and self.legs.instance.tells_speeds(place, state)):
+            self._choose()
+
+    def _choose(self) -> None:
+        """A configuration for the start, which is checked: not all is well there in the first one."""
+        first, place = self.configurations.first, self.place
+        self.configuration = self.configurations.suitable(place, first)
+        self.legs.instance, self.start = self.configurations[self.configuration], None
+        self._note_exchange(place.t, first, self.configuration)
         self.legs.instance.check(place)
 
     def run(self) -> RunLegs:
@@ -158,11 +169,10 @@ class LegRunner:
 
     def _leg(self) -> bool:
         """One leg; whether another follows."""
-        instance = self.legs.instance = self.configurations[self.configuration]
-        inside = self._changes()
-        if not self.stride and (inside is None or self.rank_ahead):
+        instance, inside = self.legs.instance, self._changes()
+        self.rank_ahead, look = False, self.rank_ahead or inside is None
+        if not self.stride and look:
             self._look_ahead(instance)
-        self.rank_ahead = False
         origin, began, end = self.place, self.configuration, self._leg_end(inside is not None)
         due = self.times
         if self.legs.parts or end < self.t_end:
@@ -179,14 +189,16 @@ class LegRunner:
                 self._shorten(error)
                 return True
             self.share = 1.0
+        if result.status == "finished" and end == self.t_end and self._arrived(instance, began, result):
+            return False
         watched = instance.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop and k < len(watched)]
         flipped = any(e.name == PIVOT_SIGN for e in happened)
         # An event that rounding puts just before the place comes first, and no step leads on from there.
         stuck = bool(happened) and result.status == "step too small" and self.short_steps is None
         if (flipped or stuck) and result.t_stop > origin.t:
-            self.configuration = began
-            self._go_back(result, self.configurations[began])  # the leg is gone through again
+            self.configuration, self.legs.instance = began, self.configurations[began]
+            self._go_back(result, self.legs.instance)  # the leg is gone through again
             return True
         changing = [
             e for e in happened if e.name in INTERNAL_EVENTS or changes_configuration(e, instance.equations)
@@ -201,12 +213,8 @@ class LegRunner:
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
             self._check(instance, reached, result)  # before its rows are taken over
         self.stride = 0.0
-        self._note_changes(began, result)
-        self.legs.parts.append(result)
-        self.shown = max(self.shown, *result.time[-1:], -np.inf)
-        own = instance.equations.targets.shown_events  # numbers beyond are of internal events
-        shown = [(t, own[k]) for t, k in result.events if k < len(own)]
-        self.legs.events += [(t, event.name) for t, event in shown if not event.hidden]
+        self._add(instance, began, result)
+        self.shown = max(self.shown, *result.time[-1:], -inf)
         self.place = reached
         if self.short_steps is not None and self.place.t >= self.short_steps.end:
             self.short_steps = None
@@ -219,7 +227,23 @@ class LegRunner:
         _check_progress(self.stops, changing)
         self.rank_ahead = not changing  # the loop ended to pass a place where rank is lost
         self._change(changing, result.choice)
+        self.legs.instance = self.configurations[self.configuration]
         return True
+
+    def _arrived(self, instance: Instance, began: Configuration, result: Integration) -> bool:
+        """Whether a leg is the last one, and its end as it should be; its rows are taken over then."""
+        if (result.events and result.events[-1][0] == result.t_stop) or not instance.reached(result):
+            return False
+        self._add(instance, began, result)
+        return True
+
+    def _add(self, instance: Instance, began: Configuration, result: Integration) -> None:
+        """The rows, events and notes of a leg taken over."""
+        self._note_changes(began, result)
+        self.legs.parts.append(result)
+        own = instance.equations.targets.shown_events if result.events else ()
+        shown = [(t, own[k]) for t, k in result.events if k < len(own)]  # others are internal
+        self.legs.events += [(t, event.name) for t, event in shown if not event.hidden]
 
     def _shorten(self, error: RoughStepError) -> None:
         """A shorter step across, from nearer by; the error is raised where that is of no use any more."""
@@ -288,8 +312,9 @@ class LegRunner:
             again = self.ahead.next_look(self.place.t) if self.ahead else self.place.t + self.brief
             if isfinite(again):
                 changes = replace(changes, look=again)
-            self.ahead, self.brief = self.ahead if self.ahead and self.ahead.certain else None, np.inf
-        result = _integrated(instance, self.place, leg, self.report, changes)
+            self.ahead, self.brief = self.ahead if self.ahead and self.ahead.certain else None, inf
+        state = self.start[1] if self.start is not None and self.start[0] is self.place else None
+        result = _integrated(instance, self.place, leg, self.report, changes, state)
         result.time = due[: len(result.time)]
         return result
 
@@ -311,7 +336,7 @@ class LegRunner:
         """Notes of what the loop changed by itself."""
         for t, number in result.changes:
             now = self.inside[number]
-            for k in (k for when, k in result.events if when == t):
+            for k in [k for when, k in result.events if when == t]:
                 event = self.legs.instance.equations.targets.watched[k]
                 if event.lock or event.unlock:
                     self.legs.notes.append(f"t = {t:.6g} s: event '{event.name}' {_lock_text(event)}")
@@ -356,7 +381,7 @@ class LegRunner:
             strength = instance.strength(t, instance.packed(self.place), self.place.memory)
             weak = strength <= LOST_RANK * (1 + 1e-6)
             self.ahead = forecast(instance, self.place, self.share) if weak else None
-            self.brief = horizon(instance, self.place, AROUND) if weak and self.ahead is None else np.inf
+            self.brief = horizon(instance, self.place, AROUND) if weak and self.ahead is None else inf
         if self.ahead is None or not self.ahead.at_hand(t):
             return
         if not self.ahead.certain and not confirmed(instance, self.place, self.ahead):
@@ -371,14 +396,8 @@ class LegRunner:
         self.ahead = None
 
     def _note_exchange(self, t: float, before: Configuration, after: Configuration) -> None:
-        if before == after:
-            return
-        gone, now = self.configurations.dependents(before), self.configurations.dependents(after)
-        if gone != now:
-            self.legs.notes.append(
-                f"t = {t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
-                f"{', '.join(sorted(now - gone))} (nearly singular there)"
-            )
+        if text := self.configurations.exchange_text(before, after):
+            self.legs.notes.append(f"t = {t:.6g} s: {text}")
 
 
 def _consistent_rows(instance: Instance, result: Integration) -> Integration:

@@ -8,7 +8,6 @@ units. See program/sensitivities/equations.py. Where a model without derivatives
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -153,7 +152,7 @@ class CompiledSensitiveModel(CompiledModel):
         place = self.base.place_at_start(plain, initial, t, memory)
         found = self._starts.of(plain, place, initial, memory)
         along = np.hstack([found.q, found.u, found.states])
-        return replace(place, memory=self._extended(place.memory, found.memory), along=along)
+        return place._replace(memory=self._extended(place.memory, found.memory), along=along)
 
     def _named(
         self, initial: Mapping[str, float] | Sequence[float] | None
@@ -185,7 +184,7 @@ class CompiledSensitiveModel(CompiledModel):
         free = [n + speeds.index(name) for name in self.speed_names]
         second = place.along[:, free]
         if self._momenta is not None:
-            at = replace(place, memory=place.memory[: len(self.equations.system.memories)])
+            at = place._replace(memory=place.memory[: len(self.equations.system.memories)])
             values = self._plain(instance).values(at)
             moved = self._starts.moved(values, place.along[:, :n], place.along[:, n:last])
             second = self._momenta(values, moved).T

@@ -437,6 +437,22 @@ def measure_residual(run: Loops) -> real:
     return largest
 
 
+def constraints_hold(run: Loops) -> truth:
+    """Whether all constraints hold at the place with its speeds, as nearly as a run may leave them."""
+    scale: real = 1.0
+    look(run)
+    for j in range(N_SPEEDS):
+        run.change[j] = 0.0
+        scale = max(scale, 1.0 + abs(run.speed[j]))
+    worst: real = 0.0
+    worst = measure_residual(run)
+    worst = worst / scale
+    for i in range(N_GAPS):
+        if abs(run.numbers[i]) > worst or isnan(run.numbers[i]):
+            worst = abs(run.numbers[i])
+    return worst < BROKEN
+
+
 def adjust_speeds(run: Loops, first_try: truth) -> truth:
     """The smallest change of dependent speeds, or of all, that satisfies the constraints; whether it does."""
     scale: real = 1.0

@@ -7,9 +7,7 @@ runtime/solver/assembly.py. This module sets its records and says what is wrong 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,18 +15,19 @@ from armillary.algebra.expression import Expr
 from armillary.errors import ParameterError
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.addresses import address
 from armillary.runtime.solver.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
 from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.loop_layout import FIELDS, TABLES, VECTORS
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import CompiledModel
     from armillary.runtime.models.instance import Instance
 
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # by which a coordinate is moved that was named: the run says so
-_CALLED = slice(FIELDS["geometry"], FIELDS["scales"] + 1)  # the section, constants, memory, scales
+_TIME, _STATUS = FIELDS["t"], FIELDS["status"]
+_GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
 
 class ConstraintSizes:
@@ -109,7 +108,7 @@ class LoopStart:
         self.record, self.room, self._kept = record, end, tables
         self._last: tuple[np.ndarray | None, tuple[np.ndarray, int, int]] = None, (_NOTHING, 0, 0)
         self._free: list[_Bench] = []
-        self._unnamed = np.zeros(n + m)
+        self._flags: tuple[Collection[str], np.ndarray] = (), np.zeros(n + m)  # of the last start
 
     def _tables(self) -> tuple[np.ndarray, dict[str, int]]:
         """All tables one after the other, and where each begins."""
@@ -142,9 +141,11 @@ class LoopStart:
 
     def flags(self, named: Collection[str]) -> np.ndarray:
         """1 for coordinates and speeds that are named, 0 for others."""
-        if not named:
-            return self._unnamed
-        return np.array([name in named for name in (*self._coordinates, *self._speeds)], dtype=float)
+        known, found = self._flags
+        if known != named:
+            found = np.array([name in named for name in (*self._coordinates, *self._speeds)], dtype=float)
+            self._flags = frozenset(named), found
+        return found
 
     def numbers(self, constants: np.ndarray) -> tuple[np.ndarray, int, int]:
         """`ConstraintSizes.scales` of one set of constants, and the addresses of both; those of the last one
@@ -218,17 +219,12 @@ class LoopStart:
 
     def assembled(self, instance: Instance, place: Place, named: Collection[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
-        try:
-            bench = self._free.pop()
-        except IndexError:  # of all, other threads have some
-            bench = _Bench(self)
-        constants = instance.constants
-        numbers = self.numbers(constants)
-        geometry = instance.model.address("geometry")
-        status = bench.close(geometry, *numbers[1:], place, self.flags(named))
+        bench = self._bench(instance, place)
+        bench.flags[:] = self.flags(named)
+        status = bench.close()
         q, u = bench.q.copy(), bench.u.copy()
         if status != CLOSED:
-            _, rows = self.sizes(constants)
+            _, rows = self.sizes(instance.constants)
             raise ParameterError(self.problem(status, bench.left, named, rows))
         self._free.append(bench)
         note = ""
@@ -239,19 +235,23 @@ class LoopStart:
                 if abs(after - before) > _MOVED and name in named
             ]
             note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
-        return replace(place, q=q, u=u, note=note, holds=True)
+        return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
 
+    def hold(self, instance: Instance, place: Place) -> bool:
+        """Whether all constraints hold at a place that a run has reached."""
+        bench = self._bench(instance, place)
+        found = bench.check()
+        self._free.append(bench)
+        return found
 
-# By the model whose runs start: one for each of its configurations.
-_starts: WeakKeyDictionary[CompiledModel, LoopStart] = WeakKeyDictionary()
-
-
-def loop_start(model: CompiledModel) -> LoopStart:
-    """What closes the loops at the start of runs of a model."""
-    found = _starts.get(model)
-    if found is None:
-        found = _starts[model] = LoopStart(model.equations)
-    return found
+    def _bench(self, instance: Instance, place: Place) -> _Bench:
+        """A record and a room that no other thread has, with a place and all that belongs to an instance."""
+        try:
+            bench = self._free.pop()
+        except IndexError:  # of all, other threads have some
+            bench = _Bench(self)
+        bench.set(instance.model.address("geometry"), self.numbers(instance.constants), place)
+        return bench
 
 
 class _Bench:
@@ -268,12 +268,21 @@ class _Bench:
         self._places = self._record.ctypes.data, self._workspace.ctypes.data
         self._code = loop_code()
 
-    def close(self, geometry: int, constants: int, scales: int, place: Place, flags: np.ndarray) -> int:
-        """What became of a start, CLOSED or why not; the first three are addresses."""
+    def set(self, geometry: int, numbers: tuple[np.ndarray, int, int], place: Place) -> None:
+        """The place, and all that the loops depend on besides."""
         record = self._record
-        memory = place.memory if place.memory.size else _NOTHING
-        self.q[:], self.u[:], self.flags[:] = place.q, place.u, flags
-        self._reals[FIELDS["t"]] = place.t
-        record[_CALLED] = geometry, constants, memory.ctypes.data, scales
+        self.q[:], self.u[:] = place.q, place.u
+        self._kept = numbers, place.memory  # as long as their addresses are in use
+        self._reals[_TIME] = place.t
+        _, record[_CONSTANTS], record[_SCALES] = numbers
+        record[_GEOMETRY], record[_MEMORY] = geometry, address(place.memory)
+
+    def close(self) -> int:
+        """What became of a start, CLOSED or why not."""
         self._code.close(*self._places, 1, self._length)
-        return int(record[FIELDS["status"]])
+        return int(self._record[_STATUS])
+
+    def check(self) -> bool:
+        """Whether all constraints hold."""
+        self._code.check(*self._places)
+        return bool(self._record[_STATUS] == CLOSED)

@@ -32,10 +32,32 @@ def initial_values(
     equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
 ) -> tuple[np.ndarray, np.ndarray, set[str]]:
     """All coordinates, with unit Euler parameters, all speeds, and the names of those that the user gave."""
-    values, named = given_values(equations, initial)
-    q = np.array([*map(values.__getitem__, equations.coordinates)], dtype=float)
-    u = np.array([values[s.data.name] for s in equations.system.speeds], dtype=float)
-    return _unit_quaternions(equations, q), u, named
+    q, u, _, named = whole_start(equations, initial)
+    return q, u, named
+
+
+def whole_start(
+    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, set[str]]:
+    """All coordinates, with unit Euler parameters, all speeds, states of the user's own, and the names of
+    those that the user gave.
+    """
+    places, described = equations.start_places
+    y, named = described.copy(), set[str]()
+    plain = initial is None or type(initial) is dict
+    for key, value in initial.items() if type(initial) is dict else ():
+        place = places.get(key) if type(key) is str and isinstance(value, float) else None
+        if place is None:
+            plain = False
+            break
+        y[place[0]] = value * place[1]
+        named.add(key)
+    if not (plain and isfinite(y.sum())):  # all else than plain numbers by name
+        values, named = given_values(equations, initial)
+        order = (*equations.coordinates, *equations.all_speeds, *equations.states)
+        y = np.array([*map(values.__getitem__, order)], dtype=float)
+    first, last = len(equations.coordinates), len(y) - len(equations.states)
+    return _unit_quaternions(equations, y[:first]), y[first:last], y[last:], named
 
 
 def initial_states(
@@ -54,7 +76,7 @@ def given_values(
     """Initial values of all coordinates, speeds and states by name, as they are given, and the names of
     those that the user gave.
     """
-    values = {s.data.name: value for s, value in equations.system.initial.items()}
+    values = dict(equations.described_start)
     if initial is not None and not isinstance(initial, Mapping):
         state = [*equations.coordinates, *equations.speeds, *equations.states]
         whole = vector(initial, len(state), "initial state")

@@ -22,7 +22,7 @@ _MAKING = threading.Lock()  # a second code would be freed while it runs
 
 class LoopCode:
     """The compiled functions; their code is freed with them. ``close`` takes addresses of records and room,
-    the number of records and their length; the others are the loops of llvm/rows.py.
+    the number of records and their length, ``check`` those of one; the others are the loops of llvm/rows.py.
     """
 
     def __init__(self) -> None:
@@ -30,6 +30,7 @@ class LoopCode:
         name = f"assembly {loop_sources()} {numbers}"
         self._engine = engine(name, _texts, 1, BRANCHED)
         self.close = self._function("armillary_close_many", *[_PLACE] * 2, *[_COUNT] * 2)
+        self.check = self._function("armillary_check", *[_PLACE] * 2)
         self.precompute = self._function("armillary_precompute_rows", _PLACE, *[_COUNT] * 3, *[_PLACE] * 2)
         self.evaluate = self._function("armillary_function_rows", _PLACE, *[_COUNT] * 6, *[_PLACE] * 5)
 

@@ -14,11 +14,13 @@ from armillary.runtime.solver.translator import read_assembly
 from armillary.runtime.start.loop_layout import ADDRESSES, FIELDS, REALS, SIZES, TABLES, WHOLE_TABLES
 
 _GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
-_WANTED = ("close_loops", "stays_redundant", "agree_speeds")
+_WANTED = ("close_loops", "stays_redundant", "agree_speeds", "constraints_hold")
 
 
 def loop_module() -> RecordModule:
-    """The whole code; its visible function is armillary_close_many(records, workspace, count, length)."""
+    """The whole code; its visible functions are armillary_close_many(records, workspace, count, length) and
+    armillary_check(record, workspace).
+    """
     program = RecordModule(FIELDS, REALS, ADDRESSES)
     solver = read_assembly({"AGREEMENT", "UNITS"}, _WANTED, commented=False)
     code = SolverCode(
@@ -32,8 +34,9 @@ def loop_module() -> RecordModule:
         given={},
         rare=solver.functions.keys(),  # inlined, they would take LLVM five times the time,
     )
-    close, redundant, agree = (code.function(name) for name in _WANTED)
+    close, redundant, agree, hold = (code.function(name) for name in _WANTED)
     _emit_many(program, _emit_start(program, close, redundant, agree))
+    _emit_check(program, hold)
     return program
 
 
@@ -90,6 +93,21 @@ def _emit_start(
                 u[j] = u[j] + sizes[speed_size + j] * f.vector("change")[j]
     f.give()
     return f
+
+
+def _emit_check(program: RecordModule, hold: RecordFunction) -> None:
+    """Whether all constraints hold at coordinates and speeds: the status is CLOSED or OPEN."""
+    f: RecordFunction = program.function("check")
+    f.function.linkage = ""
+    q, u, sizes = (f.outside(name) for name in ("q", "u", "scales"))
+    with f.each(f["N_COORDINATES"]) as k:
+        f.vector("place")[k] = q[k]
+    with f.each(f["N_SPEEDS"]) as j:
+        f.vector("speed")[j] = u[j] / sizes[f["scaled"] + j]
+    f["status"] = OPEN
+    with f.when(f.internal(hold)):
+        f["status"] = CLOSED
+    f.give()
 
 
 def _emit_many(program: RecordModule, start: RecordFunction) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ def with_started_memory(instance: Instance, place: Place) -> Place:
     if all(memory.start is None for memory in instance.equations.system.memories.values()):
         return place
     stored = started_memory(instance.equations, place.memory, lambda: instance.values(place))
-    return replace(place, memory=stored)
+    return place._replace(memory=stored)
 
 
 def started_memory(
@@ -50,7 +49,7 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
         return place
     k = instance.model.watched_index[decision_event(equations.system)]
     state, memory = instance.fired(k, place.t, instance.packed(place), place.memory)
-    return replace(instance.place(place.t, state, memory), note=place.note)
+    return instance.place(place.t, state, memory)._replace(note=place.note)
 
 
 def with_mass_centres(
@@ -63,7 +62,7 @@ def with_mass_centres(
         return place
     q, u = place.q.copy(), place.u.copy()
     place_mass_centres(equations, q, u, lambda: instance.values(place), initial or ())
-    return replace(place, q=q, u=u, holds=False)
+    return place._replace(q=q, u=u, holds=False)
 
 
 def place_mass_centres(

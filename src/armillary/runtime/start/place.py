@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
+_NONE = np.empty(0)
 
-@dataclass(frozen=True)
-class Place:
+
+class Place(NamedTuple):
     """Time, all coordinates and all speeds, memory, and the user's own states."""
 
     t: float
     q: np.ndarray
     u: np.ndarray
     memory: np.ndarray
-    states: np.ndarray = field(default_factory=lambda: np.empty(0))
+    states: np.ndarray = _NONE
     note: str = ""  # on how it was found
     along: np.ndarray | None = None  # derivatives of q, u and states, one row each; see sensitive.py
     holds: bool = False  # whether it has been found such that all constraints hold
