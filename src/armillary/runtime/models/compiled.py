@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import platform
-import time
-from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cache, cached_property, lru_cache
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -26,14 +22,15 @@ from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNA
 from armillary.runtime.addresses import lasting
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
-from armillary.runtime.integrators import Functions, Integration
+from armillary.runtime.integrators import Functions
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.configurations import NEARLY, Configurations, changes_configuration
-from armillary.runtime.models.failure import doubtful_contacts, raise_for
+from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
+from armillary.runtime.models.legs import LegRunner, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
+from armillary.runtime.models.run_record import KnownParameters, finished_run, key_of, plain_key
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
 from armillary.runtime.models.weak_masses import energy_function, masses_and_constraints, sound_part
 from armillary.runtime.progress import progress_line
@@ -47,7 +44,6 @@ from armillary.runtime.start.mass_centres import (
 )
 from armillary.runtime.start.place import Place
 from armillary.settings import RunSettings, run_settings
-from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.mechanics.constraints.rows import ConstraintRow
@@ -59,34 +55,6 @@ if TYPE_CHECKING:
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
-
-
-@dataclass(frozen=True)
-class KnownParameters:
-    """What follows from the parameters of a run: complete values in stated units, by name, and programs."""
-
-    given: tuple[tuple[str, ...], bytes] | None  # as they were given first, where all are plain numbers
-    key: tuple[tuple[str, ...], bytes]
-    values: dict[str, float]
-    instance: Instance
-    configurations: Configurations
-
-    @cached_property
-    def blank(self) -> Run:
-        """A run without rows."""
-        return self.instance.model._blank(self.values)
-
-
-def _plain_key(parameters: Mapping[str, Any] | None) -> tuple[tuple[str, ...], bytes] | None:
-    """What tells parameters by name from others where all are plain numbers; None where they are not."""
-    if not parameters:
-        return ((), b"") if parameters is None or type(parameters) is dict else None
-    if type(parameters) is not dict or {*map(type, parameters), *map(type, parameters.values())} != _PLAIN:
-        return None
-    return tuple(parameters), array("d", parameters.values()).tobytes()
-
-
-_PLAIN = {str, float}
 
 
 class Compiler(Protocol):
@@ -473,7 +441,7 @@ class CompiledModel:
                 legs = single_leg(instance, start, inside, report)
         result, weakness = sound_part(legs.instance, legs.result(), adaptive)
         legs.failure = legs.failure or weakness
-        run = self._run(result, known.blank, settings.summary, legs, start)
+        run = finished_run(known.blank, result, settings.summary, legs, start, self.tier)
         if legs.failure:
             raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, legs.instance, adaptive)
@@ -481,11 +449,11 @@ class CompiledModel:
 
     def _with_parameters(self, parameters: Mapping[str, Any] | None) -> KnownParameters:
         """All that follows from the parameters of a run, which are checked; kept for the next run."""
-        given, known = _plain_key(parameters), self._kept  # which other threads may replace
+        given, known = plain_key(parameters), self._kept  # which other threads may replace
         if known is not None and given is not None and known.given == given:
             return known
         values = self._table.values(parameters)
-        key = (tuple(values), array("d", values.values()).tobytes())  # −0.0 is not 0.0
+        key = key_of(values)
         if known is None or known.key != key:
             check_physical(self.equations.system, self._table, values)
             if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
@@ -562,43 +530,6 @@ class CompiledModel:
             owner=self._code,
         )
 
-    def _run(
-        self, result: Integration, blank: Run, how: Mapping[str, Any], legs: RunLegs, start: Place
-    ) -> Run:
-        info = {
-            **blank.info,
-            **how,
-            **({"tier": self.tier} if self.tier != "final" else {}),
-            "status": result.status,
-            "steps": result.steps,
-            "rejected": result.rejected,
-            "evaluations": result.evaluations,
-            **({"modes": "; ".join(legs.notes)} if legs.notes else {}),
-            **({"assembly": start.note} if start.note else {}),
-            **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
-            "created": _date(int(time.time())),
-        }
-        return blank.filled(result.time, result.samples, info, legs.events)
-
-    def _blank(self, values: Mapping[str, float]) -> Run:
-        """A run without rows, with values of the parameters."""
-        from armillary.results import Run
-
-        columns = self.equations.targets.columns
-        return Run(
-            system=self.equations.system.name,
-            time=np.empty(0),
-            values=np.empty((0, len(columns))),
-            names=self.output_names,
-            units={c.name: c.units for c in columns},
-            descriptions={c.name: c.about for c in columns},
-            parameters=values,
-            parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
-            info={**_versions(), "formalism": self.formalism},
-            outputs=tuple(self.equations.system.outputs),
-            picture=self.picture,
-        )
-
     @property
     def picture(self) -> MotionPicture | None:
         """What draws the motions of this model: the equations that a user holds do, without machine code."""
@@ -616,21 +547,3 @@ def driven_equations(equations: DerivedEquations) -> DerivedEquations:
     memories = equations.system.memories.values()
     symbols = [s for s, m in zip(equations.program.memory, memories, strict=False) if m.input]
     return replace(equations, program=replace(equations.program, driven=tuple(symbols)))
-
-
-@lru_cache(maxsize=1)
-def _date(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds")
-
-
-@cache
-def _versions() -> dict[str, str]:
-    """Versions that a run depends on."""
-    import llvmlite
-
-    return {
-        "armillary": VERSION,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "llvmlite": llvmlite.__version__,
-    }

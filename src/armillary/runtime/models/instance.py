@@ -256,7 +256,7 @@ class Instance:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
         return self.model.loops.assembled(self, place, named)
 
-    def tells_speeds(self, place: Place, state: np.ndarray) -> bool:
+    def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
         """Whether the dependent speeds of this program follow well from the others at a place, whose state is
         given: neither is their choice poor there, nor are the constraints about to lose rank.
         """

@@ -145,7 +145,7 @@ class LegRunner:
         self.rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
         state = self.legs.instance.packed(place)
         self.start: tuple[Place, np.ndarray] | None = place, state
-        if not (place.holds and self.legs.instance.tells_speeds(place, state)):
+        if not (place.holds and self.legs.instance.determines_speeds(place, state)):
             self._choose()
 
     def _choose(self) -> None:

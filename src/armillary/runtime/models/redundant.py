@@ -26,6 +26,7 @@ from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical
+from armillary.runtime.models.run_record import blank_run, finished_run
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
@@ -261,7 +262,8 @@ class CompiledRedundantModel(CompiledModel):
         start = Place(t0, y, np.empty(0), stored)
         instance = Instance(model, parameters, driven)
         result, weakness = sound_part(instance, result, adaptive=False)
-        run = self._run(result, self._blank(values), how, RunLegs(instance, [result], events), start)
+        legs = RunLegs(instance, [result], events)
+        run = finished_run(blank_run(self, values), result, how, legs, start, self.tier)
         if weakness:
             raise SimulationError(f"{weakness}; the data so far are in the error's .run", run)
         raise_for(result, run, instance, False)

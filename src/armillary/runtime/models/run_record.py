@@ -1,0 +1,120 @@
+"""What a run is made from: parameters that are known already, and the record that a user is given."""
+
+from __future__ import annotations
+
+import platform
+import time
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.runtime.integrators import Integration
+from armillary.runtime.models.configurations import Configurations
+from armillary.runtime.models.failure import doubtful_contacts
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.legs import RunLegs
+from armillary.runtime.start.place import Place
+from armillary.version import VERSION
+
+if TYPE_CHECKING:
+    from armillary.results import Run
+    from armillary.runtime.models.compiled import CompiledModel
+
+Key = tuple[tuple[str, ...], bytes]
+_PLAIN = {str, float}
+
+
+@dataclass(frozen=True)
+class KnownParameters:
+    """What follows from the parameters of a run: complete values in stated units, by name, and programs."""
+
+    given: Key | None  # as they were given first, where all are plain numbers
+    key: Key
+    values: dict[str, float]
+    instance: Instance
+    configurations: Configurations
+
+    @cached_property
+    def blank(self) -> Run:
+        """A run without rows."""
+        return blank_run(self.instance.model, self.values)
+
+
+def plain_key(parameters: Mapping[str, Any] | None) -> Key | None:
+    """What tells parameters by name from others where all are plain numbers; None where they are not."""
+    if parameters is None:
+        return (), b""
+    if type(parameters) is not dict:
+        return None
+    if parameters and {*map(type, parameters), *map(type, parameters.values())} != _PLAIN:
+        return None
+    return key_of(parameters)
+
+
+def key_of(values: Mapping[str, float]) -> Key:
+    """The same for equal values by name in the same order; −0.0 is not 0.0."""
+    return tuple(values), array("d", values.values()).tobytes()
+
+
+def blank_run(model: CompiledModel, values: Mapping[str, float]) -> Run:
+    """A run without rows, with values of the parameters."""
+    from armillary.results import Run
+
+    equations = model.equations
+    columns = equations.targets.columns
+    return Run(
+        system=equations.system.name,
+        time=np.empty(0),
+        values=np.empty((0, len(columns))),
+        names=model.output_names,
+        units={c.name: c.units for c in columns},
+        descriptions={c.name: c.about for c in columns},
+        parameters=values,
+        parameter_units=equations.parameter_units,
+        info={**_versions(), "formalism": model.formalism},
+        outputs=tuple(equations.system.outputs),
+        picture=model.picture,
+    )
+
+
+def finished_run(
+    blank: Run, result: Integration, how: Mapping[str, Any], legs: RunLegs, start: Place, tier: str
+) -> Run:
+    """The record of a run that has come to its end."""
+    info = {
+        **blank.info,
+        **how,
+        **({"tier": tier} if tier != "final" else {}),
+        "status": result.status,
+        "steps": result.steps,
+        "rejected": result.rejected,
+        "evaluations": result.evaluations,
+        **({"modes": "; ".join(legs.notes)} if legs.notes else {}),
+        **({"assembly": start.note} if start.note else {}),
+        **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
+        "created": _date(int(time.time())),
+    }
+    return blank.filled(result.time, result.samples, info, legs.events)
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds")
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Versions that a run depends on."""
+    import llvmlite
+
+    return {
+        "armillary": VERSION,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "llvmlite": llvmlite.__version__,
+    }
