@@ -200,7 +200,8 @@ class Instance:
     def _speeds(self, row: np.ndarray) -> np.ndarray:
         """All speeds of a row of outputs."""
         speeds = self.model.speeds
-        return row.take(speeds.columns) * speeds.factors
+        found: np.ndarray = row.take(speeds.columns) * speeds.factors
+        return found
 
     def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a row of a run."""
