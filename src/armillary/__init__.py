@@ -152,8 +152,8 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
-    from armillary.viewer.sheet import sheet
-    from armillary.viewer.views import view
+    from armillary.viewer.pages.sheet import sheet
+    from armillary.viewer.pages.views import view
 
 # What most models do not need: its modules are imported when it is first asked for.
 _LATER = {
@@ -213,8 +213,8 @@ _LATER = {
     "random_turbulence": ("armillary.runtime.inputs.spectra", "random_turbulence"),
     "run": ("armillary.run_files.execute", "run"),
     "schema": ("armillary.files.model.schema", "model_schema"),
-    "sheet": ("armillary.viewer.sheet", "sheet"),
-    "view": ("armillary.viewer.views", "view"),
+    "sheet": ("armillary.viewer.pages.sheet", "sheet"),
+    "view": ("armillary.viewer.pages.views", "view"),
     "write_ssp": ("armillary.files.ssp.writing", "write_ssp"),
 }
 

@@ -8,8 +8,8 @@ import zlib
 import numpy as np
 import pytest
 
-from armillary.viewer.encoding import LEVELS, packed
 from armillary.viewer.figures import ARROW_LEVELS
+from armillary.viewer.pages.encoding import LEVELS, packed
 
 
 def _unpacked(coded: dict) -> np.ndarray:

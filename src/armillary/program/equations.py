@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.smallness.neglected import NeglectedTerms
+from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.description import Description

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.node import truncated
-from armillary.algebra.smallness.neglected import NeglectedTerms
+from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError

@@ -77,7 +77,7 @@ class Equations(EquationPieces, derived.DerivedEquations):
 
     def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
         """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
-        from armillary.viewer.page import page_of
+        from armillary.viewer.pages.page import page_of
 
         return page_of(run, self, title, options)
 
@@ -90,14 +90,14 @@ class Equations(EquationPieces, derived.DerivedEquations):
     def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
         """Several motions as the text of one HTML page, for ``modes.view``."""
         from armillary.viewer.figures import figure_of
-        from armillary.viewer.views import page_of_figures
+        from armillary.viewer.pages.views import page_of_figures
 
         figures = [figure_of(run, self, options, arrows=False) for run in runs]
         return page_of_figures(figures, runs, labels, "choose", title, options)
 
     def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
         """All runs of a batch as the text of one HTML page, for ``batch.view``."""
-        from armillary.viewer.cloud import cloud_page
+        from armillary.viewer.pages.cloud import cloud_page
 
         return cloud_page(batch, self, colour, title, options)
 

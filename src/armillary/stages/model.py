@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from armillary.analysis.kinematics.result import Solutions, Sweep
     from armillary.analysis.kinematics.workspace import Workspace
     from armillary.analysis.linear.linear_model import LinearModel
-    from armillary.analysis.modes.undamped import UndampedModes
+    from armillary.analysis.modes.undamped_modes import UndampedModes
     from armillary.analysis.operating.branches.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.sensitivities import Sensitivities
@@ -201,7 +201,7 @@ class Model(ModelPieces, compiled.CompiledModel):
         ``at`` is an equilibrium, as for ``linearize``. Loads that depend on the speeds are left out; all of
         them count in ``linearize(…).modes()``.
         """
-        from armillary.analysis.modes.undamped import undamped_modes
+        from armillary.analysis.modes.undamped_modes import undamped_modes
 
         return undamped_modes(self, at, parameters)
 
@@ -334,7 +334,7 @@ class Model(ModelPieces, compiled.CompiledModel):
         """
         from armillary.results.plots.motion import show_page, write_html
         from armillary.results.plots.picture_options import PictureOptions
-        from armillary.viewer.posing import posing_page
+        from armillary.viewer.pages.pose_page import posing_page
 
         page = posing_page(self, initial, parameters, title, PictureOptions(view, theme=theme))
         return show_page(page) if path is None else write_html(page, path)

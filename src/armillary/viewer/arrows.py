@@ -28,7 +28,7 @@ from armillary.program.poses import moving_bodies
 from armillary.results import Run
 from armillary.runtime.models.compiling import compile_equations
 from armillary.runtime.models.functions import ModelFunctions
-from armillary.viewer.appearance import Appearance
+from armillary.viewer.parts.appearance import Appearance
 from armillary.viewer.poses import Poses
 
 _LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads, no velocities and no weights

@@ -13,10 +13,10 @@ from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
-from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.arrows import Arrows, arrows_of
-from armillary.viewer.encoding import packed
-from armillary.viewer.meshes import MeshStore
+from armillary.viewer.pages.encoding import packed
+from armillary.viewer.parts.appearance import COLOURS, Appearance
+from armillary.viewer.parts.meshes import MeshStore
 from armillary.viewer.poses import PoseFunction, Poses
 
 _KEPT = 60  # outputs that a page offers, the model's own first

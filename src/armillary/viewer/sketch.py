@@ -18,7 +18,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.viewer.appearance import COLOURS, Appearance
+from armillary.viewer.parts.appearance import COLOURS, Appearance
 from armillary.viewer.poses import PoseFunction, Poses
 
 _WIDTH, _TALLEST, _MARGIN, _SYMBOL = 720.0, 620.0, 60.0, 9.0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import UNIT, ZERO, Expr, multiply, number, power, scale, total
-from armillary.algebra.smallness.neglected import NeglectedTerms
+from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.walk import operands_first, rebuild
 

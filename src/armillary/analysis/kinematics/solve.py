@@ -18,7 +18,7 @@ from armillary.algebra.arguments import several, table
 from armillary.algebra.units.dimension import ONE
 from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
-from armillary.analysis.kinematics.held import freedom
+from armillary.analysis.kinematics.held_coordinates import freedom
 from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics
 from armillary.analysis.kinematics.motion import PathMotion
 from armillary.analysis.kinematics.numbers import MechanismNumbers

@@ -71,8 +71,8 @@ def operating_points(
     if not lengths:
         return _one(model, at, given)
     if len(set(lengths.values())) > 1:
-        given = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
-        raise ParameterError(f"arrays of one length are needed for several operating points: {given}")
+        counts = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
+        raise ParameterError(f"arrays of one length are needed for several operating points: {counts}")
     return _arrays(model, at, given, next(iter(lengths.values())))
 
 

@@ -38,8 +38,12 @@ from armillary.algebra.vectors.triples import ZEROS, Triple, named
 from armillary.mechanics.formalisms.branches import TreeBranch, branches
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.modal_elimination import flexed_acceleration
-from armillary.mechanics.tree import articulated
-from armillary.mechanics.tree.articulated import Articulated, acceleration_from_parent, inertia_at_parent
+from armillary.mechanics.tree import articulated_inertia as articulated
+from armillary.mechanics.tree.articulated_inertia import (
+    Articulated,
+    acceleration_from_parent,
+    inertia_at_parent,
+)
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along, wrench_at_parent, wrench_sum
 from armillary.mechanics.tree.mass_matrix import (

@@ -18,7 +18,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, named_matrix
 from armillary.algebra.vectors.scalars import combination, is_zero, minus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, named, scaled
-from armillary.mechanics.tree.articulated import Articulated, upper
+from armillary.mechanics.tree.articulated_inertia import Articulated, upper
 from armillary.mechanics.tree.loads import Wrench, twist_dot
 from armillary.mechanics.tree.modal_equations import ModalEquations
 from armillary.mechanics.tree.tree import Freedom, Tree

@@ -37,7 +37,7 @@ from armillary.mechanics.formalisms.modal_elimination import (
     eliminate_modes,
     flexed_acceleration,
 )
-from armillary.mechanics.tree.articulated import (
+from armillary.mechanics.tree.articulated_inertia import (
     Articulated,
     acceleration_from_parent,
     inertia_at_parent,

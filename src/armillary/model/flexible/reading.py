@@ -10,9 +10,9 @@ from typing import Any
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import numbers, short
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.parts.complex_given import from_complex_modes
-from armillary.model.flexible.parts.given import from_coupling, from_integrals
+from armillary.model.flexible.parts.complex_shapes import from_complex_modes
 from armillary.model.flexible.parts.matrices import from_matrices
+from armillary.model.flexible.parts.modal_integrals import from_coupling, from_integrals
 from armillary.model.flexible.parts.nodes import from_nodes
 
 # The option that distinguishes a way from the others, the first that is given decides; the name of that way;

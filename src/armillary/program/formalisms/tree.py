@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.node import truncated
-from armillary.algebra.smallness.neglected import NeglectedTerms
+from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.gears import GearedTree, embed_gears

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from armillary.algebra.arguments import one_of
-from armillary.algebra.collected import collected
 from armillary.algebra.expression import ZERO, Expr, scale, symbol
 from armillary.algebra.notation.typesetting import name_parts
+from armillary.algebra.textbook_form import collected
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
 from armillary.program.listing import assigned_names, in_steps

@@ -7,7 +7,7 @@ kinds of design and `streams.py` the random numbers that are found by their numb
 
 from __future__ import annotations
 
-from armillary.studies.sampling.correlated import Correlated
+from armillary.studies.sampling.correlation import Correlated
 from armillary.studies.sampling.design import KINDS, OPEN_ENDED, Design
 from armillary.studies.sampling.distributions import (
     Choice,

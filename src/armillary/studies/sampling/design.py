@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra.arithmetic import plain_float
 from armillary.errors import ParameterError, nearest, outside
-from armillary.studies.sampling.correlated import Correlated
+from armillary.studies.sampling.correlation import Correlated
 from armillary.studies.sampling.distributions import Choice, Distribution, LogNormal, Normal
 from armillary.studies.sampling.numbers import factor
 from armillary.studies.sampling.points import (

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armillary.viewer.bent_surfaces import bent
-from armillary.viewer.given_shapes import SURROUNDINGS
-from armillary.viewer.links import COLOUR as LINK
-from armillary.viewer.links import bars_of
-from armillary.viewer.meshes import MeshStore
-from armillary.viewer.part_surfaces import scaled, surfaces_of
-from armillary.viewer.surfaces import DrawnSurface, joined, turned_to
+from armillary.viewer.parts.bent_surfaces import bent
+from armillary.viewer.parts.given_shapes import SURROUNDINGS
+from armillary.viewer.parts.links import COLOUR as LINK
+from armillary.viewer.parts.links import bars_of
+from armillary.viewer.parts.meshes import MeshStore
+from armillary.viewer.parts.part_surfaces import scaled, surfaces_of
+from armillary.viewer.parts.surfaces import DrawnSurface, joined, turned_to
 
 _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 

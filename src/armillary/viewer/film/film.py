@@ -16,7 +16,7 @@ from armillary.viewer.film.camera import Camera, fitted
 from armillary.viewer.film.figure import FilmFigure
 from armillary.viewer.film.files import write_frames
 from armillary.viewer.film.picture import Floor, Painter, ribbon
-from armillary.viewer.page import look_of
+from armillary.viewer.pages.page import look_of
 
 SPEEDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 _WATCHED = 8.0  # seconds of a film of a very short or long motion

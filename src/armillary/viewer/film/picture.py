@@ -10,7 +10,7 @@ import numpy as np
 from armillary.viewer.film.camera import Camera, scene_axes
 from armillary.viewer.film.figure import Painted, rgb
 from armillary.viewer.film.raster import Fragments, fragments, nearest, plane
-from armillary.viewer.surfaces import DrawnSurface, joined
+from armillary.viewer.parts.surfaces import DrawnSurface, joined
 
 FINE = 2  # pixels that are drawn for each of the picture, in both directions
 _SHADOW = 0.16

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.version import VERSION
-from armillary.viewer.surfaces import DrawnSurface
+from armillary.viewer.parts.surfaces import DrawnSurface
 
 _FLOAT, _SHORT, _INT = 5126, 5123, 5125
 _VERTICES, _INDICES = 34962, 34963

@@ -18,13 +18,13 @@ from armillary.atomic import replacing
 from armillary.files.meshes.surface import Paint
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
-from armillary.viewer.bent_surfaces import bent_surface
 from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.gltf.document import GltfDocument
-from armillary.viewer.links import COLOUR as LINK
-from armillary.viewer.links import Bar, bars_of
-from armillary.viewer.part_surfaces import mesh_surfaces, surfaces_of
-from armillary.viewer.surfaces import DrawnSurface, joined
+from armillary.viewer.parts.bent_surfaces import bent_surface
+from armillary.viewer.parts.links import COLOUR as LINK
+from armillary.viewer.parts.links import Bar, bars_of
+from armillary.viewer.parts.part_surfaces import mesh_surfaces, surfaces_of
+from armillary.viewer.parts.surfaces import DrawnSurface, joined
 
 _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 _FAR = 1e3  # times the size of a system: single precision is 1/10,000 of that size there

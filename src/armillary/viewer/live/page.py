@@ -26,13 +26,13 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiling import compile_equations
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
-from armillary.viewer.appearance import Appearance
-from armillary.viewer.encoding import compressed
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.live.controls import inputs_of, sliders_of, wanted_sliders
 from armillary.viewer.live.grab import hand_names, with_hand
 from armillary.viewer.live.variants import variants
-from armillary.viewer.page import SCENE, look_of, page_text
+from armillary.viewer.pages.encoding import compressed
+from armillary.viewer.pages.page import SCENE, look_of, page_text
+from armillary.viewer.parts.appearance import Appearance
 
 _WEB = Path(__file__).parent.parent / "web"
 _SCRIPTS = tuple(f"live/{name}" for name in ("plots.js", "controls.js", "hand.js", "live.js"))

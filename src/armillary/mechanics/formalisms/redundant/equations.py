@@ -30,7 +30,7 @@ from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, absolute_bodies
 from armillary.mechanics.formalisms.redundant.absolute_states import absolute_states
-from armillary.mechanics.formalisms.redundant.bordered import Bordered, Form, Inputs, total_mass
+from armillary.mechanics.formalisms.redundant.bordered_equations import Bordered, Form, Inputs, total_mass
 from armillary.mechanics.formalisms.redundant.joints import (
     AbsoluteConstraint,
     aligned_coordinates,

@@ -21,7 +21,7 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Channels of 16 bits from the second differences, low bytes first, as viewer/encoding.py packs them.
+// Channels of 16 bits from the second differences, low bytes first, as viewer/pages/encoding.py packs them.
 async function unpack(packed) {
   const { rows, low, step } = packed, count = low.length;
   const bytes = await inflate(packed.data), half = rows * count, out = [];

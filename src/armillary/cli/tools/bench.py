@@ -63,7 +63,7 @@ def bench(
     found["outputs"] = _per_call(model.address("outputs"), *start, outputs)
     found["step"] = _per_step(model, given)
     if also is not None:
-        from armillary.cli.exported import exported_function
+        from armillary.cli.tools.exported_c import exported_function
         from armillary.export.text.source import exported_equations
         from armillary.runtime.models.compiling import compile_equations
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armillary.viewer.surfaces import DrawnSurface, cylinder, helix
+from armillary.viewer.parts.surfaces import DrawnSurface, cylinder, helix
 
 COLOUR = "#6b7680"  # of a link that states none
 _CAN = 0.55  # length of a damper's cylinder as a part of its distance at first

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.viewer.part_surfaces import both_sides, sheet_faces
-from armillary.viewer.surfaces import DrawnSurface, joined, surface_of, turned_to
+from armillary.viewer.parts.part_surfaces import both_sides, sheet_faces
+from armillary.viewer.parts.surfaces import DrawnSurface, joined, surface_of, turned_to
 
 _AROUND = 12  # corners around a beam
 

@@ -12,7 +12,7 @@ from armillary.model.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere,
 from armillary.model.shapes.shape import Shape
 from armillary.model.shapes.surfaces import X, Y
 from armillary.model.space.orbit import Orbit
-from armillary.viewer.meshes import MeshStore
+from armillary.viewer.parts.meshes import MeshStore
 
 Numbers = Callable[[Any], np.ndarray]
 Sampled = Callable[[Expr, dict[Expr, np.ndarray]], np.ndarray]

@@ -14,10 +14,10 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.picture_options import PictureOptions
-from armillary.viewer.encoding import compressed
 from armillary.viewer.figures import PageFigure, figure_of
+from armillary.viewer.pages.encoding import compressed
 
-_WEB = Path(__file__).parent / "web"
+_WEB = Path(__file__).parent.parent / "web"
 _SHOWN = 3  # plots that are open at first
 _EVENTS = 2000  # marks on the time line
 # The program of a page, in order. A page with another driver of the motion ends with a file of its own.

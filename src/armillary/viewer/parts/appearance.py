@@ -18,8 +18,8 @@ from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
-from armillary.viewer.given_shapes import SURROUNDINGS, link_of, part_of
-from armillary.viewer.meshes import MeshStore
+from armillary.viewer.parts.given_shapes import SURROUNDINGS, link_of, part_of
+from armillary.viewer.parts.meshes import MeshStore
 
 # Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")

@@ -22,8 +22,8 @@ from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.viewer.figures import bodies_of
-from armillary.viewer.javascript import javascript_function
-from armillary.viewer.page import SCENE, look_of, page_text
+from armillary.viewer.pages.javascript import javascript_function
+from armillary.viewer.pages.page import SCENE, look_of, page_text
 
 _TURN, _REACH, _BEND = np.pi, 2.0, 0.3  # ranges of angles; of lengths and modes, times the size of a system
 

@@ -21,7 +21,7 @@ import numpy as np
 from armillary.errors import PictureWarning, outside
 from armillary.files.meshes.reading import read_surface
 from armillary.files.meshes.surface import MOST, MeshFault, Paint, Surface, hull
-from armillary.viewer.encoding import LEVELS, compressed
+from armillary.viewer.pages.encoding import LEVELS, compressed
 
 FINEST = 200_000  # triangles of a mesh in a picture; more are merged
 PICTURES = 4_000_000  # bytes of all textures of a picture

@@ -15,11 +15,11 @@ from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.motion import FILMS, MotionView, motion_path, show_page, write_page
 from armillary.results.plots.picture_options import PictureOptions
-from armillary.viewer.appearance import COLOURS
 from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.film.camera import scene_axes
 from armillary.viewer.film.film import write_film
-from armillary.viewer.page import look_of, page_text, shown_outputs
+from armillary.viewer.pages.page import look_of, page_text, shown_outputs
+from armillary.viewer.parts.appearance import COLOURS
 
 LAYOUTS = ("ghosts", "side by side")
 _GHOST = 0.3  # opacity of runs over which another is drawn

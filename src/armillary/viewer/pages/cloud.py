@@ -12,9 +12,9 @@ from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
-from armillary.viewer.encoding import packed
 from armillary.viewer.figures import bodies_of, channels, paths_of, times_of
-from armillary.viewer.page import look_of, page_text
+from armillary.viewer.pages.encoding import packed
+from armillary.viewer.pages.page import look_of, page_text
 from armillary.viewer.poses import PoseFunction
 
 MOST = 500  # runs that are shown

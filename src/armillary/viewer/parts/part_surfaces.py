@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armillary.files.meshes.surface import Paint
-from armillary.viewer.meshes import PictureMesh
-from armillary.viewer.surfaces import MAKERS as SOLIDS
-from armillary.viewer.surfaces import DrawnSurface, between, joined, surface_of, turned_to
+from armillary.viewer.parts.meshes import PictureMesh
+from armillary.viewer.parts.surfaces import MAKERS as SOLIDS
+from armillary.viewer.parts.surfaces import DrawnSurface, between, joined, surface_of, turned_to
 
 _CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at more are seen as an edge
 # Colours of what is not a body's own, where the part states none.

@@ -1,0 +1,1 @@
+"""Commands that show motions and results: plots, pages, films and live models."""

@@ -1,0 +1,1 @@
+"""Commands around models and files: checks, comparisons, benchmarks, examples, and what is installed."""
