@@ -87,7 +87,7 @@ class MachineCode(Registers):
 
     def new(self) -> int:
         """A register for a value. One more than values are held is always free."""
-        register = self.room.pop()
+        register: int = self.room.pop()
         self.taken.add(register)
         self.made = register
         return register
@@ -98,13 +98,14 @@ class MachineCode(Registers):
 
     def operate(self, operation: Operation) -> int:
         self.made = -1
-        return operation.shape.write(self, operation)
+        register: int = operation.shape.write(self, operation)
+        return register
 
     def finish(self) -> None:
         self.made = -1
 
     def load(self, place: Load) -> int:
-        register = self.room.pop()
+        register: int = self.room.pop()
         self.taken.add(register)
         self.memory(_LOAD, register, place)
         return register

@@ -1,4 +1,4 @@
-"""Loops closed at the start of a run, and speeds that agree with constraints, in the language of language.py.
+"""Loops closed at the start of a run, in the language of language.py.
 
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
 matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move. Rows and
@@ -15,114 +15,19 @@ from __future__ import annotations
 from armillary.mechanics.constraints.closing_thresholds import *
 from armillary.runtime.solver.assembly_record import Loops
 from armillary.runtime.solver.language import *
-from armillary.runtime.solver.least_squares import (
-    rank_of_rows,
-    row_square,
-    solve_rows,
-    solve_turned,
+from armillary.runtime.solver.least_squares import rank_of_rows, row_square, solve_rows, solve_turned
+from armillary.runtime.solver.loop_geometry import (
+    accept,
+    gap_length,
+    gap_length_there,
+    is_number,
+    look,
+    make_unit,
+    move,
+    some_speed_moves,
+    worst_gap,
 )
-
-
-def spread_figures(run: Loops) -> None:
-    """J and N from their elements."""
-    for e in range(N_ELEMENTS):
-        run.jacobian[at(ELEMENT_ROW[e], N_SPEEDS, ELEMENT_SPEED[e])] = run.numbers[AT_JACOBIAN + e]
-    for e in range(N_RATES):
-        run.rates[at(RATE_PLACE[e], N_SPEEDS, RATE_SPEED[e])] = run.numbers[AT_RATES + e]
-
-
-def look(run: Loops) -> None:
-    """The figures of the constraints at the place."""
-    run.numbers = loop_figures(run.t, run.place)
-    spread_figures(run)
-
-
-def gap_length(run: Loops) -> real:
-    """The length of the vector of gaps."""
-    total: real = 0.0
-    for i in range(N_GAPS):
-        total = total + run.numbers[i] * run.numbers[i]
-    return sqrt(total)
-
-
-def gap_length_there(run: Loops) -> real:
-    """The length of the vector of gaps where a step leads."""
-    total: real = 0.0
-    for i in range(N_GAPS):
-        total = total + run.there[i] * run.there[i]
-    return sqrt(total)
-
-
-def is_number(run: Loops) -> truth:
-    """Whether gaps and their matrix are finite."""
-    total: real = 0.0
-    for i in range(N_GAPS):
-        total = total + 0.0 * run.numbers[i]
-        for j in range(N_SPEEDS):
-            total = total + 0.0 * run.jacobian[at(i, N_SPEEDS, j)]
-    return not isnan(total)
-
-
-def worst_gap(run: Loops) -> real:
-    """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes."""
-    largest: real = 0.0
-    for i in range(N_GAPS):
-        for j in range(N_SPEEDS):
-            largest = max(largest, abs(run.jacobian[at(i, N_SPEEDS, j)]))
-    worst: real = 0.0
-    for i in range(N_GAPS):
-        size: real = LEAST_SIZE * largest  # rows vanish near singular places, and their gaps do not
-        for j in range(N_SPEEDS):
-            size = max(size, abs(run.jacobian[at(i, N_SPEEDS, j)]))
-        part: real = abs(run.numbers[i])
-        if size > 0.0:
-            part = part / size
-        if part > worst or isnan(part):
-            worst = part
-    return worst
-
-
-def some_speed_moves(run: Loops) -> truth:
-    """Whether any speed may move."""
-    found: truth = False
-    for j in range(N_SPEEDS):
-        found = found or run.moving[j]
-    return found
-
-
-def make_unit(run: Loops) -> None:
-    """Euler parameters of the place where a step leads, made unit."""
-    for e in range(N_UNITS):
-        first: whole = UNIT_FROM[e]
-        total: real = run.moved[first] * run.moved[first]
-        total = total + run.moved[first + 1] * run.moved[first + 1]
-        total = total + run.moved[first + 2] * run.moved[first + 2]
-        total = sqrt(total + run.moved[first + 3] * run.moved[first + 3])
-        run.moved[first] = run.moved[first] / total
-        run.moved[first + 1] = run.moved[first + 1] / total
-        run.moved[first + 2] = run.moved[first + 2] / total
-        run.moved[first + 3] = run.moved[first + 3] / total
-
-
-def move(run: Loops) -> None:
-    """The coordinates after a small motion; those that are held stay."""
-    for k in range(N_COORDINATES):
-        total: real = run.place[k]
-        for j in range(N_SPEEDS):
-            total = total + run.rates[at(k, N_SPEEDS, j)] * run.step[j]
-        run.moved[k] = total
-    if UNITS:
-        make_unit(run)
-    for k in range(N_COORDINATES):
-        if run.held[k]:  # a step along a tangent leaves them but for its square
-            run.moved[k] = run.place[k]
-
-
-def accept(run: Loops) -> None:
-    """The place where a step leads, with its figures, as the place."""
-    run.place = run.moved
-    run.numbers = run.there
-    spread_figures(run)
+from armillary.runtime.solver.speed_agreement import stays_redundant
 
 
 def set_equations(run: Loops, weight: real) -> None:
@@ -389,101 +294,3 @@ def make_start_unit(run: Loops) -> None:
     run.moved = run.start
     make_unit(run)
     run.start = run.moved
-
-
-def scaled_rows(run: Loops, all_rows: truth) -> None:
-    """Rows of J whose columns are in terms of their largest elements, all or those that are kept."""
-    largest: real = 0.0
-    for m in range(N_JACOBIAN):
-        largest = max(largest, abs(run.jacobian[m]))
-    run.active = 0
-    row: whole = FIRST
-    for i in range(N_ROWS):
-        if all_rows or IS_KEPT[i]:
-            for j in range(N_SPEEDS):
-                own: real = 0.0
-                for k in range(N_ROWS):
-                    own = max(own, abs(run.jacobian[at(k, N_SPEEDS, j)]))
-                if own <= NEW_ROW * largest:
-                    own = 1.0
-                run.left[at(row, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / own
-            run.right[row] = 0.0
-            row = row + 1
-            run.active = run.active + 1
-
-
-def stays_redundant(run: Loops) -> truth:
-    """Whether constraints that were redundant at the default parameters are so at these."""
-    look(run)
-    every: whole = 0
-    kept: whole = 0
-    scaled_rows(run, True)
-    every = rank_of_rows(run, FIRST, run.active, NEW_ROW)
-    scaled_rows(run, False)
-    kept = rank_of_rows(run, FIRST, run.active, NEW_ROW)
-    return every <= kept
-
-
-def measure_residual(run: Loops) -> real:
-    """The constraints on speeds, J u + b, and the largest of them."""
-    largest: real = 0.0
-    for i in range(N_ROWS):
-        total: real = run.numbers[KNOWN_OF[i]]
-        for j in range(N_SPEEDS):
-            total = total + run.jacobian[at(i, N_SPEEDS, j)] * (run.speed[j] + run.change[j])
-        run.residual[i] = total
-        if abs(total) > largest or isnan(total):
-            largest = abs(total)
-    return largest
-
-
-def constraints_hold(run: Loops) -> truth:
-    """Whether all constraints hold at the place with its speeds, as nearly as a run may leave them."""
-    scale: real = 1.0
-    look(run)
-    for j in range(N_SPEEDS):
-        run.change[j] = 0.0
-        scale = max(scale, 1.0 + abs(run.speed[j]))
-    worst: real = 0.0
-    worst = measure_residual(run)
-    worst = worst / scale
-    for i in range(N_GAPS):
-        if abs(run.numbers[i]) > worst or isnan(run.numbers[i]):
-            worst = abs(run.numbers[i])
-    return worst < BROKEN
-
-
-def adjust_speeds(run: Loops, first_try: truth) -> truth:
-    """The smallest change of dependent speeds, or of all, that satisfies the constraints; whether it does."""
-    scale: real = 1.0
-    for j in range(N_SPEEDS):
-        run.change[j] = 0.0
-        run.moving[j] = DEPENDENT_SPEED[j] if first_try else HOLDING_SPEED[j]
-        run.moving[j] = run.moving[j] and not run.fixed[j]
-        scale = max(scale, 1.0 + abs(run.speed[j]))
-    worst: real = 0.0
-    worst = measure_residual(run)
-    turn: real = 0.0  # the second one removes what rounding left
-    while turn < 2.0 and some_speed_moves(run) and worst > 4.0 * EPSILON * scale:
-        turn = turn + 1.0
-        for i in range(N_ROWS):
-            for j in range(N_SPEEDS):
-                run.left[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
-            run.right[i] = -run.residual[i]
-        run.active = N_ROWS
-        solve_rows(run, WEAK_LAST)
-        for j in range(N_SPEEDS):
-            run.change[j] = run.change[j] + run.step[j]
-        worst = measure_residual(run)
-    return worst <= AGREEING * scale
-
-
-def agree_speeds(run: Loops) -> None:
-    """Speeds that satisfy all constraints at the place, where those that are fixed stay as they are."""
-    agreed: truth = False
-    look(run)
-    agreed = adjust_speeds(run, True)
-    if not agreed:
-        agreed = adjust_speeds(run, False)
-    if not agreed:
-        run.status = CONTRADICTED

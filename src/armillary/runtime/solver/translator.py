@@ -60,7 +60,10 @@ _RUN = (
     "record.py",
     *("dense.py", "choices.py", "changes.py", "events.py", "masses.py", "steps.py", "rows.py"),
 )
-_LOOPS = ("assembly_record.py", "least_squares.py", "assembly.py")
+_LOOPS = (
+    "assembly_record.py",
+    *("least_squares.py", "loop_geometry.py", "speed_agreement.py", "assembly.py"),
+)
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
     "EPSILON": 2.0**-52,
