@@ -13,9 +13,12 @@ import armillary as arm
 from armillary.errors import ModelError
 from armillary.program.configurations.lock_sets import lock_sets
 from armillary.program.configurations.table import ConfigurationTable
-from armillary.runtime.models.changes import ChangeCode, Changes
+from armillary.runtime.models.changes import ChangeCode, Changes, rated_choices
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.start.place import Place
 from examples import array_deployment, bowling_ball, five_bar, four_bar, rolling_disc, slider_crank
 
 # ---------------------------------------------------------------- sets of locked speeds
@@ -160,7 +163,12 @@ def linkage() -> tuple[ConfigurationTable, arm.System]:
 def changes(table: ConfigurationTable, number: int) -> Changes:
     equations = table.equations(number)
     values = parameter_table(equations)
-    return Changes(ChangeCode(equations), lambda: values.inside(values.values(None)))
+    return Changes(ChangeCode(equations.program), lambda: values.inside(values.values(None)))
+
+
+@cache
+def compiled(number: int) -> CompiledModel:
+    return compile_equations(linkage()[0].equations(number))
 
 
 @cache
@@ -199,17 +207,22 @@ def test_all_choices_have_the_accelerations_of_redundant_coordinates() -> None:
     expected = redundant.joint_accelerations(t, redundant.state(given))
     for entry in table:
         equations = table.equations(entry.number)
-        model = compile_equations(equations)
         state = changes(table, entry.number).enter(t, motion, memory)
-        rates = model.derivatives(t, state)[n:]
+        rates = compiled(entry.number).derivatives(t, state)[n:]
         assert rates == pytest.approx([expected[name] for name in equations.speeds], rel=1e-8, abs=1e-8)
 
 
 def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
-    """It is at most 1/max(1, |A|²), where A by NumPy follows from the speeds that single freedoms give."""
+    """It is at most 1/max(1, |A|²), where A by NumPy follows from the speeds that single freedoms give; and
+    at most the quality that runs watch, so that a choice is good where its rating is.
+    """
     table, _ = linkage()
     t, motion, memory = place()
     n = len(table.system.coordinates)
+    rated = rated_choices(table.derived, frozenset())
+    assert rated is not None and rated.configurations == tuple(entry.configuration for entry in table)
+    here = Place(t, motion[:n], motion[n:], memory, np.empty(0))
+    ratings = rated.at(here, rated.code.constants(changes(table, 0).inside()))
     for entry in table:
         there, own = changes(table, entry.number), table.equations(entry.number)
         names = [u.data.name for u in table.system.speeds]
@@ -218,8 +231,9 @@ def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
             state = np.concatenate([motion[:n], np.eye(len(own.speeds))[k]])
             columns.append(there.leave(t, state, memory)[n:])
         A = np.array(columns).T[[names.index(d) for d in entry.dependents]]
-        found = there.ratings(t, motion, memory)[entry.number]
+        found = ratings[entry.number]
         assert 0.0 < found <= 1.0 / max(1.0, float(np.max(A**2))) * (1 + 1e-9)
+        assert found <= Instance(compiled(entry.number), None).quality(here) * (1 + 1e-9)
 
 
 def test_all_configurations_are_compiled_at_once() -> None:

@@ -16,6 +16,7 @@ from armillary.llvm.jit import Compiled, registers
 from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import SECTIONS
+from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
@@ -29,6 +30,7 @@ class ScalarChanges:
     tables: RunChanges
     models: tuple[CompiledModel, ...]
     codes: tuple[Compiled | None, ...]  # outputs of the batch alone, where these are not all
+    ratings: tuple[ChangeCode | None, ...]  # of choices of dependent speeds, where there are several
     first: int  # number of the configuration in which runs start
 
     def room(self) -> ScalarRoom:
@@ -39,11 +41,14 @@ class ScalarChanges:
         for c, (model, code) in enumerate(zip(self.models, self.codes, strict=True)):
             if code is not None:
                 sections[c, SECTIONS.index("outputs")] = code.address("outputs")
-            change = model.change_code
-            for name, address, size in (
-                ("constants", model.address("precompute"), len(model.equations.program.constants)),
-                ("change_constants", change.address("precompute"), len(change.program.constants)),
-            ):
+            own = {"constants": (model.address("precompute"), len(model.equations.program.constants))}
+            codes = {"change_constants": model.change_code, "rating_constants": self.ratings[c]}
+            own |= {
+                name: (made.address("precompute"), len(made.program.constants))
+                for name, made in codes.items()
+                if made is not None
+            }
+            for name, (address, size) in own.items():
                 constants.append(np.zeros(max(size, 1)))
                 sections[c, SECTIONS.index(name)] = constants[-1].ctypes.data
                 precompute += [address, constants[-1].ctypes.data]
@@ -71,7 +76,10 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
         return None
     models = tuple(model.configuration_models[c] for c in known.configurations)
     codes = tuple(_outputs(plan, other) for other in models)
-    return ScalarChanges(known.tables, models, codes, known.configurations.index(first))
+    rated = known.tables.sections[:, SECTIONS.index("ratings")]
+    choices = (model.choices(c.locked) if rated[n] else None for n, c in enumerate(known.configurations))
+    ratings = tuple(found.code if found is not None else None for found in choices)
+    return ScalarChanges(known.tables, models, codes, ratings, known.configurations.index(first))
 
 
 def _outputs(plan: Plan, model: CompiledModel) -> Compiled | None:

@@ -18,9 +18,9 @@ from armillary.export.text.configurations import (
 from armillary.export.text.layout import wrapped
 from armillary.runtime.models.run_changes import change_shape, configuration_numbers
 
-_OF_CHANGES = ("geometry", "leave", "enter", "impulse", "ratings")
+_OF_CHANGES = ("leave", "enter", "impulse", "ratings")
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
-_OF_ONE = ("role", "direction", "ends", "lands", "row_of", "speed_of", "speed_of_row")
+_OF_ONE = ("role", "direction", "ends", "lands")
 _OF_ALL = {
     "locked": "locked_in", "used": "used_states", "watched": "watched_events", "choice": "choice_event",
     "rank": "rank_event",
@@ -28,8 +28,7 @@ _OF_ALL = {
 _SIZES = {
     "N_OWN_EVENTS": "own_events", "N_CONFIGURATIONS": "configuration_count", "N_STATES": "states_room",
     "N_EVENTS": "events_room", "N_CONSTANTS": "constants_most", "N_SPEEDS": "speeds", "N_MOTION": "motion",
-    "N_LOCKABLE": "lockable", "N_ROWS": "constraint_rows", "N_ELEMENTS": "elements",
-    "N_GEOMETRY": "geometry",
+    "N_LOCKABLE": "lockable", "N_MEMBERS": "members",
 }  # fmt: skip
 
 
@@ -175,12 +174,10 @@ typedef void section(double t, const double *state, const double *constants, con
 /* The functions and the numbers of a configuration; no function: 0. */
 typedef struct {
     void (*precompute)(const double *parameters, double *constants);
-    section *derivatives, *outputs, *events, *update, *geometry, *leave, *enter, *impulse, *ratings;
+    section *derivatives, *outputs, *events, *update, *leave, *enter, *impulse, *ratings;
     void (*fire)(int event, double t, const double *state, const double *constants, const double *memory,
         double *new_memory, double *new_state);
     void (*normalise)(double t, double *state, const double *constants, const double *memory);
     const int *role, *direction, *ends, *lands; /* of its events */
-    const int *row_of, *speed_of;               /* of the elements of its matrix of constraints */
-    const int *speed_of_row;                    /* the dependent speed of each row */
 } configuration;
 """

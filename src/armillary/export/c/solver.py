@@ -19,21 +19,14 @@ from armillary.runtime.solver.translator import Field, Solver, SolverFunction, s
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(
-    ("Wholes", "Truths", "Locks", "RowNumbers", "SpeedNumbers", "PlaceFlags", "SpeedFlags"), "int"
+    ("Wholes", "Truths", "Locks", "PlaceFlags", "SpeedFlags"), "int"
 )  # of vectors; others are of reals
 # Sizes and tables of configurations; those of the present one are in `present`.
 _OF_CONFIGURATIONS = {
-    **{
-        name: f"present(run)->{name.lower()}" for name in ("DIRECTION", "ROLE", "LANDS", "ROW_OF", "SPEED_OF")
-    },
+    **{name: f"present(run)->{name.lower()}" for name in ("DIRECTION", "ROLE", "LANDS")},
     **{name: name.lower() for name in ("LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT")},
-    **{name: name.lower() for name in ("RANK_EVENT", "ELEMENTS", "FIRST_ELEMENT")},
+    **{name: name.lower() for name in ("RANK_EVENT", "GROUP_SIZE", "MEMBER")},
     "STOPS": "present(run)->ends",
-    "ROW_OF_STEP": "row_of_step",
-    "SPEED_OF_STEP": "speed_of_step",
-    "SPEED_OF_ROW": "present(run)->speed_of_row",
-    "SPEED_KIND": "speed_kind",
-    "MEMBER": "member",
 }
 # Functions that the fixed text of solver.c.txt calls.
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
@@ -104,9 +97,7 @@ def _jumps(model: Model) -> dict[str, str]:
 
 
 _EXTENTS = {
-    "Motion": "@_MOTION", "Ratings": "@_CONFIGURATIONS",
-    "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE", "Geometry": "@_GEOMETRY",
-    "Jacobian": "(@_ROWS * @_SPEEDS)", "RowNumbers": "@_ROWS", "SpeedNumbers": "@_SPEEDS",
+    "Motion": "@_MOTION", "Ratings": "@_MEMBERS", "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE",
 }  # fmt: skip
 
 
@@ -155,11 +146,9 @@ class CSolverPrinter(SolverPrinter):
             names |= {role: str(number) for number, role in enumerate(roles)}
             names |= {"N_EVENTS": f"{upper}_EVENTS_ROOM", "N_STATES": "N", "N_OWN_EVENTS": "OWN_EVENTS"}
             names |= {
-                f"N_{word}": f"{upper}_{word}"
-                for word in ("CONFIGURATIONS", "SPEEDS", "LOCKABLE", "ROWS", "ELEMENTS")
+                f"N_{word}": f"{upper}_{word}" for word in ("CONFIGURATIONS", "SPEEDS", "LOCKABLE", "MEMBERS")
             }
             names["N_COORDINATES"] = f"{upper}_PLACES"
-            names["N_JACOBIAN"] = f"({upper}_ROWS * {upper}_SPEEDS)"
             names["LOCKED"] = f"(locked_in + run->configuration * {upper}_LOCKABLE)"
         super().__init__(solver, names)
         self.stem, self.upper, self.record_type = stem, upper, f"{stem}_run"

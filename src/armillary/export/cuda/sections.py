@@ -181,8 +181,8 @@ class SectionWriter:
             if s not in self.identifiers:
                 self.identifiers[s] = self.namer.fresh(s.data.name)
         texts = []
-        for found in (*program.changes, *([program.geometry] if program.geometry.results else [])):
-            own = self.places if found.name in ("leave", "geometry") else moving
+        for found in program.changes:
+            own = self.places if found.name == "leave" else moving
             targets = _places("out", len(found.results))
             about = "Change of configuration"
             texts.append(self.function(found, found.name, about, f"{INPUTS}, {RESULT}", targets, own))

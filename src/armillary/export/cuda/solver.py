@@ -140,7 +140,7 @@ def _solver(programs: Sequence[Program], features: Features) -> Solver:
     has = {
         "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
         "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": True,
-        **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "CHOICES"), len(programs) > 1),
+        **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "CHOICES", "RATED"), len(programs) > 1),
     }  # fmt: skip
     facts = {
         "dense": features.dense, "adaptive": adaptive, "end_enters_error": tableau(method).end_enters_error,
@@ -159,9 +159,7 @@ class _KernelPrinter(CSolverPrinter):
         self.names = {**self.names, **tables, "JUMP_TIME": "every.jumps"}
 
     def of_present(self, name: str, index: ast.expr) -> str:
-        table, width = {"LOCKED": ("LOCKED_IN", "LOCKABLE")}.get(
-            name, (name, _WIDTHS.get(name, "EVENTS_ROOM"))
-        )
+        table, width = ("LOCKED_IN", "LOCKABLE") if name == "LOCKED" else (name, "EVENTS_ROOM")
         return f"T_{table}[run->configuration * MODEL_{width} + {self.expression(index, 6)}]"
 
     def report_change(self) -> list[str]:
@@ -221,21 +219,15 @@ def _sizes(program: Program, changes: ChangeTables | None) -> str:
 
 
 _TABLES = (
-    *("DIRECTION", "STOPS", "LANDS", "ROLE", "ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "LOCKED_IN", "LOCKS"),
-    *("UNLOCKS", "STRIKES", "CHOICE_EVENT", "RANK_EVENT", "ELEMENTS", "FIRST_ELEMENT", "ROW_OF_STEP"),
-    *("SPEED_OF_STEP", "SPEED_KIND"),
+    *("DIRECTION", "STOPS", "LANDS", "ROLE", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT"),
+    *("RANK_EVENT", "GROUP_SIZE", "MEMBER"),
 )
-
-
-_WIDTHS = {"ROW_OF": "ELEMENTS", "SPEED_OF": "ELEMENTS", "SPEED_OF_ROW": "ROWS"}  # of one configuration
 
 
 def _tables(one: Configured, changes: ChangeTables | None) -> str:
     """Whole numbers that the solver reads, in constant memory."""
     if changes:
-        found: dict[str, Sequence[int]] = {
-            name: values for name, values in changes.tables.items() if name != "MEMBER"
-        }
+        found: dict[str, Sequence[int]] = dict(changes.tables)
     elif one.program.events.results:
         numbers = configuration_numbers(one.equations, ())
         found = {"DIRECTION": numbers["direction"], "LANDS": numbers["lands"]}
@@ -265,7 +257,7 @@ _GIVEN = {
 }
 
 
-_OF_CHANGES = ("leave", "enter", "impulse", "geometry")
+_OF_CHANGES = ("leave", "enter", "impulse", "ratings")
 
 
 def _sections(writers: Sequence[SectionWriter]) -> str:

@@ -64,7 +64,7 @@ def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -
     names = [s.data.name for s in found]
     model = compile_equations(equations)
     given = dict(zip((p.name for p in source.description.parameters), values, strict=True))
-    changes = Changes(ChangeCode(equations), lambda: model.parameters_inside(given))
+    changes = Changes(ChangeCode(equations.program), lambda: model.parameters_inside(given))
     memory = np.array([m.initial for m in source.description.memory])
     start = changes.leave(0.0, np.array(state), memory)
     return ExchangedMotion(

@@ -19,13 +19,12 @@ _SECTIONS = {
     "outputs": (_STATE, "n_outputs", "0.0_dp"),
     "events": (_STATE, "most_events", "1.0_dp"),
     "update": (_STATE, "n_memory", "0.0_dp"),
-    "constraints": (_STATE, "n_geometry", "0.0_dp"),
     "leave": (_STATE, "n_motion", "0.0_dp"),
     "enter": (_MOTION, "most_states", "0.0_dp"),
     "impulse": (_MOTION, "n_speeds", "0.0_dp"),
-    "ratings": (_MOTION, "n_configurations", "0.0_dp"),
+    "ratings": (_MOTION, "n_members", "0.0_dp"),
 }
-_TABLES = {"STOPS": "stops_at", "DIRECTION": "direction_of", "ELEMENTS": "elements_of", "LANDS": "lands_at"}
+_TABLES = {"STOPS": "stops_at", "DIRECTION": "direction_of", "LANDS": "lands_at"}
 _SIZES = {"N_STATES": "most_states", "N_EVENTS": "most_events", "N_CONSTANTS": "most_constants"}
 
 
@@ -38,7 +37,7 @@ def sections_of(made: Source) -> list[str]:
     """The subroutines of a configuration, by name."""
     had = has_function(made.program)
     names = ["precompute", *_SECTIONS, "fire", "normalise"]
-    return [name for name in names if had.get("geometry" if name == "constraints" else name, True)]
+    return [name for name in names if had.get(name, True)]
 
 
 def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str], list[str]]) -> str:

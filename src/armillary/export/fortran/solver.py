@@ -18,7 +18,6 @@ _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
 }  # fmt: skip
 _ELEMENTS = {"Wholes": "integer", "Truths": "logical", "Locks": "logical"}
-_ELEMENTS |= dict.fromkeys(("RowNumbers", "SpeedNumbers"), "integer")
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds"}
 
@@ -155,7 +154,6 @@ class FortranSolverPrinter(SolverPrinter):
             constants = f"r%all_constants(:, {c})"
         if name == "outputs":
             *arguments, memory = arguments
-        name = "constraints" if name == "geometry" else name
         given = f"{', '.join(arguments)}, {constants}, {memory}"
         if name == "fire":
             call = f"call fire_of({c}, {given}, r%new_memory, r%stage)"

@@ -277,10 +277,7 @@ def _equations(made: Source, sections: Sections) -> list[str]:
             ),
         }
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
-    for f in change_functions(program) if program.changes else ():
-        name = "constraints" if f.name == "geometry" else f.name  # that of the start
-        texts.append(_section(f._replace(name=name), sections))
-    return texts
+    return texts + [_section(f, sections) for f in change_functions(program)]
 
 
 def _functions(made: Source, sections: Sections) -> list[str]:

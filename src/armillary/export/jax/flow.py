@@ -20,9 +20,7 @@ from armillary.runtime.solver.translator import MODEL, VECTORS, Solver, SolverFu
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
 _ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}
-_ELEMENTS = {
-    **dict.fromkeys(("Wholes", "RowNumbers", "SpeedNumbers"), "int"), "Truths": "bool", "Locks": "bool"
-}  # fmt: skip
+_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool"}
 _SIZES = {"States": "N_STATES", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
 _SIZES |= EXTENTS
 _LOG = ("log_time", "log_event", "logged")

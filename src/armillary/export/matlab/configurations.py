@@ -7,7 +7,7 @@ from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source
 
 _FUNCTIONS = (
-    *("precompute", "derivatives", "outputs", "events", "update", "fire", "normalise", "constraints"),
+    *("precompute", "derivatives", "outputs", "events", "update", "fire", "normalise"),
     *("leave", "enter", "impulse", "ratings"),
 )
 _MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(varargin) zeros(0, 1)"}
@@ -26,7 +26,7 @@ def change_values(made: Source, package: str) -> dict[str, str]:
     for one in (made, *made.others):
         own = f"{package}.configuration{one.prefix}" if one.prefix else package
         had = has_function(one.program)
-        names = {name: had.get("geometry" if name == "constraints" else name, True) for name in _FUNCTIONS}
+        names = {name: had.get(name, True) for name in _FUNCTIONS}
         sections.append(
             structure({
                 name: f"@{own}.{name}" if there else _MISSING[name]

@@ -142,8 +142,7 @@ class MatlabSolverPrinter(SolverPrinter):
             *arguments, memory = arguments
         if name not in ("enter", "impulse", "ratings"):  # those take a motion
             arguments = [*arguments[:-1], f"{arguments[-1]}(1:r.used)"]
-        function = "constraints" if name == "geometry" else name
-        call = f"{section}.{function}({', '.join(arguments)}, {constants}, {memory})"
+        call = f"{section}.{name}({', '.join(arguments)}, {constants}, {memory})"
         if name == "fire":
             filled = f"{targets[1]} = filled({targets[1]}, r.n.states, 0);"
             return [*self.lines(f"[{', '.join(targets)}] = {call};"), filled]

@@ -139,10 +139,7 @@ def _equations(made: Source, sections: Sections, package: str, own: str) -> dict
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
-    for f in change_functions(program) if program.changes else ():
-        name = "constraints" if f.name == "geometry" else f.name  # that of the start
-        found[name] = _section(f._replace(name=name), sections)
-    return found
+    return found | {f.name: _section(f, sections) for f in change_functions(program)}
 
 
 def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:

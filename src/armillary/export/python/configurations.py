@@ -18,11 +18,11 @@ from armillary.export.text.source import Source
 # Functions of every configuration, with what stands for one that it does not have.
 _FUNCTIONS = {
     "precompute": "", "derivatives": "", "outputs": "", "events": "nothing", "update": "nothing",
-    "fire": "nothing", "normalise": "unchanged", "geometry": "nothing", "leave": "nothing",
-    "enter": "nothing", "impulse": "nothing", "ratings": "nothing",
+    "fire": "nothing", "normalise": "unchanged", "leave": "nothing", "enter": "nothing",
+    "impulse": "nothing", "ratings": "nothing",
 }  # fmt: skip
 # Sizes whose names belong to the start of a run.
-OTHER_SIZES = {"N_ROWS": "N_ALL_ROWS", "N_SPEEDS": "N_ALL_SPEEDS"}
+OTHER_SIZES = {"N_SPEEDS": "N_ALL_SPEEDS"}
 EXTENTS = {kind: OTHER_SIZES.get(name, name) for kind, name in CHANGE_EXTENTS.items()}
 Named = Callable[[Source, str], str]
 

@@ -363,8 +363,8 @@ def configuration_suffix(made: Source) -> str:
 
 
 def function_name(made: Source, name: str) -> str:
-    """A function of a configuration; `geometry` is that of the start."""
-    return ("constraints" if name == "geometry" else name) + configuration_suffix(made)
+    """A function of a configuration."""
+    return name + configuration_suffix(made)
 
 
 def _docstring(text: str) -> str:

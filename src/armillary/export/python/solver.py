@@ -16,7 +16,7 @@ from armillary.runtime.solver.translator import Solver, SolverFunction, solver_f
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool", "RowNumbers": "int", "SpeedNumbers": "int"}
+_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool"}
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS"}
 

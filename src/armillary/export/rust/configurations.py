@@ -5,7 +5,6 @@ and a function for each section that calls that of a configuration.
 from __future__ import annotations
 
 from armillary.export.rust.model import RustModel
-from armillary.export.rust.solver import OTHER_TABLES
 from armillary.export.text.configurations import TRUTHS, change_tables, has_function
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.source import Source
@@ -18,11 +17,10 @@ _SECTIONS = {
     "outputs": ("STATES", "OUTPUTS", "0.0"),
     "events": ("STATES", "EVENTS", "1.0"),
     "update": ("STATES", "MEMORY", "0.0"),
-    "geometry": ("STATES", "GEOMETRY", "0.0"),
     "leave": ("STATES", "MOTION", "0.0"),
     "enter": ("MOTION", "STATES", "0.0"),
     "impulse": ("MOTION", "SPEEDS", "0.0"),
-    "ratings": ("MOTION", "CONFIGURATIONS", "0.0"),
+    "ratings": ("MOTION", "MEMBERS", "0.0"),
 }
 
 
@@ -51,8 +49,7 @@ def _changes(made: Source) -> str:
     for name, values in change_tables(made).tables.items():
         kind = "bool" if name in TRUTHS else "i32"
         numbers = ", ".join(str(bool(v)).lower() if name in TRUTHS else str(v) for v in values)
-        table = OTHER_TABLES.get(name, name)
-        lines += wrapped(f"pub static {table}: [{kind}; {len(values)}] = [{numbers}];", 110, "", "    ")
+        lines += wrapped(f"pub static {name}: [{kind}; {len(values)}] = [{numbers}];", 110, "", "    ")
     given = "t, state, constants, memory"
     for name, (state, size, beyond) in _SECTIONS.items():
         arguments = f"c: i32, {_GIVEN.format(state)}, out: &mut [Real; {size}]"

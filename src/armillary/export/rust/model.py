@@ -80,10 +80,10 @@ class RustModel:
 
     def _changes(self) -> Iterable[str]:
         """The functions by which a run leaves and enters this configuration."""
-        sizes = {"leave": "MOTION", "enter": "STATES", "impulse": "SPEEDS", "ratings": "CONFIGURATIONS"}
-        for f in change_functions(self.program) if self.program.changes else ():
-            state = _STATE if f.name in ("leave", "geometry") else _STATE.replace("STATES", "MOTION")
-            arguments = f"{state}, out: &mut [Real; {sizes.get(f.name, 'GEOMETRY')}]"
+        sizes = {"leave": "MOTION", "enter": "STATES", "impulse": "SPEEDS", "ratings": "MEMBERS"}
+        for f in change_functions(self.program):
+            state = _STATE if f.name == "leave" else _STATE.replace("STATES", "MOTION")
+            arguments = f"{state}, out: &mut [Real; {sizes[f.name]}]"
             targets = [f"out[{i}]" for i in range(len(f.section.results))]
             yield self.function(f.section, f"pub fn {f.name}", arguments, targets, f"{f.about}.")
 

@@ -12,8 +12,7 @@ from armillary.runtime.solver.translator import VECTORS, Field, Solver, SolverFu
 
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
-_ELEMENTS = {"Wholes": "i32", "Truths": "bool", "Locks": "bool", "RowNumbers": "i32", "SpeedNumbers": "i32"}
-OTHER_TABLES = {"ELEMENTS": "ELEMENTS_OF"}  # where a size has the name of a table
+_ELEMENTS = {"Wholes": "i32", "Truths": "bool", "Locks": "bool"}
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
 _SIZES |= {kind: name[2:] for kind, name in CHANGE_EXTENTS.items()}
 
@@ -42,7 +41,6 @@ class RustSolverPrinter(SolverPrinter):
             "INFINITY": "Real::INFINITY", "NAN": "Real::NAN",
         }  # fmt: skip
         names |= {name: name[2:] for name in OF_CHANGES if name.startswith("N_")}
-        names |= OTHER_TABLES
         names |= {role: str(number) for number, role in enumerate(ROLES)}
         super().__init__(solver, names)
 

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
-from armillary.runtime.models.run_changes import change_shape, configuration_numbers, members, system_numbers
+from armillary.runtime.models.run_changes import (
+    change_shape,
+    configuration_numbers,
+    groups_of,
+    system_numbers,
+)
+from armillary.runtime.solver.language import NONE
 
 SENTENCE = (
     "the run needs a configuration that this program does not hold, or comes to a place where constraints "
@@ -18,7 +24,6 @@ SENTENCE = (
 )
 _ABOUT = {
     "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best",
-    "geometry": "What the constraints are made of: gaps, known parts, elements of J and N",
     "leave": "The motion of a state: all coordinates, all speeds, states of the user's own",
     "enter": "The state of a motion",
     "impulse": "All speeds after the locks of this configuration have closed in a motion",
@@ -28,38 +33,29 @@ _OTHER_NAMES = {
     "ends": "STOPS", "locked": "LOCKED_IN", "choice": "CHOICE_EVENT", "rank": "RANK_EVENT",
     "used": "USED_STATES", "watched": "WATCHED_EVENTS",
 }  # fmt: skip
-_WIDTHS = {
-    **dict.fromkeys(("role", "direction", "ends", "lands"), "N_EVENTS"),
-    **dict.fromkeys(("row_of", "speed_of"), "N_ELEMENTS"),
-}
+_WIDTHS = dict.fromkeys(("role", "direction", "ends", "lands"), "N_EVENTS")
 TRUTHS = ("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES")  # tables of truth values
-_NUMBERS = (  # tables of numbers that begin with 0 or 1, as a language's indices do
-    *("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "ROW_OF_STEP", "SPEED_OF_STEP", "SPEED_KIND"),
-    *("MEMBER", "CHOICE_EVENT", "RANK_EVENT"),
-)
+_NUMBERS = ("MEMBER", "CHOICE_EVENT", "RANK_EVENT")  # these begin with 0 or 1, as a language's indices do
 
 # Names of sizes and tables that the described changes read.
 OF_CHANGES = (
     *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
-    *("N_ROWS", "N_ELEMENTS", "N_JACOBIAN", "ROLE", "ELEMENTS", "FIRST_ELEMENT", *TRUTHS, *_NUMBERS),
+    *("N_MEMBERS", "ROLE", "GROUP_SIZE", *TRUTHS, *_NUMBERS),
 )
 ROLES = ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE")
 # Lengths of vectors by their kind, as names of sizes.
 CHANGE_EXTENTS = {
     "States": "N_STATES", "Motion": "N_MOTION", "Speeds": "N_SPEEDS", "Locks": "N_LOCKABLE",
-    "Ratings": "N_CONFIGURATIONS", "Geometry": "N_GEOMETRY", "Jacobian": "N_JACOBIAN",
-    "RowNumbers": "N_ROWS", "SpeedNumbers": "N_SPEEDS",
+    "Ratings": "N_MEMBERS",
     **dict.fromkeys(("Reals", "Wholes", "Truths"), "N_EVENTS"),
 }  # fmt: skip
 
 
 def change_functions(program: Program) -> list[SectionFunction]:
     """The sections of changes, with what they give."""
-    sections = [*program.changes, *([program.geometry] if program.geometry.results else [])]
     return [
         SectionFunction(s, s.name, _ABOUT[s.name], s.labels, "out", str(len(s.results)))
-        for s in sections
-        if s.name in _ABOUT
+        for s in program.changes
     ]
 
 
@@ -70,10 +66,9 @@ def has_function(program: Program) -> dict[str, bool]:
         "update": bool(program.update.results),
         "fire": bool(program.fire),
         "normalise": bool(program.quaternions or program.corrected),
-        "geometry": bool(program.geometry.results),
     }
     changes = {s.name for s in program.changes}
-    return found | {name: name in changes for name in _ABOUT if name != "geometry"}
+    return found | {name: name in changes for name in _ABOUT}
 
 
 @dataclass(frozen=True)
@@ -125,20 +120,27 @@ def change_sizes(every: Sequence[DerivedEquations]) -> dict[str, int]:
         "N_SPEEDS": shape.speeds,
         "N_MOTION": shape.motion,
         "N_LOCKABLE": len(lockable),
-        "N_ROWS": shape.rows,
-        "N_ELEMENTS": max(len(e.reduction.layout.jacobian) if e.reduction.layout else 0 for e in every),
-        "N_JACOBIAN": shape.rows * shape.speeds,
-        "N_GEOMETRY": max(len(p.geometry.results) for p in programs),
+        "N_MEMBERS": _members(every),
     }
 
 
 def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -> dict[str, list[int]]:
     """Groups of configurations with the same locks, where impulses act, and the numbers of the system."""
+    groups, numbered = groups_of(every), {e.configuration: c for c, e in enumerate(every)}
+    own = [[numbered[c] for c in groups.get(e.configuration.locked, ())] for e in every]
     return {
-        "member": [j for e in every for j in members(e, every)],
+        "group_size": [len(group) for group in own],
+        "member": [c for group in own for c in _filled(group, _members(every), NONE)],
         "strikes": [int(has_function(e.program)["impulse"]) for e in every],
         **system_numbers(every[0].system, lockable),
     }
+
+
+def _members(every: Sequence[DerivedEquations]) -> int:
+    """The largest number of configurations with the same locks, where there is a choice; one at least, for
+    languages without empty arrays.
+    """
+    return max((len(group) for group in groups_of(every).values()), default=1)
 
 
 def _table(name: str) -> str:

@@ -25,8 +25,7 @@ _COMPARED = ("isnan", "differs", "below", "agree")
 # Tables of the present configuration: where their entries are among those of all, in rows of which length.
 _PRESENT = {
     **dict.fromkeys(("DIRECTION", "STOPS", "LANDS", "ROLE"), ("", "N_EVENTS")),
-    **dict.fromkeys(("ROW_OF", "SPEED_OF"), ("", "N_ELEMENTS")),
-    "SPEED_OF_ROW": ("", "N_ROWS"), "LOCKED": ("LOCKED_IN", "N_LOCKABLE"),
+    "LOCKED": ("LOCKED_IN", "N_LOCKABLE"),
 }  # fmt: skip
 
 

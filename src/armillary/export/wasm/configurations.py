@@ -16,13 +16,12 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import Source
-from armillary.llvm.sections import for_lanes, llvm_text, section_text
+from armillary.llvm.sections import for_lanes, llvm_text
 from armillary.program.configurations.sections import IMPULSE
 from armillary.runtime.loop.layout import SECTIONS
-from armillary.runtime.models.run_changes import ChangeFigures, change_figures
+from armillary.runtime.models.run_changes import ChangeFigures, change_figures, groups_of
 
-_GEOMETRY = "own_geometry"  # of the first configuration: "geometry" is that of the start
-_CONSTANTS = ("constants", "change_constants")
+_CONSTANTS = ("constants", "change_constants", "rating_constants")
 
 
 def function_names(text: str) -> list[str]:
@@ -50,7 +49,8 @@ class ModuleConfigurations:
     def figures(self) -> ChangeFigures:
         """Sizes and tables of numbers."""
         strikes = [any(s.name == IMPULSE for s in one.program.changes) for one in self.every]
-        made = change_figures([one.equations for one in self.every], strikes, listed=True)
+        every = [one.equations for one in self.every]
+        made = change_figures(every, strikes, groups_of(every), listed=True)
         if made is None:
             raise ArmillaryError(
                 f"the configurations of '{self.source.description.name}' differ in more than their locks and "
@@ -72,10 +72,7 @@ class ModuleConfigurations:
     @cached_property
     def texts(self) -> list[str]:
         """LLVM text of all but the functions that every module has; outputs are called columns."""
-        program = self.source.program
         found = []
-        if program.geometry.results:
-            found.append(section_text(program, _GEOMETRY, program.geometry))
         for c, one in enumerate(self.every[1:], 1):
             text = llvm_text(for_lanes(one.program, 2)).replace("@outputs(", "@columns(")
             for name in function_names(text):
@@ -91,7 +88,6 @@ class ModuleConfigurations:
         found = []
         for c in range(self.count):
             names = {s: f"{s}{self.suffix(c)}" for s in SECTIONS if s not in _CONSTANTS}
-            names["geometry"] = names["geometry"] if c else _GEOMETRY
             found.append({s: name for s, name in names.items() if name in known or s == "outputs"})
         return found
 

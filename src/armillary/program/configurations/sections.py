@@ -30,6 +30,7 @@ from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
+from armillary.program.program import Program
 from armillary.program.sections import with_change_sections
 from armillary.program.small_quantities import reader
 from armillary.program.targets import Stepping
@@ -52,12 +53,22 @@ def with_changes(
         if impulse and equations.configuration.locked:
             wanted.append(_impulse(equations, before))
         if ratings:
-            wanted.append(
-                Stepping(RATINGS, tuple(f"choice {i}" for i in range(len(ratings))), tuple(ratings))
-            )
+            wanted.append(_ratings(ratings))
         motion = (*targets.coordinates, *before, *targets.states)
         program = with_change_sections(equations.program, equations.system, motion, wanted)
     return replace(equations, program=program)
+
+
+def with_ratings(equations: DerivedEquations, ratings: Sequence[Expr]) -> Program:
+    """The program with the ratings of choices of dependent speeds as its only section of changes."""
+    with derivation():
+        targets, system = equations.targets, equations.system
+        motion = (*targets.coordinates, *(_before(system, u) for u in system.speeds), *targets.states)
+        return with_change_sections(equations.program, system, motion, [_ratings(ratings)])
+
+
+def _ratings(ratings: Sequence[Expr]) -> Stepping:
+    return Stepping(RATINGS, tuple(f"choice {i}" for i in range(len(ratings))), tuple(ratings))
 
 
 def _before(system: Description, u: Expr) -> Expr:

@@ -56,6 +56,7 @@ TABLES: dict[str, Table] = {
     "STRIKES": _is("strikes"),
     "CHOICE_EVENT": _number(lambda f, c: figure(f, "choice", c)),
     "RANK_EVENT": _number(lambda f, c: figure(f, "rank", c)),
+    "GROUP_SIZE": _number(lambda f, c: figure(f, "group_size", c)),
     "ELEMENTS": _number(lambda f, c: figure(f, "elements", c)),
     "FIRST_ELEMENT": _number(lambda f, c: figure(f, "first_element", c)),
     "ROW_OF": _number(lambda f, e: figure(f, "row_of", f["configuration"] * f.size("elements") + e)),

@@ -174,7 +174,7 @@ class LoopFunction(RecordFunction, Stepper):
     def of_configuration(self, name: str, c: Value, t: Value, given: Vector, result: Vector) -> None:
         """A section of the changes of a configuration."""
         table, first = self.outside("sections"), c * len(SECTIONS)
-        own = "constants" if name == "geometry" else "change_constants"
+        own = {"ratings": "rating_constants", "geometry": "constants"}.get(name, "change_constants")
         function, constants = (
             self.builder.load(table.at(first + SECTIONS.index(part)), ADDRESS) for part in (name, own)
         )

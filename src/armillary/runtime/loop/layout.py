@@ -100,7 +100,10 @@ class Control(ctypes.Structure):
 
 # What a configuration brings: the addresses that become those of Control, and those of its changes.
 INSTALLED = ("constants", "derivatives", "outputs", "events", "update", "fire", "normalise")
-SECTIONS = (*INSTALLED, "geometry", "leave", "enter", "impulse", "ratings", "change_constants")
+SECTIONS = (
+    *(*INSTALLED, "geometry", "leave", "enter", "impulse", "change_constants"),
+    *("ratings", "rating_constants"),
+)
 MOST_CONFIGURATIONS = 64
 
 
@@ -113,7 +116,8 @@ class ChangeShape:
     motion: int
     lockable: int
     own_events: int  # of the user's own: they come first in every configuration
-    rows: int  # of constraints
+    members: int  # configurations of the table with the same locks, at most
+    rows: int  # of constraints, where choices beyond the table are made; else zero, as the next two
     elements: int  # of their matrix, at most
     geometry: int  # numbers that constraints are made of, at most
     listed: int = 0  # configurations of a table that has all of them; 0: others may follow
@@ -129,11 +133,11 @@ class ChangeShape:
         lengths = {"head": len(HEAD)}
         lengths |= dict.fromkeys(("role", "direction", "ends", "lands"), many * events)
         lengths["locked"] = many * self.lockable
+        lengths |= dict.fromkeys(("used", "watched", "strikes", "choice", "rank", "group_size"), many)
+        lengths |= dict.fromkeys(("elements", "first_element"), many)
         lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
         lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
-        one = ("used", "watched", "strikes", "choice", "rank", "elements", "first_element")
-        lengths |= dict.fromkeys(one, many)
-        lengths |= {"speed_kind": self.speeds, "member": self.listed**2}
+        lengths |= {"speed_kind": self.speeds, "member": many * self.members}
         lengths |= dict.fromkeys(("locks", "unlocks"), self.own_events * self.lockable)
         return _offsets(lengths)
 
@@ -143,14 +147,14 @@ class ChangeShape:
 
 
 FIGURES = (
-    *("role", "direction", "ends", "lands", "locked", "row_of", "speed_of"),
-    *("speed_of_row", "row_of_step", "speed_of_step"),
-    *("used", "watched", "strikes", "choice", "rank", "elements", "first_element"),
-    *("speed_kind", "member", "locks", "unlocks"),
+    *("role", "direction", "ends", "lands", "locked", "used", "watched", "strikes", "choice", "rank"),
+    *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
+    *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind"),
 )
 HEAD = (
-    *("coordinates", "speeds", "motion", "lockable", "own_events", "rows", "elements", "geometry"),
-    *("listed", "jacobian", *(f"first {name}" for name in FIGURES)),
+    *("coordinates", "speeds", "motion", "lockable", "own_events", "members", "rows", "elements"),
+    *("geometry", "listed", "jacobian"),
+    *(f"first {name}" for name in FIGURES),
 )
 
 
@@ -187,7 +191,7 @@ class LoopShape:
         if not self.general:
             return self
         outputs, events = min(self.outputs, 1), min(self.events, 1)
-        changes = self.changes and ChangeShape(0, 0, 0, 0, 0, 0, 0, 0, min(self.changes.listed, 1))
+        changes = self.changes and ChangeShape(0, 0, 0, 0, 0, 0, 0, 0, 0, min(self.changes.listed, 1))
         return replace(self, states=0, memory=0, outputs=outputs, events=events, changes=changes)
 
     @property
@@ -222,7 +226,7 @@ class LoopShape:
         if self.scheme:
             found |= {name: name for name in ("work", "answer", "gaps", "settings")}
         if self.changes:
-            found |= {"motion": "motion", "geometry": "geometry", "rating": "listed"}
+            found |= {"motion": "motion", "rating": "members", "geometry": "geometry"}
             found |= dict.fromkeys(("speeds", "size", "speed_taken", "allowed"), "speeds")
             found |= dict.fromkeys(("jacobian", "left"), "jacobian")
             found |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), "rows")

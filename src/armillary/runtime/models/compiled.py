@@ -15,6 +15,7 @@ from armillary.errors import ArmillaryError, ParameterError, SimulationError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import EventRecord
+from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
@@ -24,7 +25,7 @@ from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators import Functions
 from armillary.runtime.integrators.settings import completed
-from armillary.runtime.models.changes import ChangeCode
+from armillary.runtime.models.changes import ChangeCode, RatedChoices, rated_choices
 from armillary.runtime.models.configurations import NEARLY, Configurations, changes_configuration
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
@@ -88,7 +89,8 @@ class CompiledModel:
         self._kept: KnownParameters | None = None  # of the last run
         self._addresses: dict[str, int] = {}
         self._functions: dict[str, Callable[..., None]] = {}
-        self.change_figures: dict[int, ChangeFigures | None] = {}  # by the number of configurations known
+        self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
+        self.change_figures: dict[Any, ChangeFigures | None] = {}  # by what is known of configurations
         self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
         self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
 
@@ -183,7 +185,17 @@ class CompiledModel:
     @lasting
     def change_code(self) -> ChangeCode:
         """The sections that lead to this configuration and away from it, compiled at their first use."""
-        return ChangeCode(self.base.equations)
+        return ChangeCode(with_changes(self.base.equations).program)
+
+    def choices(self, locked: frozenset[str]) -> RatedChoices | None:
+        """The choices of dependent speeds with some locks, found and their ratings compiled at the first use;
+        None where the table of configurations has one alone. Of the model that was derived first.
+        """
+        if self.base is not self:
+            return self.base.choices(locked)
+        if locked not in self.rated_choices:
+            self.rated_choices.setdefault(locked, rated_choices(self.base.equations, locked))
+        return self.rated_choices[locked]
 
     def constants_inside(self, inside: np.ndarray) -> np.ndarray:
         """Precomputed constants for values of all parameters in the model's own units, in their order."""
@@ -278,6 +290,8 @@ class CompiledModel:
             if entry.configuration not in self.configuration_models:
                 found = self.in_configuration(entry.configuration)
                 self.configuration_models[entry.configuration] = found
+        for locked in table.groups:
+            self.choices(locked)
         return len(table)
 
     def _state_vector(self, state: Any) -> np.ndarray:

@@ -43,6 +43,7 @@ class Configurations:
         self._inside = instance.inside
         self._models = models
         self._instances: dict[Configuration, Instance] = {first: instance}
+        self._rating_constants: dict[frozenset[str], np.ndarray] = {}
 
     def __getitem__(self, configuration: Configuration) -> Instance:
         """The program of a configuration, derived and compiled at its first use."""
@@ -54,6 +55,14 @@ class Configurations:
             made = Instance(self._models[configuration], self.parameters, self.inputs, inside=self._inside)
             found = self._instances.setdefault(configuration, made)
         return found
+
+    def rating_constants(self, locked: frozenset[str]) -> np.ndarray:
+        """Constants of the ratings of choices with these locks, which live as long as this does."""
+        if locked not in self._rating_constants:
+            rated, inside = self._models[self.first].choices(locked), self[self.first].changes.inside()
+            assert rated is not None
+            self._rating_constants.setdefault(locked, rated.code.constants(inside))
+        return self._rating_constants[locked]
 
     @property
     def parameters_key(self) -> bytes | None:
@@ -76,6 +85,11 @@ class Configurations:
             )
             texts[exchange] = text if gone != now else ""
         return texts[exchange]
+
+    @property
+    def so_far(self) -> tuple[int, int]:
+        """How many configurations have been compiled, and of how many sets of locks the table was needed."""
+        return len(self._models), len(self._models[self.first].rated_choices)
 
     def tolerances(
         self, configuration: Configuration, atol: float | Sequence[float]
@@ -161,7 +175,15 @@ class Configurations:
         return self._better(place, configuration, instance)
 
     def _better(self, place: Place, configuration: Configuration, instance: Instance) -> Configuration:
-        """A configuration with a choice of dependent speeds that is good at a place."""
+        """A configuration with a choice of dependent speeds that is good at a place: the best rated one of
+        the table (`suitable` of runtime/solver/changes.py), else, where none is good, one for this place.
+        """
+        rated = self._models[self.first].choices(configuration.locked)
+        if rated is not None:
+            values = rated.at(place, self.rating_constants(configuration.locked))
+            best = rated.best(values, configuration)
+            if best is not None:
+                return best
         system, reduction = instance.equations.system, instance.equations.reduction
         names = [u.data.name for u in system.speeds]
         figures = instance.geometry(place.memory).at(place.t, place.q)

@@ -140,6 +140,7 @@ class LegRunner:
         self.brief = inf
         self.short_steps: ShortSteps | None = None
         self.stops: list[float] = []
+        self.so_far = (0, 0)  # what the tables of the loop were made from
         self.inside: tuple[Configuration, ...] = ()  # those that the loop has tables of, by number
         self.tables: RunChanges | None = None
         self.rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
@@ -324,7 +325,8 @@ class LegRunner:
         single = isinstance(atol, float) or not np.ndim(atol)
         if self.stride or method.tableau is None or not single or self.short_steps is not None:
             return None
-        if len(self.inside) != len(self.configurations.known):
+        if self.so_far != self.configurations.so_far:
+            self.so_far = self.configurations.so_far
             known = known_changes(self.configurations)
             self.inside, self.tables = (known.configurations, known.tables) if known else ((), None)
         if self.tables is None or self.configuration not in self.inside:

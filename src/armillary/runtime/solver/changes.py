@@ -1,17 +1,23 @@
 """Changes of configuration inside a run, in the small language of language.py.
 
 A configuration is a set of locked joints and a choice of dependent speeds; each has a program of its own,
-with the sections of every program and three more (program/configurations). The motion [q, u, z] has all
+with the sections of every program and four more (program/configurations). The motion [q, u, z] has all
 coordinates, all speeds of the system and the user's own states, in one layout for all of them:
 
     leave          the motion at a state of the present configuration
     enter          the state of a configuration at a motion
     impulse        all speeds after the locks of a configuration have closed
+    ratings        how good each choice of dependent speeds with the same locks is at a motion
 
 Events cause a change by their role: a user's event that locks or unlocks, or the internal one for a choice
 of dependent speeds that has become poor. All events of one instant act together. What is released at an
 instant at which something locks is held through the impulse. Where the configuration that is needed is not
 at hand, the run ends at this event, before the change: the process then derives it and goes on.
+
+With the locks that are asked for, the choice of dependent speeds that comes first in the table of
+configurations is taken where it is good, else the best rated one of the others there. The process and
+exported programs have the same table, so they make the same choices. Where none of the table is good, an
+exported program ends, and the process makes a choice for this place (choices.py).
 
 Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
 strength of the weakest of them, extrapolated with its slope and bend, is zero. Close to such a place the run
@@ -79,17 +85,6 @@ def with_locks(run: Run, held: truth) -> whole:
     return NONE
 
 
-def with_choice(run: Run) -> whole:
-    """The configuration with the locks after the events and the dependent speeds that were chosen."""
-    for c in range(N_CONFIGURATIONS):
-        found: truth = has_choice(run, c)
-        if LOCKING_EVENTS:
-            found = found and has_locks(run, c, False)
-        if found:
-            return c
-    return NONE
-
-
 def strike(run: Run) -> truth:
     """The impulse of locks that close; false where its configuration is not at hand."""
     struck: truth = False
@@ -98,6 +93,14 @@ def strike(run: Run) -> truth:
     if not struck:
         return True
     c: whole = with_locks(run, True)
+    if CHOICES:
+        before: whole = run.configuration
+        own: whole = c
+        if own != NONE:
+            c = suitable(run, own)
+            install(run, before)
+            if PARTITIONED:
+                run.pairs = 0
     if c == NONE:
         return False
     if not STRIKES[c]:
@@ -108,38 +111,48 @@ def strike(run: Run) -> truth:
     return True
 
 
-def good_choice(run: Run, c: whole) -> truth:
-    """Whether the dependent speeds of a configuration are a good choice at the motion; it is left installed,
-    with its state in `stage`.
+def with_choice(run: Run, c: whole) -> whole:
+    """The configuration with the locks of another and the dependent speeds that were chosen."""
+    for other in range(N_CONFIGURATIONS):
+        found: truth = has_choice(run, other)
+        for j in range(N_LOCKABLE):
+            found = found and agree(LOCKED_IN[at(c, N_LOCKABLE, j)], LOCKED_IN[at(other, N_LOCKABLE, j)])
+        if found:
+            return other
+    return NONE
+
+
+def suitable(run: Run, c: whole) -> whole:
+    """The configuration itself if its dependent speeds are a good choice at the motion, else the one of the
+    table with the same locks whose rating is largest there; where none of these is good, the process makes a
+    choice for this place. NONE where the one that is needed is not at hand; one of them is left installed.
     """
     install(run, c)
-    run.stage = enter(c, run.t, run.motion)
     if CHOICE_EVENT[c] == NONE:
-        return True
+        return c
+    run.stage = enter(c, run.t, run.motion)
     run.g = events(run.t, run.stage)
-    return run.g[CHOICE_EVENT[c]] > CHOICE_MARGIN
-
-
-def rated_choice(run: Run, other: whole) -> whole:
-    """The best of the configurations with the locks of the present one, but for one, by their ratings, of
-    those that are good by their own measure; NONE where there is none.
-    """
+    if run.g[CHOICE_EVENT[c]] > CHOICE_MARGIN:
+        return c
     best: whole = NONE
-    most: real = POOR_CHOICE
-    if MEMBER[at(run.configuration, N_CONFIGURATIONS, FIRST)] == NONE:
-        return NONE
-    run.rating = ratings(run.t, run.motion)
-    group: whole = run.configuration
-    good: truth = False
-    for i in range(N_CONFIGURATIONS):
-        c: whole = MEMBER[at(group, N_CONFIGURATIONS, i)]
-        if c == NONE:
-            break
-        if c != other and run.rating[i] > most:
-            good = good_choice(run, c)
-            if good:
-                most = run.rating[i]
-                best = c
+    if RATED:
+        if GROUP_SIZE[c] > 0:
+            run.rating = ratings(run.t, run.motion)
+        most: real = POOR_CHOICE + CHOICE_MARGIN
+        good: truth = GROUP_SIZE[c] < 0
+        for i in range(N_MEMBERS):
+            if below(i, GROUP_SIZE[c]):
+                other: whole = MEMBER[at(c, N_MEMBERS, i)]
+                if other != c and run.rating[i] > most:
+                    good = True
+                    most = run.rating[i]
+                    best = other
+        if good:
+            return best
+    if PARTITIONED:
+        chosen: truth = False
+        chosen = choose_speeds(run, run.stage)
+        best = with_choice(run, c) if chosen else NONE
     return best
 
 
@@ -157,14 +170,8 @@ def next_configuration(run: Run) -> whole:
         if c == NONE:
             return NONE
     if CHOICES:
-        good: truth = False
-        good = good_choice(run, c)
-        if good:
-            return c
-        good = choose_speeds(run, run.stage)
-        c = with_choice(run) if good else NONE
-        if RATED and c == NONE:  # there are no others than those of the table
-            c = rated_choice(run, run.configuration)
+        own: whole = c
+        c = suitable(run, own)
     if c != NONE:
         install(run, c)
         run.stage = enter(c, run.t, run.motion)
@@ -178,7 +185,8 @@ def change(run: Run) -> None:
     if N_CONFIGURATIONS < 2:
         run.status = EVENT
         return
-    run.pairs = 0
+    if PARTITIONED:
+        run.pairs = 0
     possible = read_requests(run)
     run.motion = leave(run.t, run.state)
     if LOCKING_EVENTS and possible:

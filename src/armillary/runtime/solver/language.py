@@ -61,7 +61,7 @@ Square = np.ndarray  # one real per pair of speeds
 
 # Sizes, and the properties of events.
 N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
-N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = 0
+N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = N_MEMBERS = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
@@ -71,6 +71,7 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end 
 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
+PARTITIONED = True  # this process alone, which derives what it chooses
 REDUNDANT = AGREEMENT = UNITS = CONTACTS = LOCKING_EVENTS = CHOICES = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
@@ -85,6 +86,10 @@ UNLOCKS: Truths = np.zeros(0, dtype=bool)
 STRIKES: Truths = np.zeros(0, dtype=bool)
 CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
 RANK_EVENT: Wholes = np.zeros(0, dtype=int)
+# Of each configuration, how many of the table have the same locks, if several (-1 where no run has needed the
+# table yet), and their numbers in the order of ratings; NONE where one of them is not at hand.
+GROUP_SIZE: Wholes = np.zeros(0, dtype=int)
+MEMBER: Wholes = np.zeros(0, dtype=int)
 # Of each configuration: how many elements its J has, and the place of the first in its geometry; of the
 # present one, their rows and speeds, and the dependent speed of each row, or NONE. Rows and dependent speeds
 # of all, in the order of elimination. Of each speed, the first one that has the same unit.
@@ -96,8 +101,6 @@ SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
-# Of each configuration, the numbers of those with the same locks, in the order of its ratings; NONE beyond.
-MEMBER: Wholes = np.zeros(0, dtype=int)
 
 # Loops: of elements of J and of N, their rows or coordinates and their speeds; where Euler parameters begin;
 # speeds that move in the first attempt and in others, for coordinates and for speeds; rows that are not

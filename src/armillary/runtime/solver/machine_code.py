@@ -419,7 +419,7 @@ def first_nonfinite(f: LoopFunction, vector: Vector) -> Value:
 
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead", "horizon"),
-    *("has_locks", "with_locks", "strike", "has_choice", "with_choice", "good_choice", "choose_speeds"),
+    *("has_locks", "with_locks", "strike", "suitable", "has_choice", "with_choice", "choose_speeds"),
     *("measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
 )
@@ -435,8 +435,8 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
-        "RATED": shape.changes is not None and shape.changes.listed > 0,
-        "LOCKING_EVENTS": True, "CHOICES": True,
+        "LOCKING_EVENTS": True, "CHOICES": True, "RATED": True,
+        "PARTITIONED": shape.changes is not None and not shape.changes.listed,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
@@ -446,7 +446,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     step = "adaptive_step" if shape.adaptive else "fixed_step"
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     has = {name for name, there in features.items() if there}
-    wanted = ("settle", step, *(("choose_start",) if features["RATED"] else ()))
+    wanted = ("settle", step, *(("choose_start",) if shape.changes and shape.changes.listed else ()))
     solver = read_solver(has, (), wanted, facts=facts, given=given, commented=False)
     code = SolverCode(
         program,
@@ -469,7 +469,7 @@ _SIZES = {
     "Motion": "motion", "Speeds": "speeds", "Locks": "lockable", "Geometry": "geometry",
     "Jacobian": "jacobian", "N_JACOBIAN": "jacobian", "N_ELEMENTS": "elements", "N_ROWS": "rows",
     "N_COORDINATES": "coordinates", "N_SPEEDS": "speeds", "N_LOCKABLE": "lockable",
-    "N_OWN_EVENTS": "own_events", "Ratings": "listed",
+    "N_OWN_EVENTS": "own_events", "Ratings": "members", "N_MEMBERS": "members",
 }  # fmt: skip
 
 

@@ -89,6 +89,8 @@ class Run:
         closing: Locks
         opening: Locks
         rating: Ratings
+        look: real  # when weak constraints are looked at again
+    if PARTITIONED:
         geometry: Geometry
         jacobian: Jacobian
         left: Jacobian  # of it, in an elimination
@@ -100,7 +102,6 @@ class Run:
         preferred: RowNumbers  # speeds that rows have now
         speed_taken: SpeedNumbers
         allowed: SpeedNumbers
-        look: real  # when weak constraints are looked at again
     if EVENTS:
         firings: count  # events so far
         pending: truth  # events found in the last step, to happen now

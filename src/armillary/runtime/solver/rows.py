@@ -54,7 +54,8 @@ def start_run(run: Run) -> None:
         run.after_rejection = False
     if CONFIGURATIONS:
         run.changing = False
-        run.pairs = 0
+        if PARTITIONED:
+            run.pairs = 0
         run.look = -INFINITY
         install(run, FIRST)
     if EVENTS:

@@ -31,9 +31,12 @@ from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import Kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
+from armillary.program.configurations.sections import with_changes
+from armillary.program.configurations.table import configurations_of
 from armillary.program.program import Program
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
+from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import changes_configuration
 
@@ -87,8 +90,8 @@ class Queued(CardEngine):
         dense = plan.method.adaptive or bool(plan.program.events.results) or plan.row_at is None
         features = Features(plan.method, dense, plan.stops is not None)
         models = self._models = _models(plan)
-        several = len(models) > 1
-        programs = [m.change_code.program if several else m.equations.program for m in models]
+        self._changes = _change_codes(models) if len(models) > 1 else []
+        programs = [code.program for code in self._changes] or [models[0].equations.program]
         configured = [_configured(m, plan, p) for m, p in zip(models, programs, strict=True)]
         metrics = metric_text(plan.metrics)
         return solver_kernel(configured, features, plan.starts.varying, self.precision, plan.history, metrics)
@@ -96,8 +99,7 @@ class Queued(CardEngine):
     def precomputing(self) -> Sequence[tuple[int, int]]:
         if len(self._models) == 1:
             return super().precomputing()
-        codes = [model.change_code for model in self._models]
-        return [(code.address("precompute"), len(code.program.constants)) for code in codes]
+        return [(code.address("precompute"), len(code.program.constants)) for code in self._changes]
 
     @property
     def wanted(self) -> int:
@@ -132,12 +134,20 @@ class Queued(CardEngine):
 
 
 def _models(plan: Plan) -> list[CompiledModel]:
-    """The models of all configurations that runs can meet, the first one first."""
+    """The models of all configurations of the table, the first one first."""
     model = plan.code
     if not (model.changes_mode and model.changes_inside):
         return [model]
     model.compile_configurations()
-    return list(model.configuration_models.values())[:MOST_CONFIGURATIONS]
+    table = configurations_of(model.base.equations)
+    return [model.configuration_models[entry.configuration] for entry in table][:MOST_CONFIGURATIONS]
+
+
+def _change_codes(models: Sequence[CompiledModel]) -> list[ChangeCode]:
+    """Programs with the sections of changes and the ratings of all choices of dependent speeds."""
+    table = configurations_of(models[0].base.equations)
+    found = [(m.base.equations, table.ratings(m.equations.configuration.locked)) for m in models]
+    return [ChangeCode(with_changes(equations, ratings=ratings).program) for equations, ratings in found]
 
 
 def _due(plan: Plan) -> np.ndarray:
