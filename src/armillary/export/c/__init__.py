@@ -52,12 +52,8 @@ def export(
     if profile == "embedded":
         from armillary.export.c.embedded import embedded_files
 
-        if configurations:
-            raise ArmillaryError(
-                "configurations=True: C for microcontrollers holds one configuration; leave profile= out, or "
-                "export to Rust, which holds all and runs there, too"
-            )
-        files = embedded_files(source(equations), precision or "single", method or "rk4", measure)
+        found = source(equations, configurations)
+        files = embedded_files(found, precision or "single", method or "rk4", measure)
         return write_folder(path, files, force=force)
     if profile != "host":
         raise ArmillaryError(

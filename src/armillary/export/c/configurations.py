@@ -57,7 +57,8 @@ def _file(model: Model, *, whole: bool, header: str = "") -> str:
     what = "one of its configurations" if whole else "changes from and to the configuration as derived"
     head = block([f"{name}: {model.description.name}: {what}"])
     include = f'#include "{header or model.stem}_changes.h"\n\n#include <math.h>\n'
-    return f"{head}\n{include}\n{apart}{helping}\n{text}"
+    as_cpp = "#if defined(__cplusplus)\n#define restrict\n#endif\n\n" if "embedded" in model.has else ""
+    return f"{head}\n{include}\n{as_cpp}{apart}{helping}\n{text}"
 
 
 _APART = """\

@@ -45,7 +45,7 @@ def solver_texts(
 def printed_solver(model: Model, printer: CSolverPrinter, methods: Sequence[Method]) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c of a solver with these methods."""
     events = model.description.events
-    text = printer.text().rstrip("\n")
+    printer.code = text = printer.text().rstrip("\n")
     values = model.values | {
         "methods": ", ".join(f"{model.upper}_{m.name.upper()}" for m in methods),
         "method": methods[0].name,

@@ -242,8 +242,8 @@ def _check(equations: DerivedEquations, configurations: bool = False) -> None:
         elif locks or any(s.data.name in equations.configuration.locked for s in event.changes):
             raise ArmillaryError(
                 f"event '{event.name}' locks or unlocks joints, which needs other equations while a run "
-                "goes on; this export holds one set. All languages but C for microcontrollers hold all, "
-                "unless configurations=False; else leave that event out, or run in the process"
+                "goes on; exports hold all of them unless configurations=False: leave this option or the "
+                "event out"
             )
         for changed in event.changes if system.constraints else ():
             name = changed.data.name

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from math import ceil, log2
 from typing import Protocol
 
 from armillary.export.c.text import counts
+from armillary.export.text.configurations import change_sizes
+from armillary.export.text.source import Source
 from armillary.program.cost import Operations
 from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
@@ -16,7 +18,7 @@ from armillary.runtime.solver.methods import tableau
 class Counted(Protocol):
     """What counts are made of: a model in some language."""
 
-    program: Program
+    source: Source
     precision: str
 
     @property
@@ -24,36 +26,52 @@ class Counted(Protocol):
 
 
 def step_table(model: Counted, method: Method, attempts: int) -> str:
-    """Rows of a table in Markdown: a step at least and at most, and what an event adds."""
-    rows = [("a step", step_operations(model, method, 1))]
-    if model.program.corrected:
-        rows.append(("a step, at most", step_operations(model, method, attempts)))
-    if model.program.events.results:
-        rows.append(("locating the events of a step, at most", event_operations(model, attempts)))
+    """Rows of a table in Markdown: a step at least and at most, and what events and changes add. With several
+    configurations they are those of the largest.
+    """
+    programs = [one.program for one in (model.source, *model.source.others)]
+    looks = [
+        _look_ahead(p) if len(programs) > 1 and "choices" in model.has else Operations() for p in programs
+    ]
+
+    def most(found: Iterable[Operations]) -> Operations:
+        return Operations(*(max(counts) for counts in zip(*map(_parts, found), strict=True)))
+
+    rows = [("a step", most(step_operations(p, model.has, method, 1) for p in programs))]
+    longest = most(
+        step_operations(p, model.has, method, attempts) + look
+        for p, look in zip(programs, looks, strict=True)
+    )
+    if any(p.corrected for p in programs):
+        rows.append(("a step, at most", longest))
+    if any(p.events.results for p in programs):
+        located = most(event_operations(p, model.precision, attempts) for p in programs)
+        rows.append(("locating the events of a step, at most", located))
+    if len(programs) > 1:
+        rows.append(("a change of configuration, at most", change_operations(model, programs)))
     return "\n".join(f"| {what} | {counts(found)} |" for what, found in rows)
 
 
-def step_operations(model: Counted, method: Method, attempts: int) -> Operations:
+def step_operations(program: Program, has: Collection[str], method: Method, attempts: int) -> Operations:
     """A step without events, whose loops are closed by so many corrections."""
-    t, n, program = tableau(method), len(model.program.state), model.program
+    t, n = tableau(method), len(program.state)
     evaluations = t.stages
     if program.events.results:  # the derivative at the end is kept for the next step, unless inputs are new
-        evaluations = t.stages + ("inputs" in model.has)
+        evaluations = t.stages + ("inputs" in has)
     rows = [*t.a[1:], t.b]
     terms = [sum(1 for weight in row if weight) for row in rows]
     scaled = [sum(1 for weight in row if weight and abs(weight) != 1) for row in rows]
     stages = Operations(n * sum(terms), n * (sum(scaled) + len(rows)))
     finite = Operations(n, n)
     total = _times(program.derivatives.operations, evaluations) + stages + finite
-    total += normalising(model, attempts)
+    total += normalising(program, attempts)
     if program.events.results:
         total += program.events.operations
     return total + program.update.operations
 
 
-def normalising(model: Counted, attempts: int) -> Operations:
+def normalising(program: Program, attempts: int) -> Operations:
     """Euler parameters brought to unit length, and loops closed by so many corrections."""
-    program = model.program
     units = program.normalise.operations if program.quaternions else Operations()
     if not program.corrected:
         return units
@@ -62,17 +80,46 @@ def normalising(model: Counted, attempts: int) -> Operations:
     return _times(once, attempts)
 
 
-def event_operations(model: Counted, attempts: int) -> Operations:
+def event_operations(program: Program, precision: str, attempts: int) -> Operations:
     """The evaluations of event functions inside a step: each event by bisection in at least every third turn
     down to the last digits of the time, after a search by doublings in the step that follows an event.
     """
-    bits = 24 if model.precision == "single" else 53
-    events, n = len(model.program.events.results), len(model.program.state)
+    bits = 24 if precision == "single" else 53
+    events, n = len(program.events.results), len(program.state)
     turns = 3 * ceil(log2(2.0 ** (bits - 1))) + 2
-    inside = Operations(4 * n, 3 * n) + normalising(model, attempts) + model.program.events.operations
+    inside = Operations(4 * n, 3 * n) + normalising(program, attempts) + program.events.operations
     return _times(inside, events * turns + 2 * bits)
 
 
-def _times(operations: Operations, count: int) -> Operations:
+def _look_ahead(program: Program) -> Operations:
+    """Three looks at weak constraints ahead and one here, each by two evaluations of a step's rates."""
+    return _times(program.derivatives.operations, 8) + _times(program.events.operations, 7)
+
+
+def change_operations(model: Counted, programs: Sequence[Program]) -> Operations:
+    """The motion, the impulse, the choice of dependent speeds, by ten exchanges for each of r rows at most,
+    and every configuration tried (runtime/solver/changes.py and choices.py).
+    """
+    sizes = change_sizes([one.equations for one in (model.source, *model.source.others)])
+    r, m = sizes["N_ROWS"], sizes["N_SPEEDS"]
+    elimination = Operations(r * r * m, r * r * m, r * m)
+    scaling = Operations(r * m, r * m, 2 * r * m, r)
+    total = _times(elimination, 2 + 10 * r) + scaling
+    sections = {name: Operations() for name in ("leave", "impulse", "ratings", "geometry")}
+    for program in programs:
+        for one in (*program.changes, program.geometry):
+            if one.name in sections:
+                sections[one.name] = max(sections[one.name], one.operations, key=lambda o: sum(_parts(o)))
+            elif one.name == "enter":
+                total += one.operations
+        total += program.events.operations
+    return sum(sections.values(), total)
+
+
+def _parts(operations: Operations) -> tuple[int, int, int, int]:
     o = operations
-    return Operations(*(count * part for part in (o.additions, o.multiplications, o.divisions, o.functions)))
+    return o.additions, o.multiplications, o.divisions, o.functions
+
+
+def _times(operations: Operations, count: int) -> Operations:
+    return Operations(*(count * part for part in _parts(operations)))

@@ -24,7 +24,8 @@ def embedded_features(source: Source, precision: str) -> set[str]:
     found = {*features(source), "embedded"} - {"masses", "physical"}
     found |= {"inputs"} if any(m.input for m in source.description.memory) else set()
     found |= {"single_precision"} if precision == "single" else set()
-    return found | {"kernel"} if {"corrected", "loops"} <= found else found
+    begins = {"corrected", "loops"} <= found and not source.prefix
+    return found | {"kernel"} if begins else found
 
 
 class EmbeddedPrinter(CPrinter):
@@ -45,6 +46,9 @@ class EmbeddedModel(Model):
         self.precision = precision
         self.sections = Sections(source, self.printer, ("sine_cosine",))
 
+    def further(self, source: Source) -> EmbeddedModel:
+        return EmbeddedModel(source, self.precision)
+
     @property
     def has(self) -> set[str]:
         return embedded_features(self.source, self.precision)
@@ -53,6 +57,8 @@ class EmbeddedModel(Model):
     def values(self) -> dict[str, str]:
         own = {f"{kind}_value": f"{self.stem}_{kind}_values[i]" for kind in ("parameter", "state", "memory")}
         own |= {"attempts": str(ATTEMPTS), "closed": repr(CLOSED[self.precision])}
+        names = ("_changes", *(other.prefix for other in self.source.others))
+        own["further"] = "".join(f" src/{self.stem}{name}.c" for name in names if self.source.others)
         own |= {"part": "1e-3" if self.precision == "single" else "1e-6", "precision": self.precision}
         return super().values | own | {"real": "float" if self.precision == "single" else "double"}
 

@@ -43,8 +43,8 @@ class BoundedPrinter(CSolverPrinter):
 
     heads = {  # noqa: RUF012
         **CSolverPrinter.heads,
-        "while": "for (int turns = 0; turns < most_turns && ({}); turns++) {{",
-        "loop": "for (int turns = 0; turns < most_turns; turns++) {{",
+        "while": "for (int pass = 0; pass < most_turns && ({}); pass++) {{",
+        "loop": "for (int pass = 0; pass < most_turns; pass++) {{",
     }
 
     def fields(self) -> Sequence[Field]:
