@@ -10,6 +10,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -58,7 +59,8 @@ CACHE = None if WORKER else tempfile.mkdtemp(prefix="armillary-tests-")
 if CACHE is not None:
     os.environ["ARMILLARY_CACHE"] = CACHE
 COLLECTED = Path(os.environ["ARMILLARY_CACHE"]) / "collected"
-if CACHE is not None and any(Path(__file__).parent.glob("__pycache__/test_*.pyc")):
+WRITTEN = any(Path(__file__).parent.glob("__pycache__/test_*.pyc"))
+if CACHE is not None and (WRITTEN or sys.dont_write_bytecode):
     COLLECTED.touch()
 
 
