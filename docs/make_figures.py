@@ -129,7 +129,7 @@ def four_bar() -> Figure:
     figure, (axes,) = panels(1, 2.8)
     for name, colour in zip(("A.q1", "B.q1", "C.q1"), (OURS, THEIRS, THIRD), strict=True):
         axes.plot(run.time.round(4), run[name].round(4), color=colour, label=name)
-    for note in run.info["modes"].split("; "):
+    for note in run.info["configurations"].split("; "):
         axes.axvline(float(note.split()[2]), color="0.6", ls=":", lw=1)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("angle [rad]")

@@ -47,7 +47,8 @@ def main(folder: str = "out") -> None:
         eom = system(keep_slider).derive()
         print(f"{eom.formalism}: {eom.operations}; kept: {', '.join(eom.speeds)}")
         run = eom.compile().simulate(4.0, sample=0.002, initial={"A.q1": 0.5, "A.u1": 20.0})
-        print(f"  {run.final['A.q1'] / 6.283185307:.4f} revolutions; {run.info.get('modes', 'no switch')}")
+        changes = run.info.get("configurations", "no switch")
+        print(f"  {run.final['A.q1'] / 6.283185307:.4f} revolutions; {changes}")
     Path(folder).mkdir(parents=True, exist_ok=True)
     run.plot("C.q1", "A.u1", path=Path(folder) / "slider_crank.png")
 

@@ -186,7 +186,7 @@ def test_dependent_speeds_are_exchanged_on_the_way() -> None:
         sample=0.05,
         step=0.0005,
     )
-    assert "became independent" in s.run.info["modes"]
+    assert "became independent" in s.run.info["configurations"]
 
 
 @cache

@@ -209,7 +209,9 @@ def test_runs_that_change_their_mode(many: int, card: Module, monkeypatch: pytes
     speed = model.speed_names[0]
     given = {"initial": {speed: np.array([0.0, 1.0])}}
     assert worst_difference(model, 0.7, given, step=1e-3, sample=0.1) < 1e-12
-    assert "modes" in model.simulate(0.7, step=1e-3, initial={speed: 1.0}).info  # else this tested nothing
+    assert (
+        "configurations" in model.simulate(0.7, step=1e-3, initial={speed: 1.0}).info
+    )  # else this tested nothing
     assert card.launches == (2 if many == 1 else 1)
 
 

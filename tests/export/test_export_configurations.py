@@ -129,7 +129,7 @@ def process(name: str, language: str = "c") -> arm.Run:
     how |= {"max_step": LONGEST} if language == "matlab" else {}
     how = {"method": "rk4", "step": case.span / case.steps} if language in FIXED else how
     run = equations(name).compile().simulate(case.span, sample=case.span / 8, initial=case.initial, **how)
-    assert all(word in run.info["modes"] for word in case.changes)
+    assert all(word in run.info["configurations"] for word in case.changes)
     assert len(run.events) >= case.events
     return run
 

@@ -104,7 +104,7 @@ def test_a_run_ends_where_other_dependent_speeds_are_needed(tmp_path: Path) -> N
     found = load(eom.export("python", tmp_path / "ring")).simulate(1.0, 0.01)
     assert "other dependent speeds are needed" in found.status
     run = eom.compile().simulate(1.0, step=0.01)
-    assert run.info["modes"].startswith(f"t = {found.t:.6g} s: y.u1 became independent")
+    assert run.info["configurations"].startswith(f"t = {found.t:.6g} s: y.u1 became independent")
     count = len(found.rows) - 1  # the last row is the place of the event
     np.testing.assert_allclose(found.rows[:count], run.values[:count], rtol=0, atol=1e-12)
 

@@ -101,7 +101,7 @@ def test_a_module_changes_its_configuration_as_the_process_does(
     found = Host(made.linked.code, json.loads(json.dumps(made.description())))
     model = eom.compile()
     run = model.simulate(span, sample=span / 40, initial=initial, method="rk4", step=step)
-    assert all(word in run.info["modes"] for word in changes)
+    assert all(word in run.info["configurations"] for word in changes)
     state = model.state(initial)
     found.start(state, found.start_memory(0.0, {}), method="rk4", t_end=span, step=step)
     rows, why = found.run(run.time)

@@ -69,7 +69,7 @@ def test_a_ball_of_nine_times_the_default_radius_rolls_on() -> None:
     run = ball(SMALL).simulate(3.0, sample=0.1, initial=start(3), parameters={"a": LARGE})
     same = ball(LARGE).simulate(3.0, sample=0.1, initial=start(3))
     assert run["ball.q1"] == pytest.approx(same["ball.q1"], abs=1e-8)
-    assert "passed" not in run.info.get("modes", "")
+    assert "passed" not in run.info.get("configurations", "")
     assert np.ptp(run["kinetic energy"]) < 1e-6 * run["kinetic energy"][0]
     assert np.max(np.abs(np.sin(2 * run["ball.q1"]) / 2 - run["ball.q2"])) < 1e-9
 
@@ -78,7 +78,7 @@ def test_energy_is_kept_to_the_tolerance_through_ten_exchanges_of_dependent_spee
     """No force does work. Rows lie inside steps, also the last one before each exchange."""
     rtol, initial = 1e-10, {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}
     run = ball(LARGE).simulate(6.0, sample=0.05, initial=initial, rtol=rtol, atol=rtol / 100)
-    assert run.info["modes"].count("became") >= 6
+    assert run.info["configurations"].count("became") >= 6
     energy = run["kinetic energy"] + 7.0 * 9.81 * LARGE
     assert np.ptp(energy) < 5 * rtol * energy[0]
     assert abs(energy[-1] - energy[0]) < 2 * rtol * energy[0]

@@ -61,7 +61,7 @@ def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
     tolerance = 1e-11 if how else 0.0
     np.testing.assert_allclose(second.values, first.values, rtol=tolerance, atol=tolerance)
     assert [e.name for e in second.events] == [e.name for e in first.events]
-    assert second.info["modes"] == first.info["modes"]
+    assert second.info["configurations"] == first.info["configurations"]
 
 
 def test_a_change_that_the_loop_gives_up_leaves_the_state_as_it_was() -> None:
@@ -76,5 +76,5 @@ def test_a_change_that_the_loop_gives_up_leaves_the_state_as_it_was() -> None:
     other.simulate(0.05, initial={"D.u1": 50.0}, sample=0.05)
     assert len(other.configuration_models) == 2
     first, second = (m.simulate(0.4, initial={"D.u1": 1 / 0.3}, sample=0.05) for m in (fresh, other))
-    assert "locks D.u1" in str(first.info["modes"])
+    assert "locks D.u1" in str(first.info["configurations"])
     np.testing.assert_array_equal(second.values, first.values)

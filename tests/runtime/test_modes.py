@@ -62,7 +62,10 @@ def test_clutch_shares_the_angular_momentum(how: dict[str, Any]) -> None:
     assert run["A.q1"][-1] == pytest.approx(turned, abs=1e-10)
     assert run["B.q1"][-1] == pytest.approx(W2 - W1, abs=1e-10)
     assert [(round(e.time, 9), e.name) for e in run.events] == [(1.0, "grip"), (2.0, "release")]
-    assert run.info["modes"] == "t = 1 s: event 'grip' locks B.u1; t = 2 s: event 'release' unlocks B.u1"
+    assert (
+        run.info["configurations"]
+        == "t = 1 s: event 'grip' locks B.u1; t = 2 s: event 'release' unlocks B.u1"
+    )
 
 
 def test_tolerances_by_state_follow_the_states_through_changes() -> None:

@@ -111,7 +111,7 @@ def test_two_parallelograms_that_are_flat_at_once(
     """Two pivots change their signs together, so that the sign of the determinant stays."""
     start = {"A.q1": 0.5, "B1.q1": -0.5, "B2.q1": -0.5, "C1.q1": 0.5, "C2.q1": 0.5, "A.u1": speed}
     run = twins().simulate(2.0, sample=0.01, initial=start, **how)
-    assert run.info["modes"].count("passed") >= 4
+    assert run.info["configurations"].count("passed") >= 4
     assert np.ptp(run["energy"]) < tolerance
     for name in ("C1.q1", "C2.q1"):
         assert_near(run[name], run["A.q1"], 1e-9, f"{name} and the crank")
@@ -171,7 +171,7 @@ def test_rows_inside_the_step_across_are_those_of_the_motion(how: dict[str, Any]
     run = turned({}, how)
     q = Q0 + U0 * run.time
     inside = np.abs(run.time - FLAT) < 0.01
-    assert np.count_nonzero(inside) >= 19 and "passed" in run.info["modes"]
+    assert np.count_nonzero(inside) >= 19 and "passed" in run.info["configurations"]
     for name, expected in (("A.q1", q), ("B.q1", -q), ("C.q1", q), ("A.u1", U0), ("B.u1", -U0), ("C.u1", U0)):
         assert_near(run[name], expected, 1e-7, name)
     assert_near(run["a_x"], -(U0**2) * 0.15 * np.cos(q), 1e-5, "acceleration")

@@ -25,7 +25,7 @@ def test_after_an_exchange_the_constraints_have_their_usual_size() -> None:
     """What is left of a row after a pivot near zero at the start is no measure of the row elsewhere."""
     model = four_bar().derive().compile()
     run = model.simulate(1.0, step=1e-3, sample=0.25)
-    assert str(run.info["modes"]).count("became independent") == 2
+    assert str(run.info["configurations"]).count("became independent") == 2
     for configuration, other in model.configuration_models.items():
         if configuration.dependents:
             values = {n: run[n][-1] for n in (*other.coordinate_names, *other.speed_names)}

@@ -114,7 +114,7 @@ def test_bricard_angles_follow_their_relation(speed: float, how: dict[str, Any])
         assert_near(run[f"L{i}.q1"], run[f"L{i - 2}.q1"], 1e-10, f"angle {i}")
     assert_near(run["energy"], run["energy"][0], 1e-4, "energy (J)")
     if speed > 10:  # each angle runs between −120° and 120°, where no speed of its kind can be kept
-        assert run.info["modes"].count("became independent") >= 6
+        assert run.info["configurations"].count("became independent") >= 6
         for i in (1, 2):
             assert_near(
                 [run[f"L{i}.q1"].min(), run[f"L{i}.q1"].max()], np.radians([-120, 120]), 1e-3, "range"

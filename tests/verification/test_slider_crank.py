@@ -68,10 +68,10 @@ def test_kept_slider_is_given_up_before_its_dead_centre() -> None:
     assert model(True).speed_names == ("C.u1",)
     assert_near(run["A.q1"], by_hand(run.time, 1.5, 20.0), 1e-8, "crank angle over 3 s")
     assert not run.events  # an exchange is no event of the description
-    [switch] = [float(note.split()[2]) for note in run.info["modes"].split("; ")]
+    [switch] = [float(note.split()[2]) for note in run.info["configurations"].split("; ")]
     dead = run.time[np.argmax(run["A.q1"] > math.pi)]
     assert dead - 0.06 < switch < dead
-    assert "became independent in place of C.u1" in run.info["modes"]
+    assert "became independent in place of C.u1" in run.info["configurations"]
 
 
 @pytest.mark.parametrize("keep_slider", [False, True])

@@ -42,7 +42,7 @@ def far(found: Any, run: Any, names: list[str]) -> float:
 def test_locks_and_unlocks_in_co_simulation_and_model_exchange(unit: Path, pendulum: Any) -> None:
     model, names = pendulum.compile(), [*NAMES, "energy"]
     run = model.simulate(3.0, step=2e-3, method="rk4", sample=0.15)
-    assert "locks lower.u1" in run.info["modes"] and "unlocks lower.u1" in run.info["modes"]
+    assert "locks lower.u1" in run.info["configurations"] and "unlocks lower.u1" in run.info["configurations"]
     found = simulate_fmu(unit, stop_time=3.0, output_interval=0.15, output=names)
     assert far(found, run, names) < 1e-12
     run = model.simulate(3.0, method="dop853", rtol=1e-12, atol=1e-13, sample=0.15)
@@ -90,7 +90,7 @@ def test_dependent_speeds_are_exchanged(tmp_path: Path) -> None:
     names = ["A.u1", "B.u1", "C.u1", "D.u1", "A.q1", "C.q1", "energy"]
     options: dict[str, Any] = {"stop_time": 0.3, "output_interval": 0.06, "start_values": {"A.u1": 6.0}}
     run = equations.compile().simulate(0.3, step=2e-4, method="rk4", sample=0.06, initial={"A.u1": 6.0})
-    assert "became independent" in run.info["modes"]
+    assert "became independent" in run.info["configurations"]
     for kind in ("CoSimulation", "ModelExchange"):
         assert far(simulate_fmu(path, fmi_type=kind, output=names, **options), run, names) < 2e-9
 

@@ -31,7 +31,7 @@ def test_other_dependent_speeds_are_needed(tmp_path: Path) -> None:
     s.start({"x.q1": 0.6, "y.q1": 0.8, "x.u1": 1.0})
     eom = s.derive()
     path = eom.export("fmu", tmp_path / "ring.fmu", step=0.01)
-    when = eom.compile().simulate(1.0, step=0.01).info["modes"].split()[2]
+    when = eom.compile().simulate(1.0, step=0.01).info["configurations"].split()[2]
     for kind in ("CoSimulation", "ModelExchange"):
         said = ended(path, 1.0, kind)
         assert "needs another choice of dependent speeds" in said

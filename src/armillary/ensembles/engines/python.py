@@ -30,7 +30,7 @@ _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEP
 class PythonEngine(Engine):
     """``simulate``, run by run, whatever the model and the method."""
 
-    name = "singly"
+    name = "python"
     threads = 1
     judges_runs = True
 

@@ -94,7 +94,7 @@ def finished_run(
         "steps": result.steps,
         "rejected": result.rejected,
         "evaluations": result.evaluations,
-        **({"modes": "; ".join(legs.notes)} if legs.notes else {}),
+        **({"configurations": "; ".join(legs.notes)} if legs.notes else {}),
         **({"assembly": start.note} if start.note else {}),
         **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
         "created": _date(int(time.time())),
