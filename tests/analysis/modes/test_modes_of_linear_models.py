@@ -54,6 +54,25 @@ def test_a_damped_oscillator_has_its_textbook_numbers() -> None:
     assert slow.eigenvalue == pytest.approx(-4 + sqrt(8)) and fast.eigenvalue == pytest.approx(-4 - sqrt(8))
 
 
+def test_rounding_does_not_couple_free_motions() -> None:
+    """A hanging chain with hinges about x, y, z in turn: turns about the vertical are free, and elements of
+    A that are rounding couple them to the rest. ω² of the others are eigenvalues of −∂u̇/∂q without them.
+    """
+    n, noise = 8, np.random.default_rng(1).normal(size=(8, 8)) * 1e-14
+    free, held = [2, 5], [0, 1, 3, 4, 6, 7]
+    S = noise.copy()
+    S[np.ix_(held, held)] -= 300.0 * (2 * np.eye(6) - np.eye(6, k=1) - np.eye(6, k=-1))
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [S, np.zeros((n, n))]])
+    found = eigensystem(A)
+    omega = 2 * sqrt(300) * np.sin(np.arange(1, 7) * pi / 14)
+    assert np.allclose(found.values, 1j * omega, rtol=1e-12)
+    assert [c.shape[1] for c in found.chains] == [2, 2]
+    for chain_, k in zip(found.chains, free, strict=True):
+        assert np.allclose(chain_, np.eye(2 * n)[:, [k, n + k]], atol=1e-12)
+    duals, columns = np.hstack(found.duals), np.hstack(found.chains)
+    assert np.allclose(duals.T @ columns, np.eye(4), atol=1e-12) and np.allclose(duals.T @ found.right, 0)
+
+
 def test_free_motion_is_one_mode_with_a_drift() -> None:
     """Three free masses: ω = 0 twice, √(k/m), √(3k/m)."""
     modes = chain(3, walls=False, damping=0.0).linearize().modes()

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 ZERO = 1e-9  # singular values of the balanced matrix below this part of the largest count as zero
+_ROUNDING = 2.0**-52  # of the largest element
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
     """Columns that span the vectors which powers of A take to zero, columns that complete them to a basis,
     and the rows of the inverse of both.
     """
-    from scipy.linalg import matrix_balance
+    from scipy.linalg import matrix_balance, qr
 
     n = len(A)
     # Variables that no rate depends on, or only rates of such ones, need no decision by numbers.
@@ -91,7 +92,11 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
     null_rows, rest_rows = null.T, rest.T
     if not others:
         return null, rest, null_rows, rest_rows
-    R, (scale, _) = matrix_balance(A[np.ix_(others, others)], permute=False, separate=True)
+    R = A[np.ix_(others, others)]
+    # Elements that are rounding would scale what they couple by ten powers of ten.
+    large = np.abs(R) > _ROUNDING * np.max(np.abs(R))
+    _, (scale, _) = matrix_balance(np.where(large, R, 0.0), permute=False, separate=True)
+    R = R * scale / scale[:, None]
     basis, taken, largest = np.eye(len(R)), [], None
     while len(R):
         _, s, V = np.linalg.svd(R)
@@ -105,22 +110,31 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
     if not taken:
         return null, rest, null_rows, rest_rows
     both = np.hstack([*taken, basis])
-    columns, rows = rest @ (both * scale[:, None]), (both.T / scale) @ rest_rows
     count = sum(t.shape[1] for t in taken)
+    # Some rows of the columns become those of the identity, so that each is the motion of one variable most.
+    rows = np.sort(qr(both[:, :count].T, mode="r", pivoting=True)[1][:count])
+    readable = both[rows, :count] * scale[rows, None]
+    columns, inverse = both * scale[:, None], both.T / scale
+    columns[:, :count] = np.linalg.solve(readable.T, columns[:, :count].T).T
+    inverse[:count] = readable @ inverse[:count]
+    columns, inverse = rest @ columns, inverse @ rest_rows
     return (
         np.hstack([null, columns[:, :count]]), columns[:, count:],
-        np.vstack([null_rows, rows[:count]]), rows[count:],
+        np.vstack([null_rows, inverse[:count]]), inverse[count:],
     )  # fmt: skip
 
 
 def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
     """Jordan chains of a nilpotent matrix, the longest first, each with its eigenvector first."""
     n = len(T)
-    powers = [np.eye(n)]
+    powers, size = [np.eye(n)], float(np.linalg.norm(T, 2)) if n else 0.0
     spaces = [np.zeros((n, 0))]
     while spaces[-1].shape[1] < n:
         powers.append(powers[-1] @ T)
-        spaces.append(_null_space(powers[-1], tolerance) if len(powers) <= n else np.eye(n))
+        zero = tolerance * size ** (
+            len(powers) - 1
+        )  # of the largest that a power may have, which may be rounding
+        spaces.append(_null_space(powers[-1], zero, tolerance) if len(powers) <= n else np.eye(n))
     found: list[np.ndarray] = []
     for k in range(len(spaces) - 1, 0, -1):
         span = np.hstack([spaces[k - 1], *(c[:, k - 1 : k] for c in found)])
@@ -133,12 +147,14 @@ def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
     return found
 
 
-def _null_space(matrix: np.ndarray, tolerance: float) -> np.ndarray:
-    """Columns that span the null space; readable, since some of their rows are those of the identity."""
+def _null_space(matrix: np.ndarray, zero: float, tolerance: float) -> np.ndarray:
+    """Columns that span the null space, of singular values up to ``zero``; readable, since some of their rows
+    are those of the identity.
+    """
     from scipy.linalg import qr
 
     _, s, V = np.linalg.svd(matrix)
-    count = int(np.sum(s <= tolerance * max(s[0], 1e-300)))
+    count = int(np.sum(s <= zero))
     if not count:
         return np.zeros((len(matrix), 0))
     null = V[len(s) - count :]
