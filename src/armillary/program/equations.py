@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from armillary.algebra.expression import Expr
 from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.errors import ArmillaryError
@@ -129,14 +127,14 @@ class DerivedEquations:
         return {name: state_factor(s) for name, s in self.startable.items()}
 
     @cached_property
-    def start_places(self) -> tuple[dict[str, tuple[int, float]], np.ndarray]:
+    def start_places(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
         """Where in [coordinates, all speeds, states] an initial value is, with its factor, by name; and that
         vector as it is described.
         """
         order = (*self.coordinates, *self.all_speeds, *self.states)
         number = {name: i for i, name in enumerate(order)}
         places = {name: (number[name], factor) for name, factor in self.start_factors.items()}
-        return places, np.array([self.described_start[name] for name in order], dtype=float)
+        return places, [self.described_start[name] for name in order]
 
     @property
     def freedom(self) -> str:

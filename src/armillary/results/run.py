@@ -463,7 +463,10 @@ def _read_only(array: ArrayLike) -> np.ndarray:
 
 def _given_away(array: np.ndarray) -> np.ndarray:
     """Reals without signs of zeros, which cannot be written to any more; in place where they can be now."""
-    array = arguments.unsigned_zeros(array)
+    if array.flags.writeable:
+        array += 0.0
+    else:
+        array = array + 0.0
     array.setflags(write=False)
     return array
 

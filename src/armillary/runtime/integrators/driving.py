@@ -31,7 +31,6 @@ _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
-_NOTHING = np.empty((0, 2))
 
 _STATUS: dict[Reason, Status] = {
     Reason.FINISHED: "finished",
@@ -133,7 +132,8 @@ class _Prepared:
     stops: bool
     stepping: Stepping | None
     plan: _Plan
-    workspace: np.ndarray
+    workspace: np.ndarray  # and after it, from ``length`` on, a first log of events
+    length: int
     control: Control
     times: np.ndarray | None  # of all rows and the infinity after them, where these are few
 
@@ -161,7 +161,9 @@ def _prepared(
     check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
     plan = _plan(functions, settings, stepping, stops, changes)
     samples, step = settings.samples, settings.step
-    workspace, control = plan.workspace.copy(), Control.from_buffer_copy(plan.control)
+    length, control = len(plan.workspace), Control.from_buffer_copy(plan.control)
+    control.log_capacity = _FIRST_EVENTS + plan.shape.events if plan.shape.events else 0
+    workspace = np.append(plan.workspace, np.zeros(2 * control.log_capacity))
     if stepping:
         start = plan.offsets["settings"]
         workspace[start : start + 2] = stepping.epsilon, stepping.softness
@@ -176,7 +178,7 @@ def _prepared(
     control.stops = _NO_STOP
     few = not samples.every_step and samples.count < _FIRST_ROWS
     times = samples.times(0, samples.count + 1) if few else None
-    made = _Prepared(settings, figures, stops, stepping, plan, workspace, control, times)
+    made = _Prepared(settings, figures, stops, stepping, plan, workspace, length, control, times)
     functions.plans[None] = made
     return made
 
@@ -199,15 +201,16 @@ class CompiledRun:
         made = _prepared(functions, settings, stepping, stops is not None, changes)
         plan = made.plan
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
-        self._workspace = made.workspace.copy()
+        self._room = made.workspace.copy()
+        self._at, self._length = address(self._room), made.length
         self._functions = functions  # with their owner, as long as their addresses are in use
         self._constants = constants
         self._samples = settings.samples
-        self._workspace[: len(state)] = state  # the first of all vectors
+        self._room[: len(state)] = state  # the first of all vectors
         if memory.size:
             self._put("memory", memory)
         self.control = control = Control.from_buffer_copy(made.control)
-        control.constants = address(constants)
+        control.constants, control.log = address(constants), self._at + 8 * made.length
         if stops is not None:
             self._stops = np.append(stops, inf)
             control.stops = address(self._stops)
@@ -216,20 +219,19 @@ class CompiledRun:
             control.sections, control.figures = changes.places
             control.configuration, control.configurations = changes.start, changes.count
             control.look = changes.look
-        self._log = _NOTHING
-        if made.times is None:
-            self._times, self._rows = _NOTHING, _NOTHING
-        else:
+        self._log: np.ndarray | None = None  # where it is no longer the first one
+        if made.times is not None:
             self._give_room(made.times.copy())
-        self._make_room()
+        else:
+            self._make_room()
 
     def _put(self, name: str, values: np.ndarray) -> None:
         start = self._offsets[name]
-        self._workspace[start : start + len(values)] = values
+        self._room[start : start + len(values)] = values
 
     def _get(self, name: str, length: int) -> np.ndarray:
         start = self._offsets[name]
-        return self._workspace[start : start + length].copy()
+        return self._room[start : start + length].copy()
 
     def _make_room(self) -> bool:
         """Room for more rows and events, if there may be more rows.
@@ -256,10 +258,15 @@ class CompiledRun:
                 control.capacity = rows
         if self.shape.events and control.firings + self.shape.events + 1 > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
-            log, self._log = self._log, np.empty((events, 2))
-            self._log[: control.firings] = log[: control.firings]
+            log, self._log = self._logged(), np.empty((events, 2))
+            self._log[: control.firings] = log
             control.log, control.log_capacity = address(self._log), events
         return True
+
+    def _logged(self) -> np.ndarray:
+        """Times and numbers of all events so far."""
+        log = self._room[self._length :].reshape(-1, 2) if self._log is None else self._log
+        return log[: self.control.firings]
 
     def _give_room(self, times: np.ndarray) -> None:
         """Room for rows at so many times, the first ones."""
@@ -281,8 +288,7 @@ class CompiledRun:
         FULL is an end where no more room is made.
         """
         self.control.budget = steps
-        room = address(self._workspace)
-        while (reason := self._loop(self.control, room)) is Reason.FULL:
+        while (reason := self._loop(self.control, self._at)) is Reason.FULL:
             if not self._make_room():
                 break
         return reason
@@ -298,7 +304,7 @@ class CompiledRun:
     @property
     def workspace(self) -> np.ndarray:
         """The numbers of the loop between two calls."""
-        return self._workspace
+        return self._room[: self._length]
 
     @property
     def tried(self) -> int:
@@ -314,7 +320,7 @@ class CompiledRun:
         elif filled < len(times):
             times.resize(filled, refcheck=False)
             rows.resize((filled, self._functions.n_outputs), refcheck=False)
-        log = self._log[: control.firings].tolist() if control.firings else []
+        log = self._logged().tolist() if control.firings else []
         return Integration(
             time=times,
             samples=rows,
@@ -323,9 +329,9 @@ class CompiledRun:
             status=status,
             failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,
-            events=[(t, int(k)) for t, k in log if k >= 0],
+            events=[(t, int(k)) for t, k in log if k >= 0] if log else log,
             choice=self._choice() if status == "event" else [],
-            changes=[(t, -1 - int(k)) for t, k in log if k < 0],
+            changes=[(t, -1 - int(k)) for t, k in log if k < 0] if log else log,
             steps=control.steps,
             rejected=control.rejected,
             evaluations=control.evaluations,

@@ -42,25 +42,24 @@ def integrate(
     should hold (Ctrl-C while its loop is still being compiled is raised: there is nothing to keep); nothing
     is raised but errors of the input.
     """
-    start: dict[str, np.ndarray] = {
-        "state": _vector("state", state, functions.n_states),
-        "memory": _vector("memory", memory, functions.n_memory),
-        "constants": constants if _plain(constants) else np.ascontiguousarray(constants, dtype=float),
-    }
+    state = _vector("state", state, functions.n_states)
+    memory = _vector("memory", memory, functions.n_memory)
+    constants = np.ascontiguousarray(constants, dtype=float)
     if settings.integrator.tableau is None:
         check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
+        start = {"state": state, "memory": memory, "constants": constants}
         return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)
-    run = CompiledRun(functions, settings, **start, stepping=stepping, stops=stops, changes=changes)
+    run = CompiledRun(
+        functions, settings, state=state, memory=memory, constants=constants, stepping=stepping, stops=stops,
+        changes=changes,
+    )  # fmt: skip
     return drive(run, settings.max_steps, progress)
 
 
-def _plain(values: Any) -> bool:
-    """Whether generated code can read values as they are."""
-    return type(values) is np.ndarray and values.dtype is _REAL and values.flags.c_contiguous
-
-
 def _vector(name: str, values: Any, length: int) -> np.ndarray:
-    vector = values if _plain(values) else np.array(values, dtype=float)
+    if type(values) is np.ndarray and values.dtype is _REAL and values.shape == (length,):
+        return values
+    vector = np.array(values, dtype=float)
     if vector.shape != (length,):
         raise ArmillaryError(f"the {name} must be {length} numbers, not an array of shape {vector.shape}")
     return vector

@@ -6,7 +6,7 @@ Each configuration has a program of its own, derived and compiled when a run fir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class Configurations:
         self._models = models
         self._instances: dict[Configuration, Instance] = {first: instance}
         self._rating_constants: dict[frozenset[str], np.ndarray] = {}
+        self.changes: tuple[tuple[int, int], Any] | None = None  # by what was so far: see run_changes.py
 
     def __getitem__(self, configuration: Configuration) -> Instance:
         """The program of a configuration, derived and compiled at its first use."""

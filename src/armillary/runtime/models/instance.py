@@ -263,8 +263,8 @@ class Instance:
         """
         if not self.model.weakening:
             return True
-        watched = self.events(place.t, state, place.memory).tolist()
-        return all(watched[k] > least for k, least in self.model.weakening)
+        watched = self.events(place.t, state, place.memory)
+        return all([watched[k] > least for k, least in self.model.weakening])
 
     def quality(self, place: Place) -> float:
         """How well the others determine the dependent speeds at a place; 0: not at all."""

@@ -34,7 +34,7 @@ from armillary.runtime.models.rank_loss import (
     horizon,
     leap,
 )
-from armillary.runtime.models.run_changes import known_changes
+from armillary.runtime.models.run_changes import KnownChanges, known_changes
 from armillary.runtime.start.place import Place
 
 Report = Callable[[float], None] | None  # called with the time reached
@@ -125,25 +125,24 @@ class ShortSteps:
 class LegRunner:
     """A run under way: where it is, in what configuration, and how it goes on from there."""
 
+    shown = -inf  # the time of the last row
+    stride = 0.0  # of the next leg, where it is a step across a singular place
+    share = 1.0  # of the usual step across
+    ahead: Forecast | None = None
+    brief = inf
+    short_steps: ShortSteps | None = None
+    known: KnownChanges | None = None  # of the configurations that the loop has tables of
+    rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
+
     def __init__(
         self, configurations: Configurations, place: Place, settings: IntegrationSettings, report: Report
     ) -> None:
         self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
         self.t0, self.t_end, self.grid = settings.t0, settings.t_end, settings.fixed_step
-        self.shown = -inf
         self.times = settings.row_times
         self.configuration = configurations.first
         self.legs = RunLegs(configurations[self.configuration])
-        self.stride = 0.0
-        self.share = 1.0  # of the usual step across
-        self.ahead: Forecast | None = None
-        self.brief = inf
-        self.short_steps: ShortSteps | None = None
         self.stops: list[float] = []
-        self.so_far = (0, 0)  # what the tables of the loop were made from
-        self.inside: tuple[Configuration, ...] = ()  # those that the loop has tables of, by number
-        self.tables: RunChanges | None = None
-        self.rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
         state = self.legs.instance.packed(place)
         self.start: tuple[Place, np.ndarray] | None = place, state
         if not (place.holds and self.legs.instance.determines_speeds(place, state)):
@@ -181,7 +180,7 @@ class LegRunner:
         if not self.stride:
             result = self._run(instance, end, due, inside)
             if result.changes:
-                self.configuration = self.inside[result.changes[-1][1]]
+                self.configuration = self._numbered(result.changes[-1][1])
                 instance = self.legs.instance = self.configurations[self.configuration]
         else:
             try:
@@ -325,26 +324,32 @@ class LegRunner:
         single = isinstance(atol, float) or not np.ndim(atol)
         if self.stride or method.tableau is None or not single or self.short_steps is not None:
             return None
-        if self.so_far != self.configurations.so_far:
-            self.so_far = self.configurations.so_far
-            known = known_changes(self.configurations)
-            self.inside, self.tables = (known.configurations, known.tables) if known else ((), None)
-        if self.tables is None or self.configuration not in self.inside:
+        known = self.known = known_changes(self.configurations)
+        if known is None or self.configuration not in known.configurations:
             return None
-        number = self.inside.index(self.configuration)
-        return self.tables if number == self.tables.start else replace(self.tables, start=number)
+        number = known.configurations.index(self.configuration)
+        return known.tables if number == known.tables.start else replace(known.tables, start=number)
+
+    def _numbered(self, number: int) -> Configuration:
+        """A configuration that the loop has entered."""
+        assert self.known is not None
+        return self.known.configurations[number]
 
     def _note_changes(self, began: Configuration, result: Integration) -> None:
         """Notes of what the loop changed by itself."""
         for t, number in result.changes:
-            now = self.inside[number]
-            for k in [k for when, k in result.events if when == t]:
-                event = self.legs.instance.equations.targets.watched[k]
-                if event.lock or event.unlock:
-                    self.legs.notes.append(f"t = {t:.6g} s: event '{event.name}' {_lock_text(event)}")
+            now = self._numbered(number)
             if began.locked == now.locked:
                 self._note_exchange(t, began, now)
+            else:
+                self._note_locks(t, result)
             began = now
+
+    def _note_locks(self, t: float, result: Integration) -> None:
+        for k in [k for when, k in result.events if when == t]:
+            event = self.legs.instance.equations.targets.watched[k]
+            if event.lock or event.unlock:
+                self.legs.notes.append(f"t = {t:.6g} s: event '{event.name}' {_lock_text(event)}")
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
         """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign.

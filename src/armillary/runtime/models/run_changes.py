@@ -38,6 +38,14 @@ class KnownChanges:
 
 def known_changes(configurations: Configurations) -> KnownChanges | None:
     """What is known of the configurations of a system; None where runs change theirs outside of the loop."""
+    kept, so_far = configurations.changes, configurations.so_far
+    if kept is None or kept[0] != so_far:
+        kept = configurations.changes = so_far, _known_changes(configurations)
+    found: KnownChanges | None = kept[1]
+    return found
+
+
+def _known_changes(configurations: Configurations) -> KnownChanges | None:
     model = configurations[configurations.first].model
     if not model.changes_inside:
         return None

@@ -16,6 +16,8 @@ from armillary.model.unit_system import UnitSystem, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import plain_number, text_number
 
+_FLOATS = {float, np.float64}
+
 
 def vector(values: Any, length: int, what: str) -> np.ndarray:
     """So many numbers as an array; anything else is an error that names what was expected."""
@@ -42,20 +44,21 @@ def whole_start(
     """All coordinates, with unit Euler parameters, all speeds, states of the user's own, and the names of
     those that the user gave.
     """
+    given = {} if initial is None else initial
     places, described = equations.start_places
-    y, named = described.copy(), set[str]()
-    plain = initial is None or type(initial) is dict
-    for key, value in initial.items() if type(initial) is dict else ():
-        place = places.get(key) if type(key) is str and isinstance(value, float) else None
-        if place is None:
-            plain = False
-            break
-        y[place[0]] = value * place[1]
-        named.add(key)
-    if not (plain and isfinite(y.sum())):  # all else than plain numbers by name
+    found, named = described.copy(), set(given) if type(given) is dict else set()
+    try:
+        for key in named:
+            number, factor = places[key]
+            found[number] = given[key] * factor
+        plain = type(given) is dict and {*map(type, given.values())} <= _FLOATS and all(map(isfinite, found))
+    except (KeyError, TypeError):
+        plain = False
+    if not plain:  # anything else than plain numbers by name, or a value that is not finite
         values, named = given_values(equations, initial)
         order = (*equations.coordinates, *equations.all_speeds, *equations.states)
-        y = np.array([*map(values.__getitem__, order)], dtype=float)
+        found = [*map(values.__getitem__, order)]
+    y = np.array(found, dtype=float)
     first, last = len(equations.coordinates), len(y) - len(equations.states)
     return _unit_quaternions(equations, y[:first]), y[first:last], y[last:], named
 
