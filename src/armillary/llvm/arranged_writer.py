@@ -128,9 +128,35 @@ class ArrangedWriter(Writer):
             for i, angle in enumerate(pair):
                 self.values[function(angle)] = self.emit(f"extractelement {PAIR} {found}, i64 {i}")
 
+    def with_run(self, products: Any, array: str, first: int, factors: list[float]) -> Any:
+        """Two pairs in place of a vector of four, in the operations that LLVM makes of that."""
+        if not self.module.encodes:
+            return super().with_run(products, array, first, factors)
+        v = _Pairs(self)
+        made = []
+        for i in (0, 2):
+            x, both = self.load(array, first + i, PAIR), (factors[i], factors[i + 1])
+            scale = None if both == (1, 1) else self.pair_of(both)
+            if products is None:
+                made.append(x if scale is None else v.mul(x, scale))
+            else:
+                before = products[i // 2]
+                made.append(v.add(before, x) if scale is None else v.fma(x, scale, before))
+        return made
+
+    def run_total(self, products: Any, value: str | None) -> str:
+        if not self.module.encodes:
+            return super().run_total(products, value)
+        both = _Pairs(self).add(*products)
+        total = self.add(*[self.emit(f"extractelement {PAIR} {both}, i64 {i}") for i in range(2)])
+        return total if value is None else self.add(value, total)
+
     def pair(self, value: float) -> str:
-        """A number for both lanes, from the array of numbers."""
-        both = (value, value)
+        """A number for both lanes."""
+        return self.pair_of((value, value))
+
+    def pair_of(self, both: tuple[float, float]) -> str:
+        """Two numbers, from the array of numbers."""
         place = self.pairs.get((both, 0), len(self.pairs))
         for i in range(2):
             self.pairs.setdefault((both, i), place + i)

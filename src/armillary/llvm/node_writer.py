@@ -359,26 +359,33 @@ class Writer(Instructions):
         """
         by_place = {self.places[t]: (c, t) for c, t in terms if self.in_array(t)}
         taken: set[Expr] = set()
-        products: str | None = None
+        products: Any = None
         for array, first in sorted(by_place):
             chunk = [by_place.get((array, first + i)) for i in range(LANES)]
             found = [item for item in chunk if item is not None]
             if len(found) < LANES or any(t in taken for _, t in found):
                 continue
             taken.update(t for _, t in found)
-            factors = ", ".join(f"double {real(float(c))}" for c, _ in found)
-            x = self.neighbours(array, first)
-            product = self.emit(f"fmul contract <{LANES} x double> {x}, <{factors}>")
-            if products is not None:
-                product = self.emit(f"fadd contract <{LANES} x double> {products}, {product}")
-            products = product
+            products = self.with_run(products, array, first, [float(c) for c, _ in found])
         if products is None:
             return terms, value
+        return [(c, t) for c, t in terms if t not in taken], self.run_total(products, value)
+
+    def with_run(self, products: Any, array: str, first: int, factors: list[float]) -> Any:
+        """A vector of sums of products, with those of LANES neighbours and their factors."""
+        listed = ", ".join(f"double {real(c)}" for c in factors)
+        x = self.neighbours(array, first)
+        product = self.emit(f"fmul contract <{LANES} x double> {x}, <{listed}>")
+        if products is None:
+            return product
+        return self.emit(f"fadd contract <{LANES} x double> {products}, {product}")
+
+    def run_total(self, products: Any, value: str | None) -> str:
+        """All lanes of such a vector and a value."""
         reduce = f"llvm.vector.reduce.fadd.v{LANES}f64"
         self.module.need(reduce, lambda: f"declare double @{reduce}(double, <{LANES} x double>) nounwind")
         start = value if value is not None else real(-0.0)
-        total = self.emit(f"call reassoc double @{reduce}(double {start}, <{LANES} x double> {products})")
-        return [(c, t) for c, t in terms if t not in taken], total
+        return self.emit(f"call reassoc double @{reduce}(double {start}, <{LANES} x double> {products})")
 
     def in_array(self, node: Expr) -> bool:
         return isinstance(self.places.get(node), tuple)
