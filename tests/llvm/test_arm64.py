@@ -17,6 +17,7 @@ from armillary.llvm.arrangement import PAIR
 from armillary.llvm.jit import Compiled, encodes
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiling import compile_equations
+from tests.llvm.test_arrangement import lines_of
 from tests.mechanics import random_trees
 
 pytestmark = pytest.mark.skipif(
@@ -167,7 +168,7 @@ define double @kept(ptr %state, ptr %out) {
 
 def words_text(code: Code) -> str:
     """The words, and two callers: one with twenty values that are needed after the call."""
-    found = encoded(*code)
+    found = encoded(lines_of(code[0]), *code[1:])
     assert found is not None
     loads = "\n".join(
         f"  %p{i} = getelementptr double, ptr %state, i64 {i}\n  %x{i} = load double, ptr %p{i}"
@@ -203,10 +204,10 @@ def test_words_of_random_code_compute_the_same_bits(seed: int) -> None:
 def test_what_is_not_written_here_is_left_to_llvm() -> None:
     loads = {"%v0": ("state", 0, "double")}
     stores = [("%v1", ("out", 0, "double"))]
-    assert encoded(["  %v1 = call double @exp(double %v0)"], loads, {}, stores) is None
-    assert encoded(["  %v1 = fadd double %v0, %t"], loads, {}, stores) is None
+    assert encoded(lines_of(["%v1 = call double @exp(double %v0)"]), loads, {}, stores) is None
+    assert encoded(lines_of(["%v1 = fadd double %v0, %t"]), loads, {}, stores) is None
     stores.append(("%t", ("out", 1, "double")))
-    assert encoded(["  %v1 = fadd double %v0, %v0"], loads, {}, stores) is None
+    assert encoded(lines_of(["%v1 = fadd double %v0, %v0"]), loads, {}, stores) is None
 
 
 @pytest.mark.parametrize("seed", [9, 11])

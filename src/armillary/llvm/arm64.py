@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from armillary.llvm.arrangement import (
-    NAME,
     PAIR,
     SPARE,
+    Line,
     Load,
     Operation,
     Registers,
@@ -26,6 +26,8 @@ from armillary.llvm.arrangement import (
     latency,
     stored_values,
 )
+
+Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
 REGISTERS = 32
 MOST_ARRAYS = 8  # addresses that registers hand on
@@ -65,7 +67,11 @@ class MachineCode(Registers):
         self.words: list[int] = []
         self.arrays: dict[str, int] = {}  # to the registers of their addresses
         self.odd: dict[int, int] = {}  # registers of addresses, to those of addresses one double further
-        self.room = [*range(15, 7, -1), *range(29, 15, -1), *range(7, -1, -1)]  # last those to be saved
+        self.room: list[int] = [
+            *range(15, 7, -1),
+            *range(29, 15, -1),
+            *range(7, -1, -1),
+        ]  # last those to be saved
         self.taken: set[int] = set()
         self.made = -1
 
@@ -321,7 +327,7 @@ class Encoded(NamedTuple):
 
 
 def encoded(
-    lines: Sequence[str], loads: Mapping[str, Load], opposites: Mapping[str, str], stores: Sequence[Store]
+    lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str], stores: Sequence[Store]
 ) -> Encoded | None:
     """The code of ``arranged``, or None where one of its operations is not written here."""
     found = _operations(lines, loads, opposites, stores)
@@ -334,7 +340,7 @@ def encoded(
 
 
 def _operations(
-    lines: Sequence[str], loads: Mapping[str, Load], opposites: Mapping[str, str], stores: Sequence[Store]
+    lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str], stores: Sequence[Store]
 ) -> tuple[list[Operation], dict[str, list[Load]]] | None:
     """Operations, and where their values are stored."""
     alike: dict[str, str] = {}  # names of values, to others that are the same register
@@ -348,31 +354,18 @@ def _operations(
             return alike.get(name, name), False
         return alike.get(source, source), True
 
-    for line in lines:
-        name, _, text = line.partition(" = ")
-        name = name.lstrip()
-        form = NAME.sub("$", text)
+    for name, form, names in lines:
         shape = SHAPES.get(form)
         if shape is None:
             return None
-        given = [signed(a) for a in NAME.findall(text)]
+        given = [signed(a) for a in names]
         if shape is _ALIKE:
             if not given[0][1]:
                 alike[name] = given[0][0]
                 continue
             shape, given = _OPPOSITE, [(given[0][0], False)]
-        elif (shape is _BOTH_LANES or shape is _SECOND_LANE) and not given[0][1]:
-            of_one[name] = shape, given[0][0]
-        elif (
-            of_one
-            and shape.pairs
-            and (shape.write is MachineCode.fuse or shape.write is MachineCode.multiply)
-        ):
-            shape, given = _by_one_lane(shape, given, of_one)
-        elif shape is _ADDITION and (given[0][1], given[1][1]) == (False, False):
-            a, b = given[0][0], given[1][0]
-            if of_one.get(b) == (_SECOND_LANE, a) or of_one.get(a) == (_SECOND_LANE, b):
-                shape, given = _LANES_ADDED, [given[0] if b in of_one else given[1]]
+        elif shape.pairs or of_one:
+            shape, given = _of_lanes(name, shape, given, of_one)
         operation = Operation(name, _KINDS[form], [a for a, _ in given], _LATENCIES[form])
         operation.shape, operation.signed = shape, given
         if shape.pairs and shape.write is MachineCode.fuse and not given[2][1]:
@@ -393,14 +386,23 @@ def _operations(
     return operations, own
 
 
-def _by_one_lane(
-    shape: Shape, given: list[tuple[str, bool]], of_one: Mapping[str, tuple[Shape, str]]
-) -> tuple[Shape, list[tuple[str, bool]]]:
-    """A product of pairs, where both lanes of a factor are the same: of the other one and that lane."""
-    for i in (1, 0):
-        name, minus = given[i]
-        known, source = of_one.get(name, (None, ""))
-        if known is _BOTH_LANES:
-            all_of = _FUSE_ALL if shape.write is MachineCode.fuse else _SCALE_ALL
-            return all_of, [given[1 - i], (source, minus), *given[2:]]
+def _of_lanes(
+    name: str, shape: Shape, given: Signed, of_one: dict[str, tuple[Shape, str]]
+) -> tuple[Shape, Signed]:
+    """An operation on values whose lanes are known from others: a product of pairs, where both lanes of a
+    factor are the same, is one of the other factor and that lane; two lanes of a pair are added as they are.
+    """
+    if (shape is _BOTH_LANES or shape is _SECOND_LANE) and not given[0][1]:
+        of_one[name] = shape, given[0][0]
+    elif shape.pairs and (shape.write is MachineCode.fuse or shape.write is MachineCode.multiply):
+        for i in (1, 0):
+            factor, minus = given[i]
+            known, source = of_one.get(factor, (None, ""))
+            if known is _BOTH_LANES:
+                whole = _FUSE_ALL if shape.write is MachineCode.fuse else _SCALE_ALL
+                return whole, [given[1 - i], (source, minus), *given[2:]]
+    elif shape is _ADDITION and not given[0][1] and not given[1][1]:
+        for (first, _), (second, _) in (given, given[::-1]):
+            if of_one.get(second) == (_SECOND_LANE, first):
+                return _LANES_ADDED, [(first, False)]
     return shape, given

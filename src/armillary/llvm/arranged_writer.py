@@ -11,13 +11,14 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm.arm64 import Encoded, encoded, machine_words
-from armillary.llvm.arrangement import PAIR, Load, Store, arranged
+from armillary.llvm.arrangement import PAIR, Line, Load, Store, arranged, parsed, written
 from armillary.llvm.far_angles import far_angle_function
 from armillary.llvm.instructions import Instructions, Operand, real
 from armillary.llvm.node_writer import Writer
 from armillary.llvm.pack_writer import PackWriter
 from armillary.llvm.trigonometry import LIMIT, PI_OVER_2, sine_cosine
 
+_FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
 _NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
 
 
@@ -25,6 +26,7 @@ class ArrangedWriter(Writer):
     """Lines of one function, for a machine with ``module.registers``."""
 
     def __init__(self, *given: Any) -> None:
+        self.operations: list[Line] = []
         self.loads: dict[str, Load] = {}
         self.opposites: dict[str, str] = {}
         self._at: dict[Load, str] = {}
@@ -45,6 +47,30 @@ class ArrangedWriter(Writer):
     def store(self, value: str, array: str, index: int, kind: str = "") -> None:
         self._stores.append((value, (array, index, kind or "double")))
 
+    def emit(self, operation: str) -> str:
+        self.count += 1
+        name = f"%v{self.count}"
+        self.operations.append(parsed(name, operation))
+        return name
+
+    def arithmetic(self, operation: str, a: Operand, b: Operand, flags: str = "contract ") -> str:
+        return self._direct(f"{operation} {flags}{self.real} $, $", (self.operand(a), self.operand(b)))
+
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        if not self.types.single:
+            return super().multiply_add(a, b, c)
+        return self._direct(_FUSED, (a, b, c))
+
+    def _direct(self, form: str, operands: tuple[str, ...]) -> str:
+        """A line whose operands are names, most often."""
+        for a in operands:
+            if a[:2] != "%v":
+                return self.emit(written(form, operands))
+        self.count += 1
+        name = f"%v{self.count}"
+        self.operations.append((name, form, operands))
+        return name
+
     def neg(self, a: str) -> str:
         if a in self.opposites:
             return self.opposites[a]
@@ -56,10 +82,12 @@ class ArrangedWriter(Writer):
     def body(self, name: str) -> str:
         code = None
         if self.module.encodes:
-            code = encoded(self.lines, self.loads, self.opposites, self._stores)
+            code = encoded(self.operations, self.loads, self.opposites, self._stores)
         if code is not None:
             return self._call_of_words(name, code)
-        room, lines = arranged(self.lines, self.loads, self.opposites, self._stores, self.module.registers)
+        room, lines = arranged(
+            self.operations, self.loads, self.opposites, self._stores, self.module.registers
+        )
         if not self._angles:
             return "\n".join([*room, *lines])
         check, arrays, replace, usual = self._checked_angles(name)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 WIDE = 2.5
@@ -49,12 +49,13 @@ PAIR = "<2 x double>"
 _DOUBLES = {"double": 1, PAIR: 2, "<2 x i64>": 2, "<4 x double>": 4, "<4 x i64>": 4}
 _KIND = re.compile(r"\w+ (?:contract )?(double|<\d+ x \w+>)")
 
+Line = tuple[str, str, Sequence[str]]  # the name of a value, the operation with $ for names, these names
 Load = tuple[str, int, str]  # an array, a place in it, and the kind of the value
 Store = tuple[str, Load]  # a value, and where it goes
 
 
 def arranged(
-    lines: Sequence[str],
+    lines: Sequence[Line],
     loads: Mapping[str, Load],
     opposites: Mapping[str, str],
     stores: Sequence[Store],
@@ -67,7 +68,7 @@ def arranged(
     whose opposites they are, which cost nothing as operands. Values that are stored are loaded from there
     again, so the arrays of ``stores`` are no others'.
     """
-    own, given = stored_values(stores, {line[2 : line.index(" ", 2)] for line in lines})
+    own, given = stored_values(stores, {line[0] for line in lines})
     order = chosen_order(_operations(lines, opposites, given), own)
     return _Lines(loads, opposites, own, registers - SPARE).text(order)
 
@@ -86,6 +87,17 @@ def chosen_order(operations: list[Operation], results: Mapping[str, Sequence[Loa
     return _order(_needed(operations, results))
 
 
+def parsed(name: str, text: str) -> Line:
+    """The line of an operation in LLVM's words."""
+    return name, NAME.sub("$", text), NAME.findall(text)
+
+
+def written(form: str, names: Iterable[str]) -> str:
+    """An operation with these names."""
+    first, *others = form.split("$")
+    return first + "".join([name + part for name, part in zip(names, others, strict=True)])
+
+
 class Operation:
     """A line: the name of its value ("" of a store) and its kind, and the names of its operands."""
 
@@ -98,7 +110,7 @@ class Operation:
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
         self.renewed = ""  # the operand whose register is to hold the result, so that it need not have one
-        self.operands = list(dict.fromkeys(operands))
+        self.operands = [*dict.fromkeys(operands)]
         self.held = kind in _DOUBLES  # whether the value takes a register for doubles
 
 
@@ -129,14 +141,12 @@ def _needed(operations: list[Operation], results: Mapping[str, Sequence[Load]]) 
 
 
 def _operations(
-    lines: Sequence[str], opposites: Mapping[str, str], stores: Sequence[Store]
+    lines: Sequence[Line], opposites: Mapping[str, str], stores: Sequence[Store]
 ) -> list[Operation]:
     found = []
-    for line in lines:
-        name, _, text = line.partition(" = ")
-        operands = [opposites.get(a, a) for a in NAME.findall(text)]
-        operation = Operation(name.lstrip(), _kind(text), operands, latency(text))
-        operation.text = text
+    for name, form, names in lines:
+        operation = Operation(name, _kind(form), [opposites.get(a, a) for a in names], latency(form))
+        operation.text = written(form, names)
         found.append(operation)
     for value, (array, index, kind) in stores:
         operands = [opposites.get(a, a) for a in NAME.findall(value)]

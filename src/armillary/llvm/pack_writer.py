@@ -329,6 +329,8 @@ class PackWriter(Writer):
 
 def fused_packs(section: Section, arrival: Mapping[Expr, int]) -> set[Pack]:
     """Packs of products that packs of sums take factor by factor."""
+    if not section.packs:
+        return set()
     home = {node: pack for pack in section.packs for node in pack.lanes}
     apart = {meant(result) for result in section.results}  # what is wanted by itself
     for node in section.nodes:
