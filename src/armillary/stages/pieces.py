@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from armillary.program.pieces.pieces import Pieces
 
 
+Parameters = Mapping[str, Any] | None  # values by name, of one place or of each row
+
+
 class EquationPieces:
     """Pieces of derived equations as expressions, with names of rows: those of the independent speeds."""
 
@@ -91,12 +94,7 @@ class EquationPieces:
         return html_equations(self._pieces, form, speeds, names)
 
     def handout(
-        self,
-        path: str | os.PathLike[str],
-        form: str = "M u' = f",
-        *,
-        speeds: str = "u",
-        names: str = "short",
+        self, path: str | os.PathLike[str], form: str = "M u' = f", *, speeds: str = "u", names: str = "short"
     ) -> Path:
         """A document with tree, symbols, parameters and equations, in a file .html or .tex; see ``latex``."""
         from armillary.program.print.handout import write_handout
@@ -125,83 +123,41 @@ class ModelPieces:
         return PieceFunctions(equations, equations._pieces)
 
     def mass_matrix(
-        self,
-        t: Any,
-        q: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
+        self, t: Any, q: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
     ) -> np.ndarray:
         """M of M u̇ = f."""
         return self._piece_functions.matrix("mass_matrix", _place(t, q, None, parameters, memory, states))
 
     def forcing(
-        self,
-        t: Any,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
+        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
     ) -> np.ndarray:
         """f of M u̇ = f."""
         return self._piece_functions.matrix("forcing", _place(t, q, u, parameters, memory, states))
 
     def coriolis(
-        self,
-        t: Any,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
+        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
     ) -> np.ndarray:
         """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
         return self._piece_functions.matrix("coriolis", _place(t, q, u, parameters, memory, states))
 
-    def coriolis_matrix(
-        self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None
-    ) -> np.ndarray:
+    def coriolis_matrix(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> np.ndarray:
         """C with C u = c; see ``Equations.coriolis_matrix``."""
         return self._piece_functions.matrix("coriolis_matrix", _place(t, q, u, parameters))
 
     def gravity_forces(
-        self,
-        t: Any,
-        q: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
+        self, t: Any, q: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
     ) -> np.ndarray:
         """Generalised forces of gravity that acts uniformly on all bodies."""
         return self._piece_functions.matrix("gravity_forces", _place(t, q, None, parameters, memory, states))
 
     def elastic_forces(
-        self,
-        t: Any,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
+        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
     ) -> np.ndarray:
         """Generalised forces of stiffness and damping of flexible bodies."""
         return self._piece_functions.matrix("elastic_forces", _place(t, q, u, parameters, memory, states))
 
     def load_forces(
-        self,
-        t: Any,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
+        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
     ) -> dict[str, np.ndarray]:
         """Generalised forces of each load by its name."""
         return self._piece_functions.loads(_place(t, q, u, parameters, memory, states))
@@ -211,7 +167,7 @@ class ModelPieces:
         t: Any,
         q: Any,
         u: Any = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Parameters = None,
         *,
         memory: Any = None,
         states: Any = None,
@@ -224,43 +180,41 @@ class ModelPieces:
         of: Point | Body | str,
         t: Any,
         q: Any,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Parameters = None,
         *,
         axes: Body | str | None = None,
     ) -> np.ndarray:
         """The Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
         return self._piece_functions.jacobian(of, axes, _place(t, q, None, parameters))
 
-    def kinetic_energy(self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+    def kinetic_energy(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> Any:
         """Kinetic energy of all bodies."""
         return self._piece_functions.quantity("kinetic_energy", _place(t, q, u, parameters))
 
-    def potential_energy(self, t: Any, q: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+    def potential_energy(self, t: Any, q: Any, parameters: Parameters = None) -> Any:
         """Potential energy of gravity."""
         return self._piece_functions.quantity("potential_energy", _place(t, q, None, parameters))
 
-    def strain_energy(self, t: Any, q: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+    def strain_energy(self, t: Any, q: Any, parameters: Parameters = None) -> Any:
         """Strain energy of flexible bodies."""
         return self._piece_functions.quantity("strain_energy", _place(t, q, None, parameters))
 
-    def total_energy(self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+    def total_energy(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> Any:
         """The sum of kinetic, potential and strain energy."""
         return self._piece_functions.quantity("total_energy", _place(t, q, u, parameters))
 
-    def momentum(self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+    def momentum(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> np.ndarray:
         """Linear momentum, along the ground's axes."""
         found = self._piece_functions.quantity("momentum", _place(t, q, u, parameters))
         return cast("np.ndarray", found)
 
-    def angular_momentum(
-        self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None
-    ) -> np.ndarray:
+    def angular_momentum(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> np.ndarray:
         """Angular momentum about the ground's origin, along the ground's axes."""
         return cast(
             "np.ndarray", self._piece_functions.quantity("angular_momentum", _place(t, q, u, parameters))
         )
 
-    def mass_centre(self, t: Any, q: Any, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+    def mass_centre(self, t: Any, q: Any, parameters: Parameters = None) -> np.ndarray:
         """Place of the mass centre of all bodies, along the ground's axes."""
         return cast(
             "np.ndarray", self._piece_functions.quantity("mass_centre", _place(t, q, None, parameters))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from armillary.analysis.identification.inertias import BodyInertia
 from armillary.analysis.outcome import rounded_to_error
-from armillary.atomic import replacing
+from armillary.analysis.result_files import json_text, write_result
 from armillary.columns import aligned, counted, html_table
 from armillary.results.units import label_units
 
@@ -91,8 +90,7 @@ class Identification:
             "sigma": dict(self.sigma),
             "warnings": list(self.warnings),
         }  # fmt: skip
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        write_result(path, "an identification", {".json": lambda: json_text(data) + "\n"})
 
     def __repr__(self) -> str:
         return self.report()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
 from armillary.analysis.linear.report import html_report, text_report
-from armillary.atomic import reason, replacing
+from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
 
@@ -25,17 +23,15 @@ _GROUPS = ("states", "inputs", "outputs")
 
 def save_linear(lin: LinearModel, path: str | os.PathLike[str]) -> None:
     """A file that `load_linear` reads back exactly, or a report."""
-    target = file_path(path, "path")
-    suffix = target.suffix.lower()
-    if suffix in (".txt", ".html"):
-        text = text_report(lin) if suffix == ".txt" else html_report(lin)
-        with replacing(target) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
-        return
-    if suffix != ".json":
-        raise ArmillaryError(
-            f"a linear model is saved as a .json file, or as a report .txt or .html, not as '{target.name}'"
-        )
+    texts = {
+        ".json": lambda: json_text(_content(lin)),
+        ".txt": lambda: text_report(lin) + "\n",
+        ".html": lambda: html_report(lin) + "\n",
+    }
+    write_result(path, "a linear model", texts)
+
+
+def _content(lin: LinearModel) -> dict[str, Any]:
     content: dict[str, Any] = {"armillary_linear_model": _FORMAT, "system": lin.system, "note": lin.note}
     content |= {name: np.asarray(getattr(lin, name)).tolist() for name in _ARRAYS}
     content["shapes"] = {name: list(np.shape(getattr(lin, name))) for name in _ARRAYS}
@@ -43,15 +39,13 @@ def save_linear(lin: LinearModel, path: str | os.PathLike[str]) -> None:
     content |= {g: [asdict(v) for v in group] for g, group in zip(_GROUPS, lin.variables, strict=True)}
     content["parameters"] = {n: np.asarray(v).tolist() for n, v in lin.parameters.items()}
     content["operating_point"] = {n: np.asarray(v).tolist() for n, v in lin.operating_point.items()}
-    with replacing(target) as temporary:
-        temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+    return content
 
 
 def read_linear(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the linear model in a file."""
-    target = file_path(path, "path")
+    content = read_result(path, "a linear model", "armillary_linear_model")
     try:
-        content = json.loads(target.read_text(encoding="utf-8"))
         if content["armillary_linear_model"] != _FORMAT:
             raise KeyError
         shapes = content["shapes"]
@@ -65,7 +59,5 @@ def read_linear(path: str | os.PathLike[str]) -> dict[str, Any]:
         }
         fields = {key: content[key] for key in ("system", "step", "note")}
         return {**fields, "variables": (x, v, y), **arrays, **values}
-    except OSError as error:
-        raise ArmillaryError(f"cannot read '{path}': {reason(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ArmillaryError(f"'{path}' is not a linear model that this Armillary wrote") from None

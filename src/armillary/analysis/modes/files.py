@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
 from armillary.analysis.linear.report import html_page
-from armillary.atomic import replacing
+from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.columns import html_text
 from armillary.errors import ArmillaryError
 
@@ -30,31 +27,20 @@ class Shown(Protocol):
 
 def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, Any], shown: Shown) -> None:
     """A .json file of this kind with the data; or a report of it, .txt or .html."""
-    suffix = file_path(path, "path").suffix.lower()
-    if suffix == ".json":
-        content = {"armillary": kind, "version": _VERSION, **{name: _plain(x) for name, x in data.items()}}
-        text = json.dumps(content, ensure_ascii=False)
-    elif suffix == ".txt":
-        text = f"{shown}\n"
-    elif suffix == ".html":
-        text = html_page(html_text(f"{kind.capitalize()} of {shown.system}"), shown._repr_html_())
-    else:
-        raise ArmillaryError(
-            f"{kind} cannot be saved as '{Path(path).name}': use .json, or .txt or .html for a report"
-        )
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    head = {"armillary": kind, "version": _VERSION}
+    title = html_text(f"{kind.capitalize()} of {shown.system}")
+    texts = {
+        ".json": lambda: json_text(head | {name: _plain(x) for name, x in data.items()}, None),
+        ".txt": lambda: f"{shown}\n",
+        ".html": lambda: html_page(title, shown._repr_html_()),
+    }
+    write_result(path, kind, texts)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """The data of a file of this kind."""
-    try:
-        content = json.loads(file_path(path, "path").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ArmillaryError(f"there is no file '{path}'") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise ArmillaryError(f"'{path}' is not a JSON file of {kind}: {error}") from error
-    if not isinstance(content, dict) or content.pop("armillary", None) != kind:
+    content = read_result(path, f"a file of {kind}", "armillary")
+    if content.pop("armillary") != kind:
         raise ArmillaryError(f"'{path}' is not a file of {kind}")
     if content.pop("version", None) != _VERSION:
         raise ArmillaryError(f"'{path}' was written by a newer Armillary; update this one to read it")

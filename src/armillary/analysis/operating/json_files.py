@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
-from armillary.atomic import replacing
-from armillary.errors import ArmillaryError
+from armillary.analysis.result_files import json_text, read_result, write_result
 
 _POINT = "armillary_operating_point"
 _LEFT_OUT = ("others", "problem", "stability")
 
 
-def write_json(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
-    """A file of plain values, whole or not at all."""
-    target = file_path(path, "path")
-    if target.suffix.lower() != ".json":
-        raise ArmillaryError(f"'{target.name}' must end in .json")
-    with replacing(target) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+def write_json(path: str | os.PathLike[str], what: str, content: dict[str, Any]) -> None:
+    """A file of plain values."""
+    write_result(path, what, {".json": lambda: json_text(content)})
 
 
 def point_content(point: Any) -> dict[str, Any]:
@@ -43,13 +36,4 @@ def point_content(point: Any) -> dict[str, Any]:
 
 def read_point(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The content of a file of `OperatingPoint.save`."""
-    target = file_path(path, "path")
-    try:
-        found = json.loads(target.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ArmillaryError(f"there is no file '{target}'") from None
-    except (OSError, ValueError) as error:
-        raise ArmillaryError(f"'{target}' cannot be read as an operating point: {error}") from error
-    if not isinstance(found, dict) or _POINT not in found:
-        raise ArmillaryError(f"'{target}' is no file of OperatingPoint.save")
-    return found
+    return read_result(path, "an operating point", _POINT)

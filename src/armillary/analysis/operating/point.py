@@ -104,7 +104,7 @@ class OperatingPoint(Mapping[str, float]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """The point as a JSON file, which `load_point` reads."""
-        write_json(path, point_content(self))
+        write_json(path, "an operating point", point_content(self))
 
     # ------------------------------------------------------------ tables
 

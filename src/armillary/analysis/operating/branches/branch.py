@@ -172,7 +172,7 @@ class Branch:
             "growing": self.growing.tolist(),
             "marks": [asdict(mark) for mark in self.marks],
         }
-        write_json(path, content)
+        write_json(path, "a branch", content)
 
     def plot(
         self,

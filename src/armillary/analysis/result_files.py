@@ -1,0 +1,43 @@
+"""Results of analyses as files: JSON that is read back, and reports as text or as a page."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from armillary.algebra.arguments import file_path
+from armillary.atomic import reason, replacing
+from armillary.errors import ArmillaryError
+
+
+def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Callable[[], str]]) -> None:
+    """A file whose suffix decides which of the texts it has, whole or not at all."""
+    target = file_path(path, "path")
+    text = texts.get(target.suffix.lower())
+    if text is None:
+        raise ArmillaryError(f"{what} cannot be saved as '{target.name}': use {' or '.join(texts)}")
+    content = text()
+    with replacing(target) as temporary:
+        temporary.write_text(content, encoding="utf-8")
+
+
+def json_text(content: Mapping[str, Any], indent: int | None = 1) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=indent)
+
+
+def read_result(path: str | os.PathLike[str], what: str, key: str) -> dict[str, Any]:
+    """The content of a JSON file of this kind, which has this key."""
+    target = file_path(path, "path")
+    try:
+        content = json.loads(target.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ArmillaryError(f"there is no file '{path}'") from None
+    except OSError as error:
+        raise ArmillaryError(f"cannot read '{path}': {reason(error)}") from error
+    except ValueError as error:
+        raise ArmillaryError(f"'{path}' is not {what}, nor any other JSON file: {error}") from error
+    if not isinstance(content, dict) or key not in content:
+        raise ArmillaryError(f"'{path}' is not {what} that Armillary wrote")
+    return content
