@@ -223,6 +223,8 @@ RUN_TABLE: dict[str, Setting] = {FILE_KEYS[name]: setting for name, setting in S
 RUN_TABLE["formalism"] = FORMALISM
 EFFORT = Setting('"high" searches for fewer operations, up to a minute.', WORDS, _name, option=True)
 RUN_TABLE["effort"] = EFFORT
+TIER = Setting('"quick": code that is ready sooner and runs longer.', WORDS, _name, option=True)
+RUN_TABLE["tier"] = TIER
 
 
 # ------------------------------------------------------- keywords of verbs that hand them to ``simulate``

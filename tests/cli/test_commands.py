@@ -66,12 +66,15 @@ def test_run_writes_results_and_echo(command: Command) -> None:
     assert command("diff", "out.csv", "out.echo.csv", "--rtol", "0", "--atol", "0").exit_code == 0
 
 
-def test_run_of_a_model_with_options(command: Command) -> None:
+def test_run_of_a_model_with_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMILLARY_COMPILE", "full")  # tests are quick by themselves
     done = command("run", "swing.toml", "--duration", "100 ms", "--step", "0.01", "--method", "midpoint",
-                   "--select", "height", "--json")  # fmt: skip
+                   "--select", "height", "--json", "--tier", "quick")  # fmt: skip
     told = json.loads(done.stdout)
     assert told["ok"] and told["method"] == "midpoint" and told["samples"] == 11
     assert told["files"] == ["swing.csv", "swing.echo.toml"] and list(told["final"]) == ["height"]
+    assert arm.load_run("swing.csv").info["tier"] == "quick"
+    assert 'tier = "quick"' in Path("swing.echo.toml").read_text(encoding="utf-8")
     assert set(told["seconds"]) == {"load", "derive", "compile", "simulate", "save"}
 
 

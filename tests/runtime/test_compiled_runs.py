@@ -316,6 +316,21 @@ def test_runs_with_other_settings_in_between_leave_no_trace() -> None:
         assert np.array_equal(first[k].values, values[k])
 
 
+@pytest.mark.parametrize("method", ["dop853", "dopri5"])
+def test_a_state_that_stays_zero_needs_no_absolute_tolerance(method: str) -> None:
+    """Its error and what is tolerated of it are both zero; beside it a motion has its relative error."""
+    s = arm.System("two carriages")
+    A = s.body("A", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.body("B", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", "-4*A.q1", s.ground.x, at=A.origin)
+    how: dict[str, Any] = {"method": method, "atol": 0.0, "initial": {"A.q1": 1.0}}
+    model = s.derive().compile()
+    run = model.simulate(0.7, **how)
+    assert run.final["A.q1"] == pytest.approx(math.cos(1.4), rel=1e-7) and run.final["B.q1"] == 0.0
+    batch = model.simulate_batch(0.7, runs=2, sample=0.7, **how)
+    assert batch["A.q1"][:, -1] == pytest.approx(math.cos(1.4), rel=1e-7)
+
+
 def test_runs_of_one_model_in_threads_keep_their_own_parameters() -> None:
     model = pendulum_model()
     how: dict[str, Any] = {"step": 1e-2, "initial": {"bob.q1": 1.0}, "progress": False}

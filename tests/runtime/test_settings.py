@@ -33,7 +33,7 @@ def test_verbs_that_hand_options_on_name_all_settings() -> None:
 
 def test_files_have_a_key_with_a_description_for_each_setting() -> None:
     table = run_schema()["properties"]["run"]["properties"]
-    assert [*FILE_KEYS.values(), "formalism", "effort"] == list(table)
+    assert [*FILE_KEYS.values(), "formalism", "effort", "tier"] == list(table)
     assert all(table[FILE_KEYS[name]]["description"] == setting.help for name, setting in SETTINGS.items())
 
 

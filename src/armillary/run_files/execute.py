@@ -107,9 +107,9 @@ class Simulation:
 
     @cached_property
     def model(self) -> Model:
-        equations = self.equations
+        equations, given = self.equations, self.values.settings
         with self._stage("compile"):
-            return equations.compile()
+            return equations.compile(**{key: given[key].value for key in ("tier",) if key in given})
 
     def run(self, *, progress: bool | Callable[[float], None] = True, on_start: OnStart | None = None) -> Run:
         """The run with all its outputs."""

@@ -262,6 +262,10 @@ def known_names(key: str) -> Iterable[str]:
         from armillary.program.derive import EFFORTS
 
         return EFFORTS
+    if key == "tier":
+        from armillary.runtime.models.compiling import TIERS
+
+        return TIERS
     return ()
 
 

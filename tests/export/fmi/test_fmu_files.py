@@ -134,6 +134,7 @@ def test_what_cannot_be_an_fmu_is_named(tmp_path: Path) -> None:
     with pytest.raises(arm.ArmillaryError, match="a file of that name that is not an FMU"):
         strut().derive().export("fmu", tmp_path / "notes.txt", binary=False)
     assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert strut().derive().export("fmu", tmp_path / "strut", binary=False) == tmp_path / "strut.fmu"
 
 
 def test_a_missing_compiler_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -
         *["state"] * len(targets.states),
     ]
     names = [s.data.name for s in found]
-    model = compile_equations(equations)
+    model = compile_equations(equations, tier="quick")
     given = dict(zip((p.name for p in source.description.parameters), values, strict=True))
     changes = Changes(ChangeCode(equations.program), lambda: model.parameters_inside(given))
     memory = np.array([m.initial for m in source.description.memory])

@@ -63,7 +63,7 @@ def export(
     "all", or names such as "x86_64-windows" (platforms.py); without them it is that of this machine.
     ``configurations``: whether it holds the equations of all configurations that runs can meet; without a
     word, where events lock or unlock joints. Its states are then all coordinates and all speeds.
-    ``force`` replaces also a file that is no FMU.
+    A name without a suffix becomes one with ".fmu". ``force`` replaces also a file that is no FMU.
     """
     version = str(version)
     _one_of(version, VERSIONS, "version of FMI")
@@ -120,7 +120,9 @@ def export(
     else:
         libraries = {}
     content |= placed(version, found.stem, libraries)
-    return write_archive(path, content, force=force)
+    place = Path(path)
+    named = place if place.suffix or place.is_dir() else place.with_name(f"{place.name}.fmu")
+    return write_archive(named, content, force=force)
 
 
 def _method(name: Any) -> Method:

@@ -91,7 +91,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
     given = [s.initial for s in description.starts]
     if parameters or initial is not None:
-        begin = start_values(compile_equations(equations), values, initial)
+        begin = start_values(compile_equations(equations, tier="quick"), values, initial)
         state, given = list(begin.state), list(begin.given)
     sources = every(source)
     described: tuple[StateDescription, ...] = tuple(
@@ -230,7 +230,7 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
             "in the description, or parameters={…} to export"
         )
     if given:
-        compile_equations(source.equations).inside(given)  # raises an error for a wrong value
+        compile_equations(source.equations, tier="quick").inside(given)  # raises an error for a wrong value
     defaults = {p.name: p.default for p in source.description.parameters if p.default is not None}
     return {name: float((defaults | given)[name]) for name in known}
 

@@ -79,7 +79,7 @@ def example_parameters(equations: DerivedEquations) -> dict[str, float]:
 
 def reference(equations: DerivedEquations) -> Reference:
     """The reference numbers of a system."""
-    model = compile_equations(equations)
+    model = compile_equations(equations, tier="quick")
     parameters = example_parameters(equations)
     begin = start_values(model, parameters)
     start, memory = np.array(begin.state), np.array(begin.memory)

@@ -55,7 +55,7 @@ class _Rooms:
     def __init__(self, source: Source, precision: str) -> None:
         self.reference, self.single = source.reference, precision == "single"
         self.names = tuple(source.equations.parameters)
-        self.model = compile_equations(source.equations)
+        self.model = compile_equations(source.equations, tier="quick")
         self.random = np.random.default_rng(1)
 
     def nudged(self, values: Sequence[float]) -> np.ndarray:

@@ -156,7 +156,7 @@ def source(
         configurations = locks or not configurations_of(written).left_out
     if configurations and len(configurations_of(written)) > 1:
         return _with_configurations(written)
-    model = compile_equations(written)
+    model = compile_equations(written, tier="quick")
     given = example_parameters(written)
     described = description(written, start_values(model, given), (*_remarks(equations), *_placed(written)))
     return Source(written, one_lined(described), tuple(given.values()))
@@ -167,7 +167,7 @@ def _with_configurations(equations: DerivedEquations) -> Source:
     table = configurations_of(equations)
     table.require_all("an export")
     first = table.equations(0)
-    model = compile_equations(first)
+    model = compile_equations(first, tier="quick")
     given = example_parameters(first)
     start = start_values(model, given)
     described = one_lined(description(first, start, (*_remarks(equations), *_placed(first))))

@@ -166,7 +166,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
     @cached_property
     def functions(self) -> Functions:
         """Sizes of the generated functions, and what their events do."""
-        return compile_equations(self.equations).run_functions
+        return compile_equations(self.equations, tier="quick").run_functions
 
     @cached_property
     def shapes(self) -> dict[str, LoopShape]:

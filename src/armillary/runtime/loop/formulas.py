@@ -17,6 +17,7 @@ from armillary.llvm.builder import Code, Value, Vector
 from armillary.runtime.loop.tableau import Row, Tableau
 
 EPSILON = 2.0**-52
+LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
 
 
 class Stepper(Code):
@@ -80,6 +81,11 @@ def not_finite(f: Stepper, *vectors: Vector) -> Value:
     return found.differs(0.0)
 
 
+def tolerated(f: Stepper, absolute: Value, relative: Value) -> Value:
+    """The error that is tolerated: not zero where a state is exactly zero and no absolute error is given."""
+    return f.most(absolute + relative, LEAST_TOLERATED)
+
+
 def error_norm(f: Stepper, h: Value) -> Value:
     """The root mean square of the error estimate over atol + rtol·max(|y|, |y₁|); NaN for a trial not finite.
 
@@ -90,7 +96,7 @@ def error_norm(f: Stepper, h: Value) -> Value:
     ratios = [f.vector(name) for name in ("ratio", "ratio_low")[: len(tableau.errors)]]
     rtol = f["rtol"]
     with f.each_state() as m:
-        scale = atol[m] + rtol * f.most(f.magnitude(state[m]), f.magnitude(trial[m]))
+        scale = tolerated(f, atol[m], rtol * f.most(f.magnitude(state[m]), f.magnitude(trial[m])))
         for ratio, weights in zip(ratios, tableau.errors, strict=True):
             ratio[m] = h * weighted(f, weights, m) / scale
     squares = [_sum_of_squares(f, ratio) for ratio in ratios]
@@ -156,7 +162,7 @@ def first_step(f: Stepper) -> Value:
     def size(entry: Vector, less: Vector | None = None) -> Value:
         def square(m: Value) -> Value:
             value = entry[m] - less[m] if less else entry[m]
-            ratio = value / (atol[m] + rtol * f.magnitude(state[m]))
+            ratio = value / tolerated(f, atol[m], rtol * f.magnitude(state[m]))
             return ratio * ratio
 
         return f.root(f.mean(f.total_of_states(square)))

@@ -6,6 +6,7 @@ In the process, the formulas of runtime/loop/formulas.py take the place of those
 from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
+from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.solver.changes import change, watch_rank
@@ -116,6 +117,7 @@ def error_norm(run: Run, h: real) -> real:
     pair: truth = has_two_errors(run)
     for i in range(N_STATES):
         scale: real = run.atol + run.rtol * max(abs(run.state[i]), abs(run.trial[i]))
+        scale = max(scale, LEAST_TOLERATED)  # where a state is exactly zero and atol is
         run.ratio[i] = run.ratio[i] / scale
         total = total + run.ratio[i] * run.ratio[i]
         if pair:
@@ -207,7 +209,7 @@ def scaled_size(run: Run, values: States) -> real:
     """The root mean square of some values over what is tolerated."""
     total: real = 0.0
     for i in range(N_STATES):
-        ratio: real = values[i] / (run.atol + run.rtol * abs(run.state[i]))
+        ratio: real = values[i] / max(run.atol + run.rtol * abs(run.state[i]), LEAST_TOLERATED)
         total = total + ratio * ratio
     states: real = float(N_STATES)
     if CONFIGURATIONS:

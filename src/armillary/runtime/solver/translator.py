@@ -20,6 +20,7 @@ from armillary.mechanics.constraints import closing_thresholds, partition
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import change_thresholds, event_thresholds, layout, mass_thresholds
+from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
@@ -70,6 +71,7 @@ CONSTANTS: dict[str, float] = {
     "SNAP": layout.SNAP,
     "ROUNDINGS": ROUNDINGS,
     "APART": APART,
+    "LEAST_TOLERATED": LEAST_TOLERATED,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
 for thresholds in (mass_thresholds, change_thresholds, partition, closing_thresholds):
     CONSTANTS |= {name: float(value) for name, value in vars(thresholds).items() if name.isupper()}

@@ -45,6 +45,11 @@ class StudySetup(Simulation):
         Where the folder's is the same with fewer runs, it is extended, if its design allows that.
         """
         settings = self.run_settings()
+        if "tier" in self.values.settings:
+            source = self.values.settings["tier"].source
+            raise RunFileError(
+                [f"{source}: runs of a study have final code, so that they can be repeated anywhere"]
+            )
         self.check_places()
         self.check_values()
         model = self.model  # by which names of outputs are known
