@@ -208,7 +208,7 @@ def test_correlated_lists_and_grids(command: Command) -> None:
     assert command("run", "grid.toml", "--quiet").exit_code == 0
     assert arm.open_study("grid").values(14) == {"m": 3.0, "bob.q1": 5.0}
     done = command("run", "grid.toml", "--set", "run.tier=quick")
-    assert done.exit_code == 2 and "a study has final code" in done.stderr
+    assert done.exit_code == 2 and "runs of a study have final code" in done.stderr
 
 
 def test_mistakes_are_told_together_with_their_lines(command: Command) -> None:
