@@ -18,6 +18,22 @@ from tests.runtime.test_weak_constraints import four_bar
 BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sample": 0.05}
 
 
+def thrown() -> CompiledModel:
+    """Discs on one axis: D1 is released with a speed of its own at the instant at which D2 locks, so that it
+    is not held through the impulse; then D1 is slowed while D0 locks, and both are released.
+    """
+    s = arm.System("discs")
+    body: Any = None
+    for k in range(3):
+        body = s.body(f"D{k}", body, arm.Revolute("z"), mass=1, inertia=(1, 1, 0.1 * (k + 1)))
+    s.lock("D1.q1")
+    s.event("throw", "t - 0.5", unlock="D1.q1", set={"D1.u1": "3 - D0.u1"})
+    s.event("grip", "t - 0.5", lock="D2.q1")
+    s.event("hold", "t - 0.8", lock="D0.q1", set={"D1.u1": "0.5*D1.u1", "D1.q1": 0})
+    s.event("let go", "t - 1", unlock=["D2.q1", "D0.q1"])
+    return s.derive().compile()
+
+
 def made_anew(model: CompiledModel) -> CompiledModel:
     """The same equations, compiled again: no run has met another configuration yet."""
     return model._compiler(model.equations)
@@ -44,8 +60,9 @@ def count_legs(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         (changing, 2.0, {"initial": {"A.u1": 6.0}, "sample": 0.1}),
         (lambda: ball(LARGE), 3.0, BALL),
         (lambda: array_deployment().derive().compile(), 20.0, {"sample": 0.5}),
+        (thrown, 1.5, {"initial": {"D0.u1": 1.0, "D2.u1": -2.0}, "sample": 0.1}),
     ],
-    ids=["five-bar", "ball in a slot", "array"],
+    ids=["five-bar", "ball in a slot", "array", "thrown"],
 )
 def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
     model: Any, span: float, given: dict[str, Any], how: dict[str, Any], count_legs: list[float]
@@ -62,6 +79,16 @@ def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
     np.testing.assert_allclose(second.values, first.values, rtol=tolerance, atol=tolerance)
     assert [e.name for e in second.events] == [e.name for e in first.events]
     assert second.info["configurations"] == first.info["configurations"]
+
+
+def test_speeds_that_are_set_while_joints_lock_and_unlock() -> None:
+    """By moments of momentum, with inertias 0.1, 0.2 and 0.3: D1 turns at 3 and D2 at 1 when they are joined,
+    at 1.8; half of 0.8 beyond D0, which turns at 1, is what both keep when D0 stops.
+    """
+    run = thrown().simulate(1.2, sample=0.1, initial={"D0.u1": 1.0, "D2.u1": -2.0})
+    assert run["D0.u1"][[6, 9, 12]] == pytest.approx([1.0, 0.0, 0.0], abs=1e-12)
+    assert run["D1.u1"][[6, 9, 12]] == pytest.approx([0.8, 1.4, 1.4], abs=1e-12)
+    assert run["D2.u1"][[6, 9, 12]] == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
 
 
 def test_a_change_that_the_loop_gives_up_leaves_the_state_as_it_was() -> None:

@@ -28,7 +28,8 @@ _OF_ALL = {
 _SIZES = {
     "N_OWN_EVENTS": "own_events", "N_CONFIGURATIONS": "configuration_count", "N_STATES": "states_room",
     "N_EVENTS": "events_room", "N_CONSTANTS": "constants_most", "N_SPEEDS": "speeds", "N_MOTION": "motion",
-    "N_LOCKABLE": "lockable", "N_MEMBERS": "members",
+    "N_LOCKABLE": "lockable", "N_MEMBERS": "members", "N_SETTINGS": "settings",
+    "N_OWN_MOTION": "own_motion",
 }  # fmt: skip
 
 

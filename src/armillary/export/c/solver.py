@@ -25,7 +25,8 @@ _ELEMENTS = dict.fromkeys(
 _OF_CONFIGURATIONS = {
     **{name: f"present(run)->{name.lower()}" for name in ("DIRECTION", "ROLE", "LANDS")},
     **{name: name.lower() for name in ("LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT")},
-    **{name: name.lower() for name in ("RANK_EVENT", "GROUP_SIZE", "MEMBER")},
+    **{name: name.lower() for name in ("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES")},
+    **{name: name.lower() for name in ("SETTING_EVENT", "SETTING_SPEED", "SETTING_LOCK")},
     "STOPS": "present(run)->ends",
 }
 # Functions that the fixed text of solver.c.txt calls.
@@ -146,7 +147,8 @@ class CSolverPrinter(SolverPrinter):
             names |= {role: str(number) for number, role in enumerate(roles)}
             names |= {"N_EVENTS": f"{upper}_EVENTS_ROOM", "N_STATES": "N", "N_OWN_EVENTS": "OWN_EVENTS"}
             names |= {
-                f"N_{word}": f"{upper}_{word}" for word in ("CONFIGURATIONS", "SPEEDS", "LOCKABLE", "MEMBERS")
+                f"N_{word}": f"{upper}_{word}"
+                for word in ("CONFIGURATIONS", "SPEEDS", "LOCKABLE", "MEMBERS", "SETTINGS", "OWN_MOTION")
             }
             names["N_COORDINATES"] = f"{upper}_PLACES"
             names["LOCKED"] = f"(locked_in + run->configuration * {upper}_LOCKABLE)"

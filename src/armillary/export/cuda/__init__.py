@@ -22,6 +22,7 @@ from armillary.export.text.description import StateDescription, state_descriptio
 from armillary.export.text.folder import write_folder
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
+from armillary.program.configurations.sections import released_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import fraction, tableau
@@ -84,7 +85,7 @@ class CudaModel(Model):
         d = self.description
         rooms = {"constants_room": d.constants, "memory_room": len(d.memory), "outputs_room": len(d.outputs)}
         own = {name: str(max(1, count)) for name, count in rooms.items()}
-        own["end"] = "MOTION" if self.source.others else "STATES"
+        own["end"] = "OWN_MOTION" if self.source.others else "STATES"
         own["configuration_count"] = str(1 + len(self.source.others))
         return super().values | own
 
@@ -94,7 +95,8 @@ class CudaModel(Model):
         if not self.source.others:
             return self.description.states
         [names] = [s.labels for s in self.program.changes if s.name == "leave"]
-        found = zip(names, self.program.motion, strict=True)
+        count = len(names) - len(released_settings(self.source.equations.system))
+        found = zip(names[:count], self.program.motion[:count], strict=True)
         return tuple(replace(state_description(s, "", 0.0), name=name) for name, s in found)
 
 

@@ -140,7 +140,8 @@ def _solver(programs: Sequence[Program], features: Features) -> Solver:
     has = {
         "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
         "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": True,
-        **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "CHOICES", "RATED"), len(programs) > 1),
+        **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS"), len(programs) > 1),
+        **dict.fromkeys(("CHOICES", "RATED"), len(programs) > 1),
     }  # fmt: skip
     facts = {
         "dense": features.dense, "adaptive": adaptive, "end_enters_error": tableau(method).end_enters_error,
@@ -220,7 +221,8 @@ def _sizes(program: Program, changes: ChangeTables | None) -> str:
 
 _TABLES = (
     *("DIRECTION", "STOPS", "LANDS", "ROLE", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT"),
-    *("RANK_EVENT", "GROUP_SIZE", "MEMBER"),
+    *("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES", "SETTING_EVENT", "SETTING_SPEED"),
+    "SETTING_LOCK",
 )
 
 

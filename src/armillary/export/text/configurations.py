@@ -34,13 +34,16 @@ _OTHER_NAMES = {
     "used": "USED_STATES", "watched": "WATCHED_EVENTS",
 }  # fmt: skip
 _WIDTHS = dict.fromkeys(("role", "direction", "ends", "lands"), "N_EVENTS")
-TRUTHS = ("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES")  # tables of truth values
-_NUMBERS = ("MEMBER", "CHOICE_EVENT", "RANK_EVENT")  # these begin with 0 or 1, as a language's indices do
+# Tables of truth values.
+TRUTHS = ("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "SETS", "MOVES")
+_NUMBERS = (  # these begin with 0 or 1, as a language's indices do
+    *("MEMBER", "CHOICE_EVENT", "RANK_EVENT", "SETTING_EVENT", "SETTING_SPEED", "SETTING_LOCK"),
+)
 
 # Names of sizes and tables that the described changes read.
 OF_CHANGES = (
     *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
-    *("N_MEMBERS", "ROLE", "GROUP_SIZE", *TRUTHS, *_NUMBERS),
+    *("N_MEMBERS", "N_SETTINGS", "N_OWN_MOTION", "ROLE", "GROUP_SIZE", *TRUTHS, *_NUMBERS),
 )
 ROLES = ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE")
 # Lengths of vectors by their kind, as names of sizes.
@@ -119,6 +122,8 @@ def change_sizes(every: Sequence[DerivedEquations]) -> dict[str, int]:
         "N_COORDINATES": shape.coordinates,
         "N_SPEEDS": shape.speeds,
         "N_MOTION": shape.motion,
+        "N_SETTINGS": shape.settings,
+        "N_OWN_MOTION": shape.motion - shape.settings,
         "N_LOCKABLE": len(lockable),
         "N_MEMBERS": _members(every),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armillary.export.text.source import Source
+from armillary.program.configurations.sections import released_settings
 from armillary.program.targets import DEPENDENT_SPEEDS
 
 
@@ -28,6 +29,7 @@ def features(source: Source) -> frozenset[str]:
         "configurations": bool(source.others),
         "contacts": bool(source.equations.system.contacts),
         "locking_events": any(e.equations.configuration.locked for e in every),
+        "settings": bool(source.others and released_settings(source.equations.system)),
         "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
         "landing_events": bool(source.others),
         "rated": any(s.name == "ratings" for one in every for s in one.program.changes),

@@ -19,6 +19,9 @@ from armillary.export.text.physical import Physical, physical
 from armillary.export.text.printer import Printer
 from armillary.export.text.reference import Reference, example_parameters, reference, start_values
 from armillary.export.text.start import StartSource, started
+from armillary.model.description import Description
+from armillary.model.records import EventRecord
+from armillary.program.configurations.sections import released_settings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
@@ -141,16 +144,21 @@ class Source:
 
 
 def source(
-    equations: DerivedEquations, configurations: bool | None = False, *, exchanges: bool = False
+    equations: DerivedEquations,
+    configurations: bool | None = False,
+    *,
+    exchanges: bool = False,
+    releases: bool = True,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
-    ``exchanges``, also where loops alone have no more than are listed.
+    ``exchanges``, also where loops alone have no more than are listed. ``releases``: whether the language has
+    events that set a speed while they release it.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     if configurations is None and not exchanges:
         configurations = locks
-    _check(equations, configurations is not False)
+    _check(equations, configurations is not False, releases)
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or not configurations_of(written).left_out
@@ -222,7 +230,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(equations: DerivedEquations, configurations: bool = False) -> None:
+def _check(equations: DerivedEquations, configurations: bool, releases: bool) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(
@@ -234,7 +242,7 @@ def _check(equations: DerivedEquations, configurations: bool = False) -> None:
     for event in system.events.values():
         locks = bool(event.lock or event.unlock)
         if configurations and locks:
-            if moved := [s.data.name for s in event.changes if s.data.role in ("coordinate", "speed")]:
+            if moved := _moved(event, system, releases):
                 raise ArmillaryError(
                     f"event '{event.name}' locks or unlocks joints and sets {', '.join(moved)}; exported "
                     "code cannot do both at once: set it in an event of its own, or run in the process"
@@ -252,6 +260,17 @@ def _check(equations: DerivedEquations, configurations: bool = False) -> None:
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
                     "closed anew; exported code cannot do that: leave that event out, or run in the process"
                 )
+
+
+def _moved(event: EventRecord, system: Description, releases: bool) -> list[str]:
+    """What an event that locks or unlocks sets and a program cannot: what loops are closed anew for, and
+    speeds that it releases, where these come from accelerations, or with ``releases`` false.
+    """
+    moved = [s for s in event.changes if s.data.role in ("coordinate", "speed")]
+    released = [u for e, u, _ in released_settings(system) if releases and e is event]
+    if not system.constraints:
+        moved = [s for s in moved if s in event.unlock and s not in released]
+    return [s.data.name for s in moved]
 
 
 class Identifiers:

@@ -7,7 +7,7 @@ What all configurations have in common is the *motion* of the system,
 whatever is locked, given or dependent; prescribed coordinates are not in it. The program of a configuration
 has, beside its other sections,
 
-    leave      the motion from the state
+    leave      the motion from the state, and after it the speeds that events set while they release them
     enter      the state from a motion that satisfies its constraints: the speeds that are its states
     impulse    all speeds after its locks have closed, from a motion of any speeds
     ratings    how good each choice of dependent speeds with the same locks is at a place, in the order of
@@ -22,11 +22,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr, as_expr, symbol
-from armillary.algebra.walk import transform
+from armillary.algebra.node import truncated
+from armillary.algebra.walk import symbols, transform
 from armillary.mechanics.constraints.impulse import speeds_after_impulse
 from armillary.mechanics.constraints.reduction import full_tree
 from armillary.mechanics.tree.regroup import simplified
 from armillary.model.description import Description
+from armillary.model.records import EventRecord
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
@@ -54,7 +56,11 @@ def with_changes(
             wanted.append(_impulse(equations, before))
         if ratings:
             wanted.append(_ratings(ratings))
-        motion = (*targets.coordinates, *before, *targets.states)
+        tail = [
+            symbol(f"{u.data.name} after {e.name}", owner=equations.system.identity)
+            for e, u, _ in released_settings(equations.system)
+        ]
+        motion = (*targets.coordinates, *before, *targets.states, *tail)
         program = with_change_sections(equations.program, equations.system, motion, wanted)
     return replace(equations, program=program)
 
@@ -79,7 +85,25 @@ def _before(system: Description, u: Expr) -> Expr:
 def _leave(equations: DerivedEquations) -> Stepping:
     targets, system, plain = equations.targets, equations.system, equations.reduction.plain
     speeds = [as_expr(plain(u)) for u in system.speeds]
-    return Stepping(LEAVE, _motion_names(equations), (*targets.coordinates, *speeds, *targets.states))
+    released = released_settings(system)
+    labels = (*_motion_names(equations), *(f"{u.data.name} after {e.name}" for e, u, _ in released))
+    with truncated(None):
+        settings = [as_expr(plain.exact(value)) for _, _, value in released]
+    return Stepping(LEAVE, labels, (*targets.coordinates, *speeds, *targets.states, *settings))
+
+
+def released_settings(system: Description) -> list[tuple[EventRecord, Expr, Expr]]:
+    """Events, speeds that they set while they release them, and the values. These speeds are no states
+    before; values that depend on accelerations or reactions are left out.
+    """
+    known = {*system.coordinates, *system.speeds, *system.parameters.values(), system.time}
+    known |= {m.symbol for m in system.memories.values()} | {s.symbol for s in system.states.values()}
+    return [
+        (event, target, as_expr(value))
+        for event in system.events.values()
+        for target, value in event.changes.items()
+        if target in event.unlock and set(symbols(as_expr(value))) <= known
+    ]
 
 
 def _enter(equations: DerivedEquations, before: Sequence[Expr]) -> Stepping:

@@ -53,6 +53,12 @@ TABLES: dict[str, Table] = {
     "LOCKED_IN": _is("locked"),
     "LOCKS": _is("locks"),
     "UNLOCKS": _is("unlocks"),
+    "SETS": _is("sets"),
+    "MOVES": _is("moves"),
+    **{
+        name.upper(): _number(lambda f, s, name=name: figure(f, name, s))  # type: ignore[misc]
+        for name in ("setting_event", "setting_speed", "setting_lock")
+    },
     "STRIKES": _is("strikes"),
     "CHOICE_EVENT": _number(lambda f, c: figure(f, "choice", c)),
     "RANK_EVENT": _number(lambda f, c: figure(f, "rank", c)),

@@ -114,6 +114,7 @@ class ChangeShape:
     coordinates: int
     speeds: int
     motion: int
+    settings: int  # speeds that events set while they are released, at the end of a motion
     lockable: int
     own_events: int  # of the user's own: they come first in every configuration
     members: int  # configurations of the table with the same locks, at most
@@ -123,7 +124,7 @@ class ChangeShape:
     listed: int = 0  # configurations of a table that has all of them; 0: others may follow
 
     def sizes(self) -> dict[str, int]:
-        return {**vars(self), "jacobian": self.rows * self.speeds}
+        return {**vars(self), "jacobian": self.rows * self.speeds, "own_motion": self.motion - self.settings}
 
     def figures(self, events: int) -> tuple[dict[str, int], int]:
         """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
@@ -138,7 +139,8 @@ class ChangeShape:
         lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
         lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
         lengths |= {"speed_kind": self.speeds, "member": many * self.members}
-        lengths |= dict.fromkeys(("locks", "unlocks"), self.own_events * self.lockable)
+        lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
+        lengths |= dict.fromkeys(("setting_event", "setting_speed", "setting_lock"), self.settings)
         return _offsets(lengths)
 
     def head(self, events: int) -> list[int]:
@@ -149,11 +151,12 @@ class ChangeShape:
 FIGURES = (
     *("role", "direction", "ends", "lands", "locked", "used", "watched", "strikes", "choice", "rank"),
     *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
-    *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind"),
+    *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind", "sets", "moves"),
+    *("setting_event", "setting_speed", "setting_lock"),
 )
 HEAD = (
     *("coordinates", "speeds", "motion", "lockable", "own_events", "members", "rows", "elements"),
-    *("geometry", "listed", "jacobian"),
+    *("geometry", "listed", "jacobian", "settings", "own_motion"),
     *(f"first {name}" for name in FIGURES),
 )
 
@@ -191,7 +194,7 @@ class LoopShape:
         if not self.general:
             return self
         outputs, events = min(self.outputs, 1), min(self.events, 1)
-        changes = self.changes and ChangeShape(0, 0, 0, 0, 0, 0, 0, 0, 0, min(self.changes.listed, 1))
+        changes = self.changes and ChangeShape(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, min(self.changes.listed, 1))
         return replace(self, states=0, memory=0, outputs=outputs, events=events, changes=changes)
 
     @property
@@ -230,7 +233,7 @@ class LoopShape:
             found |= dict.fromkeys(("speeds", "size", "speed_taken", "allowed"), "speeds")
             found |= dict.fromkeys(("jacobian", "left"), "jacobian")
             found |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), "rows")
-            found |= dict.fromkeys(("after", "held", "closing", "opening"), "lockable")
+            found |= dict.fromkeys(("after", "held", "closing", "opening", "setting"), "lockable")
         return found
 
     def sizes(self) -> dict[str, int]:

@@ -6,16 +6,17 @@ compiles it (configurations.py), later ones find it here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.expression import ZERO, Expr
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.description import Description
 from armillary.model.records import EventRecord
-from armillary.program.configurations.sections import RATINGS
+from armillary.program.configurations.sections import RATINGS, released_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.records import RunChanges
@@ -198,11 +199,22 @@ def _first_alike(system: Description) -> list[int]:
 
 
 def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """What events of the user's own lock and unlock."""
-    events = system.events.values()
-    return {
-        name: [int(u in {v.data.name for v in chosen}) for chosen in sets for u in lockable]
-        for name, sets in (("locks", [e.lock for e in events]), ("unlocks", [e.unlock for e in events]))
+    """What events of the user's own lock, unlock and set, and speeds that they set in releasing them."""
+    events = list(system.events.values())
+    moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
+    sets: dict[str, Sequence[Iterable[Expr]]] = {
+        "locks": [e.lock for e in events], "unlocks": [e.unlock for e in events],
+        "sets": [e.changes for e in events], "moves": moved,
+    }  # fmt: skip
+    found = {
+        name: [int(u in {v.data.name for v in chosen}) for chosen in each for u in lockable]
+        for name, each in sets.items()
+    }
+    released = released_settings(system)
+    return found | {
+        "setting_event": [events.index(event) for event, _, _ in released],
+        "setting_speed": [system.speeds.index(u) for _, u, _ in released],
+        "setting_lock": [list(lockable).index(u.data.name) for _, u, _ in released],
     }
 
 
@@ -215,10 +227,12 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
     layout, locks = equations.reduction.layout, len(equations.configuration.locked)
     elements = len(layout.jacobian) + rows * locks if layout is not None else 0
     geometry = len(equations.program.geometry.results) + (2 * speeds + rows) * locks
+    settings = len(released_settings(system))
     return ChangeShape(
         coordinates=coordinates,
         speeds=speeds,
-        motion=coordinates + speeds + len(equations.states),
+        motion=coordinates + speeds + len(equations.states) + settings,
+        settings=settings,
         lockable=len(lockable),
         own_events=len(equations.targets.shown_events),
         members=0,
@@ -236,8 +250,19 @@ def event_role(event: EventRecord, equations: DerivedEquations) -> int:
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
         return ORDINARY
-    sets_motion = any(s.data.role in ("coordinate", "speed") for s in event.changes)
-    return LOCKING if (event.lock or event.unlock) and not sets_motion else ELSEWHERE
+    return LOCKING if (event.lock or event.unlock) and not elsewhere_set(event, equations) else ELSEWHERE
+
+
+def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
+    """Names of what an event that locks or unlocks sets and the loop cannot: what loops are closed anew for,
+    and speeds that are locked and stay so.
+    """
+    moved = {s.data.name: s for s in event.changes if s.data.role in ("coordinate", "speed")}
+    if equations.system.constraints:
+        return list(moved)
+    released = {(e.name, u.data.name) for e, u, _ in released_settings(equations.system)}
+    held = equations.configuration.locked
+    return [name for name in moved if name in held and (event.name, name) not in released]
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:

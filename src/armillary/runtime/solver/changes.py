@@ -11,8 +11,9 @@ coordinates, all speeds of the system and the user's own states, in one layout f
 
 Events cause a change by their role: a user's event that locks or unlocks, or the internal one for a choice
 of dependent speeds that has become poor. All events of one instant act together. What is released at an
-instant at which something locks is held through the impulse. Where the configuration that is needed is not
-at hand, the run ends at this event, before the change: the process then derives it and goes on.
+instant at which something locks is held through the impulse, unless its speed is set. Where the configuration
+that is needed is not at hand, the run ends at this event, before the change: the process then derives it and
+goes on.
 
 With the locks that are asked for, the choice of dependent speeds that comes first in the table of
 configurations is taken where it is good, else the best rated one of the others there. The process and
@@ -50,6 +51,7 @@ def read_requests(run: Run) -> truth:
             run.after[j] = LOCKED[j]
             run.closing[j] = False
             run.opening[j] = False
+            run.setting[j] = False
     for k in range(N_EVENTS):
         if run.crossed[k] <= 0:
             continue
@@ -64,8 +66,23 @@ def read_requests(run: Run) -> truth:
             if run.closing[j] and run.opening[j]:
                 return False
             run.after[j] = (LOCKED[j] or run.closing[j]) and not run.opening[j]
-            run.held[j] = run.after[j] or LOCKED[j]
+        for k in range(N_OWN_EVENTS):
+            if run.crossed[k] <= 0:
+                continue
+            for j in range(N_LOCKABLE):
+                run.setting[j] = run.setting[j] or SETS[at(k, N_LOCKABLE, j)]
+                if MOVES[at(k, N_LOCKABLE, j)] and run.after[j]:
+                    return False
+        for j in range(N_LOCKABLE):
+            run.held[j] = run.after[j] or (LOCKED[j] and not run.setting[j])
     return True
+
+
+def set_released(run: Run) -> None:
+    """The speeds of joints that are released now, where events set them: they are no states before."""
+    for s in range(N_SETTINGS):
+        if run.crossed[SETTING_EVENT[s]] > 0 and LOCKED[SETTING_LOCK[s]]:
+            run.motion[N_COORDINATES + SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
 
 
 def has_locks(run: Run, c: whole, held: truth) -> truth:
@@ -189,6 +206,8 @@ def change(run: Run) -> None:
         run.pairs = 0
     possible = read_requests(run)
     run.motion = leave(run.t, run.state)
+    if SETTINGS and possible:
+        set_released(run)
     if LOCKING_EVENTS and possible:
         possible = strike(run)
     c: whole = NONE

@@ -62,6 +62,7 @@ Square = np.ndarray  # one real per pair of speeds
 # Sizes, and the properties of events.
 N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
 N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = N_MEMBERS = 0
+N_SETTINGS = N_OWN_MOTION = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
@@ -72,7 +73,7 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
 PARTITIONED = True  # this process alone, which derives what it chooses
-REDUNDANT = AGREEMENT = UNITS = CONTACTS = LOCKING_EVENTS = CHOICES = True
+REDUNDANT = AGREEMENT = UNITS = CONTACTS = LOCKING_EVENTS = SETTINGS = CHOICES = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
@@ -83,6 +84,13 @@ LOCKED: Truths = np.zeros(0, dtype=bool)
 LOCKED_IN: Truths = np.zeros(0, dtype=bool)
 LOCKS: Truths = np.zeros(0, dtype=bool)
 UNLOCKS: Truths = np.zeros(0, dtype=bool)
+SETS: Truths = np.zeros(0, dtype=bool)  # speeds that they set,
+MOVES: Truths = np.zeros(0, dtype=bool)  # to what is not zero
+# Speeds that events set while they are released: the event, the speed among all and among those that may be
+# locked. Their values are in a motion after all else.
+SETTING_EVENT: Wholes = np.zeros(0, dtype=int)
+SETTING_SPEED: Wholes = np.zeros(0, dtype=int)
+SETTING_LOCK: Wholes = np.zeros(0, dtype=int)
 STRIKES: Truths = np.zeros(0, dtype=bool)
 CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
 RANK_EVENT: Wholes = np.zeros(0, dtype=int)

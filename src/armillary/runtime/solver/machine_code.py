@@ -419,8 +419,8 @@ def first_nonfinite(f: LoopFunction, vector: Vector) -> Value:
 
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead", "horizon"),
-    *("has_locks", "with_locks", "strike", "suitable", "has_choice", "with_choice", "choose_speeds"),
-    *("measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
+    *("has_locks", "with_locks", "strike", "set_released", "suitable", "has_choice", "with_choice"),
+    *("choose_speeds", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
 )
 _INLINED = ("sign_of", "closeness")
@@ -435,7 +435,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
-        "LOCKING_EVENTS": True, "CHOICES": True, "RATED": True,
+        "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
         "PARTITIONED": shape.changes is not None and not shape.changes.listed,
     }  # fmt: skip
     facts = {
@@ -470,6 +470,7 @@ _SIZES = {
     "Jacobian": "jacobian", "N_JACOBIAN": "jacobian", "N_ELEMENTS": "elements", "N_ROWS": "rows",
     "N_COORDINATES": "coordinates", "N_SPEEDS": "speeds", "N_LOCKABLE": "lockable",
     "N_OWN_EVENTS": "own_events", "Ratings": "members", "N_MEMBERS": "members",
+    "N_SETTINGS": "settings", "N_OWN_MOTION": "own_motion",
 }  # fmt: skip
 
 

@@ -88,6 +88,7 @@ class Run:
         held: Locks  # and while their impulse acts
         closing: Locks
         opening: Locks
+        setting: Locks  # speeds that events of this instant set
         rating: Ratings
         look: real  # when weak constraints are looked at again
     if PARTITIONED:
