@@ -139,6 +139,7 @@ PLAIN = tuple(
         *(f"analysis/{part}" for part in ("identification", "inverse", "kinematics", "linear", "operating")),
         *("analysis/test_", "fuzz"),
         *(f"verification/test_{case}.py" for case in MOTIONS),
+        "verification/test_cases.py::test_reference_states",
     )
 )
 UNSEARCHED = (*PLAIN, *(f"tests/{place}" for place in ("export", "studies", "viewer")))

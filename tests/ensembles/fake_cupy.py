@@ -7,7 +7,9 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,28 +79,24 @@ class Array(np.ndarray):
 
 
 def compiled(code: str, folder: Path) -> ctypes.CDLL:
-    """A kernel as a library for the CPU."""
+    """A kernel as a library for the CPU, a copy of its own: kernels have variables."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kernel.cu").write_text(code)
-    (folder / "cpu.h").write_text(cpu_header())
-    (folder / "launcher.cpp").write_text(_LAUNCHER)
-    done = subprocess.run(
-        [
-            str(CXX),
-            *FLAGS,
-            *(["-O0"] if "#define SOLVER" in code else []),
-            "-shared",
-            "-fPIC",
-            "launcher.cpp",
-            "-o",
-            "kernel.so",
-        ],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    (folder / "kernel.so").write_bytes(_library(code))
     return ctypes.CDLL(str(folder / "kernel.so"))
+
+
+@cache
+def _library(code: str) -> bytes:
+    files = {"kernel.cu": code, "cpu.h": cpu_header(), "launcher.cpp": _LAUNCHER}
+    command = [str(CXX), *FLAGS, *(["-O0"] if "#define SOLVER" in code else [])]
+    command += ["-shared", "-fPIC", "launcher.cpp", "-o", "kernel.so"]
+    with TemporaryDirectory() as folder:
+        for name, text in files.items():
+            Path(folder, name).write_text(text)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return Path(folder, "kernel.so").read_bytes()
 
 
 class Module:

@@ -7,6 +7,7 @@ which is across the plane of rotation. Lagging, in that plane, has ω² less by 
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.verification.common import assert_near, assert_same
 SPINS = range(len(FLAPPING))
 
 
+@cache
 def polynomials(terms: int = 14) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """(x, weights, [w, w', w'']) at Gauss points of a clamped beam: w = x² P_n(2x − 1)."""
     points, weights = np.polynomial.legendre.leggauss(40)
