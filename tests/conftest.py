@@ -42,14 +42,23 @@ gc.disable()
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
-    gc.set_threshold(200_000, 20, 20)  # the default, 700, takes 8 % of the time; graphs are freed without it
+    gc.set_threshold(200_000, 20, NEVER)  # the default, 700, takes 8 % of the time; graphs are freed without
     gc.enable()
 
 
-@pytest.fixture
-def aside() -> None:
-    """Objects of other tests are put aside: the test's own `gc.collect()` takes milliseconds, not 1 s."""
-    gc.freeze()
+NEVER = 1_000_000
+_file: Path | None = None
+
+
+def collect_once(file: Path) -> None:
+    """Between two files of tests: what is left of the last one is collected, and what it still holds is never
+    looked through again. All objects together take a second after some thousand tests.
+    """
+    global _file
+    if file != _file:
+        _file = file
+        gc.collect()
+        gc.freeze()
 
 
 # Machine code is kept by content, so what one test has compiled another takes: a fresh folder per run, which
@@ -197,6 +206,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if CHOSEN is None:
         optimised = item.nodeid.startswith(OPTIMISED) and not item.nodeid.startswith(TRANSLATED)
         os.environ["ARMILLARY_COMPILE"] = "full" if optimised else "quick"
+    collect_once(item.path)
     counted = item.nodeid.startswith(SEARCHED) or any(word in item.name for word in COUNTED)
     searched = counted or not item.nodeid.startswith(UNSEARCHED)
     plain = not counted and item.nodeid.startswith(PLAIN)

@@ -100,7 +100,6 @@ def test_it_is_substituted_into(deep):
         assert substitute(renamed, {symbol("w", "coordinate"): y}) is deep
 
 
-@pytest.mark.usefixtures("aside")
 def test_nodes_are_freed_with_their_last_user():
     gc.collect()
     before = len(interning._table)
@@ -111,7 +110,6 @@ def test_nodes_are_freed_with_their_last_user():
     assert len(interning._table) <= before
 
 
-@pytest.mark.usefixtures("aside")
 def test_equal_nodes_made_and_dropped_again_do_not_pile_up():
     gc.collect()
     before = len(interning._table)

@@ -200,7 +200,6 @@ def resident_megabytes() -> float:
     return int(found.group(1)) / 1024
 
 
-@pytest.mark.usefixtures("aside")
 def test_code_is_freed_with_its_model() -> None:
     model = small_model(0)
     engine, code = weakref.ref(model._code._engine), weakref.ref(model._code)
@@ -212,7 +211,6 @@ def test_code_is_freed_with_its_model() -> None:
     assert len(run) == 11  # a run does not need its model
 
 
-@pytest.mark.usefixtures("aside")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")
 def test_memory_does_not_grow_with_models_made_and_dropped() -> None:
     """Code, graph and library objects of a small model are some 300 kB; 96 of them leave less than 6 MB."""
@@ -226,7 +224,6 @@ def test_memory_does_not_grow_with_models_made_and_dropped() -> None:
     assert resident_megabytes() - before < 6
 
 
-@pytest.mark.usefixtures("aside")
 def test_functions_outlive_the_model_in_a_run_that_is_under_way() -> None:
     """The integrator holds the code: a model that only the call refers to is not freed during it."""
     run = small_model(3).simulate(1.0, step=1e-3, progress=lambda t: gc.collect() and None)

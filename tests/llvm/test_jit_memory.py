@@ -31,7 +31,7 @@ class MallInfo(ctypes.Structure):
 
 
 @pytest.fixture
-def allocated(aside):
+def allocated():
     """Bytes that malloc has given out and not got back."""
     try:
         mallinfo = ctypes.CDLL(None).mallinfo2

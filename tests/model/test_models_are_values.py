@@ -113,7 +113,6 @@ def test_no_verb_reaches_what_was_derived_before(derived: tuple[arm.System, Fact
         assert after[key] == value, key
 
 
-@pytest.mark.usefixtures("aside")
 def test_what_was_derived_outlives_its_system() -> None:
     s = crane()
     model = s.derive().compile()
@@ -140,7 +139,6 @@ def test_the_description_of_equations_refuses_changes(derived: tuple[arm.System,
         system.output("late", "t")
 
 
-@pytest.mark.usefixtures("aside")
 def test_nothing_in_the_algebra_remembers_systems_that_are_gone() -> None:
     def sizes() -> dict[str, int]:
         return {

@@ -27,7 +27,6 @@ def described(stage: str) -> weakref.ref[arm.System]:
     return weakref.ref(s)
 
 
-@pytest.mark.usefixtures("aside")
 @pytest.mark.parametrize("stage", ["described", "derived", "run"])
 def test_a_system_is_freed(stage):
     described(stage)  # what the first one leaves in caches stays
@@ -39,7 +38,6 @@ def test_a_system_is_freed(stage):
     assert len(_table) <= before + 5
 
 
-@pytest.mark.usefixtures("aside")
 def test_a_new_system_never_gets_the_symbols_of_one_that_is_gone():
     """Its id may be the same; an expression that outlived the first stays what it was."""
     kept = []

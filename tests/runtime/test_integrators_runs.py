@@ -354,7 +354,6 @@ def test_one_loop_serves_models_of_all_sizes():
     assert ends[2][:1].tolist() == ends[0].tolist()
 
 
-@pytest.mark.usefixtures("aside")
 def test_a_loop_no_longer_needed_is_freed():
     none = np.empty(0)
     how = settings("rk4", t_end=1.0, step=0.1)

@@ -56,7 +56,6 @@ def test_true_is_no_number(name: str) -> None:
         oscillator().simulate(1.0, **{name: True})
 
 
-@pytest.mark.usefixtures("aside")
 def test_few_settings_are_kept_with_the_times_of_their_rows() -> None:
     made = [weakref.ref(completed(RunSettings(1.0 + k, step=0.5)).row_times) for k in range(100)]
     gc.collect()
