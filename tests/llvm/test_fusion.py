@@ -10,7 +10,6 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.sections import llvm_text
 from armillary.program.lanes.pack import meant
 from armillary.program.program import section
-from armillary.program.schedule import arrivals
 from tests.mechanics import random_trees
 
 A, B, C, D, X, Y = (symbol(name) for name in "abcdxy")
@@ -18,7 +17,7 @@ A, B, C, D, X, Y = (symbol(name) for name in "abcdxy")
 
 def fused(*results: Expr) -> set[str]:
     found = section("test", [f"r{i}" for i in range(len(results))], results)
-    return {str(p) for p in fused_products(found.nodes, found.results, arrivals(found.nodes))}
+    return {str(p) for p in fused_products(found.nodes, found.results, found.arrival)}
 
 
 def test_a_product_that_only_sums_use_is_fused_into_each() -> None:
@@ -40,7 +39,7 @@ def test_each_sum_has_a_beginning_and_operations_are_as_few_as_promised() -> Non
     """Additions and fused operations: one less than terms in each sum; products: all but the fused ones."""
     program = random_trees.build(random_trees.tree_case(11), parameters=True).derive().program
     nodes = program.derivatives.nodes
-    found = fused_products(nodes, program.derivatives.results, arrivals(nodes))
+    found = fused_products(nodes, program.derivatives.results, program.derivatives.arrival)
     assert len(found) > 50
     additions = 0
     for node in nodes:

@@ -187,9 +187,9 @@ def _order(operations: Sequence[Operation]) -> list[Operation]:
     done = [False] * size
     ready: list[int] = []  # as numbers that hold a priority, and the place as their remainder
     later: list[int] = []
+    able: dict[int, int] = {}  # places in these heaps that are not done, to their numbers
     order: list[Operation] = []
     cycle = started = alive = first = 0
-    stale = 0  # operations that are done, but still in a heap
     far = size << 40  # beyond all priorities
     wide = size > WIDE * max(behind, default=0)
     most, window = (ALIVE_WIDE, WINDOW) if wide else (ALIVE, size)
@@ -198,9 +198,11 @@ def _order(operations: Sequence[Operation]) -> list[Operation]:
     def release(i: int) -> None:
         start = max([finished[a] for a in before[i]], default=0)
         if start <= cycle:
-            heapq.heappush(ready, i - behind[i] * size)
+            able[i] = i - behind[i] * size
+            heapq.heappush(ready, able[i])
         else:
-            heapq.heappush(later, i + start * size)
+            able[i] = i + start * size
+            heapq.heappush(later, able[i])
 
     for i in range(end):
         if not waiting[i]:
@@ -209,28 +211,19 @@ def _order(operations: Sequence[Operation]) -> list[Operation]:
         while later and (later[0] < (cycle + 1) * size or done[later[0] % size]):
             i = heapq.heappop(later) % size
             if not done[i]:
-                heapq.heappush(ready, i - behind[i] * size)
-        if alive > most and (ready or later):
-            if stale > len(ready) + len(later) >> 1:
-                ready, later = ([key for key in heap if not done[key % size]] for heap in (ready, later))
-                heapq.heapify(ready)
-                heapq.heapify(later)
-                stale = 0
-            keys = [key + change[i] * far for key in (*ready, *later) if not done[i := key % size]]
-            if not keys:
-                ready, later, stale = [], [], 0
-                continue
-            chosen = min(keys) % size
-            stale += 1
+                able[i] = i - behind[i] * size
+                heapq.heappush(ready, able[i])
+        if alive > most:
+            chosen = min([key + change[i] * far for i, key in able.items()]) % size
         elif ready:
             chosen = heapq.heappop(ready) % size
             if done[chosen]:
-                stale -= 1
                 continue
         else:
             cycle, started = later[0] // size, 0
             continue
         done[chosen] = True
+        del able[chosen]
         order.append(operations[chosen])
         start = max([finished[a] for a in before[chosen]], default=0)
         if start > cycle:

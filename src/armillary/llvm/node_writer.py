@@ -6,7 +6,7 @@ of all of them at once. Arrays hold the lanes of a quantity side by side, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -141,7 +141,7 @@ class Writer(Instructions):
         module: Module,
         places: dict[Expr, Any],
         crossing: dict[Expr, int],
-        arrival: dict[Expr, int],
+        arrival: Mapping[Expr, int],
         numbers: dict[float, int] | None = None,
         fused: Set[Expr] = frozenset(),
         opposite: set[Expr] | None = None,

@@ -33,7 +33,7 @@ class PackWriter(Writer):
         module: Module,
         places: dict[Expr, Any],
         crossing: dict[Expr, int],
-        arrival: dict[Expr, int],
+        arrival: Mapping[Expr, int],
         numbers: dict[Any, int] | None,
         fused: Set[Expr],
         opposite: set[Expr],

@@ -24,7 +24,6 @@ from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
 from armillary.program.program import Program, Section
-from armillary.program.schedule import arrivals
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %
@@ -291,7 +290,7 @@ def _function(
         loading=loading and not (arranging and (module.encodes or not section.packs)),
     )
     packs = {node: pack for pack in section.packs for node in pack.lanes}
-    arrival = arrivals(section.nodes)
+    arrival = section.arrival
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
     together = fused_packs(section, arrival)
     crossing = _crossing(pieces, packs, fused | {node for pack in together for node in pack.lanes})

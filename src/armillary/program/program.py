@@ -17,8 +17,8 @@ A section holds nodes in the order in which they are computed; each node has its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from armillary.algebra.expression import Expr
 from armillary.program.cost import Operations, sum_operations
@@ -36,6 +36,7 @@ class Section:
     results: tuple[Expr, ...]
     nodes: tuple[Expr, ...]
     operations: Operations
+    arrival: Mapping[Expr, int] = field(compare=False)  # cycles at which nodes are known; see schedule.py
     packs: tuple[Pack, ...] = ()  # nodes that are computed as one, on vectors; see lanes/
 
     def __repr__(self) -> str:
@@ -47,8 +48,8 @@ def section(
 ) -> Section:
     """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
     graph = narrow(results if isinstance(results, Graph) else Graph(results))
-    nodes = schedule(graph.order, enter_constants=constant)
-    return Section(name, tuple(labels), tuple(graph.roots), nodes, sum_operations(nodes))
+    nodes, arrival = schedule(graph.order, enter_constants=constant)
+    return Section(name, tuple(labels), tuple(graph.roots), nodes, sum_operations(nodes), arrival)
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,16 +25,19 @@ _DIVIDE = 14
 _FUNCTION = 20
 
 
-def schedule(order: Iterable[Expr], *, enter_constants: bool = False) -> tuple[Expr, ...]:
-    """Of nodes with their operands before them those to compute, in order; symbols, numbers and (unless
-    entered) constants left out.
+def schedule(
+    order: Iterable[Expr], *, enter_constants: bool = False
+) -> tuple[tuple[Expr, ...], dict[Expr, int]]:
+    """Of nodes with their operands before them those to compute, in order, and when each arrives; symbols,
+    numbers and (unless entered) constants left out.
     """
     nodes = [n for n in order if not _given(n, enter_constants)]
     flow = _Flow(nodes)
+    arrival = dict(zip(nodes, flow.arrival, strict=True))
     behind = flow.chains_behind()
     if len(nodes) > WIDE * max(behind, default=1):
-        return tuple(nodes)
-    return tuple([nodes[i] for i in flow.longest_chain_first(behind)])
+        return tuple(nodes), arrival
+    return tuple([nodes[i] for i in flow.longest_chain_first(behind)]), arrival
 
 
 def critical_path(order: Iterable[Expr]) -> int:
@@ -42,17 +45,13 @@ def critical_path(order: Iterable[Expr]) -> int:
     return max(_Flow([n for n in order if not _given(n, False)]).arrival, default=0)
 
 
-def arrivals(nodes: Sequence[Expr]) -> dict[Expr, int]:
-    """Cycle at which each node is known, when every operation starts as soon as its operands are there.
+class _Flow:
+    """Nodes by their places in a list: the operands that each one waits for, and its ``arrival``, the cycle
+    at which it is known when every operation starts as soon as its operands are there.
 
     Sums and products take their operands in the order in which these arrive, so that the last one waits for
     one operation only.
     """
-    return dict(zip(nodes, _Flow(nodes).arrival, strict=True))
-
-
-class _Flow:
-    """Nodes by their places in a list: the operands that each one waits for, and when it is known."""
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes

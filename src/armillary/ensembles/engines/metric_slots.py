@@ -10,7 +10,6 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.ensembles.plan import BatchMetric
 from armillary.llvm.node_writer import Module, Writer
 from armillary.program.program import section
-from armillary.program.schedule import arrivals
 
 _TIME = symbol("t")
 
@@ -28,7 +27,7 @@ def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
             after = slot.renewed(before)
             renewed.append(after if slot.where is None else fn.select(slot.where, after, before))
     found = section("update_metrics", [f"slot {i}" for i in range(len(renewed))], renewed)
-    writer = _UnfusedWriter(module, places, {}, arrivals(found.nodes))
+    writer = _UnfusedWriter(module, places, {}, found.arrival)
     for node in found.nodes:
         writer.node(node)
     writer.results(found, [("slots", i) for i in range(len(renewed))])

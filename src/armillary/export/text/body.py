@@ -19,7 +19,6 @@ from armillary.export.text.names import Namer
 from armillary.export.text.printer import CHOICE, Operand, Printer
 from armillary.program.listing import assigned_names
 from armillary.program.program import Section
-from armillary.program.schedule import arrivals
 
 Place = tuple[str, int]  # an array's name and an index, from 0
 
@@ -105,7 +104,7 @@ class _Builder:
         names = assigned_names(section)
         bases = _bases(section.nodes)
         chosen = {n.args[0]: names[n] for n in section.nodes if n.kind == "let" and n in names}
-        arrival = arrivals(section.nodes)
+        arrival = section.arrival
         angles = self.paired() if self.printer.paired_angles else ()
         for node in section.nodes:
             if node in self.operands:
