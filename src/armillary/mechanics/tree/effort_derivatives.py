@@ -244,6 +244,19 @@ class _Change:
     a: Triple
 
 
+def speed_derivatives(tree: Tree, found: CompositeRows, moving: Sequence[Motion]) -> Columns:
+    """∂τ by the speeds along all freedoms; accelerations are not in it."""
+    columns: Columns = {}
+    for i, link in enumerate(tree.links):
+        inner_side, _ = _sides(link)
+        parent = moving[link.parent] if link.parent >= 0 else None
+        for d in unknown_freedoms(link):
+            axis = scaled(unit(d.direction % 3), d.sign)
+            change = _by_speed(link, d, axis, parent, moving[i], inner_side)
+            columns[d.index] = _column(tree, found, i, d, change, ZEROS, ZEROS, "v")
+    return columns
+
+
 def effort_derivatives(
     tree: Tree, found: CompositeRows, moving: Sequence[Motion], passed: Sequence[Wrench], turning: set[int]
 ) -> tuple[Columns, Columns]:
@@ -252,14 +265,11 @@ def effort_derivatives(
     ``turning`` are the freedoms that their links' rotations and offsets follow; the axes of rotors do not.
     """
     by_displacement: Columns = {}
-    by_speed: Columns = {}
     for i, link in enumerate(tree.links):
         inner_side, outer_side = _sides(link)
         parent = moving[link.parent] if link.parent >= 0 else None
         for d in unknown_freedoms(link):
             axis = scaled(unit(d.direction % 3), d.sign)
-            change = _by_speed(link, d, axis, parent, moving[i], inner_side)
-            by_speed[d.index] = _column(tree, found, i, d, change, ZEROS, ZEROS, "v")
             if d.index not in turning or link.step == "drift":
                 by_displacement[d.index] = {}
                 continue
@@ -271,7 +281,7 @@ def effort_derivatives(
                 change = _by_angle(tree, link, axis, parent, moving[i], inner_side)
                 own = cross_triples(axis, n), cross_triples(axis, f)
             by_displacement[d.index] = _column(tree, found, i, d, change, *own, "d")
-    return by_displacement, by_speed
+    return by_displacement, speed_derivatives(tree, found, moving)
 
 
 def _times_column(U: Matrix, d: Freedom) -> Triple:

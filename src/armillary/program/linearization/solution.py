@@ -21,7 +21,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
 
 _TOGETHER = 4  # columns of the inverse that are solved together
-_WIDER = 1.7  # times the unknowns that a column reaches, in which it is solved together with others
+_WIDER = 1.4  # times the unknowns that a column reaches, in which it is solved together with others
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,8 @@ class Group:
 
 def groups(solution: ColumnSolution) -> list[Group]:
     """All columns. Right sides of a group reach the same unknowns, or not many fewer; columns of the inverse
-    are by themselves, a few of neighbours in the elimination, since each takes fewer steps than the last.
+    are by themselves, a few of neighbours in the elimination that together reach not many more than one of
+    them, since each takes fewer steps than the last.
     """
     factors = solution.factors
     support = {c: frozenset(factors.reached(c.right)[0]) for c in solution.columns}
@@ -194,8 +195,9 @@ def groups(solution: ColumnSolution) -> list[Group]:
     members = list(found.values())
     by_unknown = {next(iter(c.right)): c for c in inverse}
     for column in [by_unknown[k] for k in reversed(factors.order) if k in by_unknown]:
-        last = members[-1] if members and members[-1][0] in inverse else None
-        if last is None or len(last) == _TOGETHER or not support[column] <= support[last[0]]:
+        last = members[-1] if members and members[-1][0] in inverse else []
+        reach = support[column].union(*(support[c] for c in last))
+        if not last or len(last) == _TOGETHER or len(reach) > _WIDER * max(len(support[c]) for c in last):
             members.append(last := [])
         last.append(column)
     return [_group(solution, columns) for columns in members]
