@@ -7,7 +7,6 @@ from math import ceil, log2
 from typing import Protocol
 
 from armillary.export.c.text import counts
-from armillary.export.text.configurations import change_sizes
 from armillary.export.text.source import Source
 from armillary.program.cost import Operations
 from armillary.program.program import Program
@@ -48,7 +47,7 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
         located = most(event_operations(p, model.precision, attempts) for p in programs)
         rows.append(("locating the events of a step, at most", located))
     if len(programs) > 1:
-        rows.append(("a change of configuration, at most", change_operations(model, programs)))
+        rows.append(("a change of configuration, at most", change_operations(programs)))
     return "\n".join(f"| {what} | {counts(found)} |" for what, found in rows)
 
 
@@ -96,24 +95,17 @@ def _look_ahead(program: Program) -> Operations:
     return _times(program.derivatives.operations, 8) + _times(program.events.operations, 7)
 
 
-def change_operations(model: Counted, programs: Sequence[Program]) -> Operations:
-    """The motion, the impulse, the choice of dependent speeds, by ten exchanges for each of r rows at most,
-    and every configuration tried (runtime/solver/changes.py and choices.py).
+def change_operations(programs: Sequence[Program]) -> Operations:
+    """The motion, the impulse and the state after it; before the last two, a configuration entered to see
+    whether its dependent speeds are a good choice, and the ratings of others (runtime/solver/changes.py).
     """
-    sizes = change_sizes([one.equations for one in (model.source, *model.source.others)])
-    r, m = sizes["N_ROWS"], sizes["N_SPEEDS"]
-    elimination = Operations(r * r * m, r * r * m, r * m)
-    scaling = Operations(r * m, r * m, 2 * r * m, r)
-    total = _times(elimination, 2 + 10 * r) + scaling
-    sections = {name: Operations() for name in ("leave", "impulse", "ratings", "geometry")}
-    for program in programs:
-        for one in (*program.changes, program.geometry):
-            if one.name in sections:
-                sections[one.name] = max(sections[one.name], one.operations, key=lambda o: sum(_parts(o)))
-            elif one.name == "enter":
-                total += one.operations
-        total += program.events.operations
-    return sum(sections.values(), total)
+
+    def most(name: str) -> Operations:
+        found = [s.operations for p in programs for s in (*p.changes, p.events) if s.name == name]
+        return max(found, key=lambda o: sum(_parts(o)), default=Operations())
+
+    looked = most("enter") + most("events") + most("ratings")
+    return most("leave") + most("impulse") + _times(looked, 2) + most("enter")
 
 
 def _parts(operations: Operations) -> tuple[int, int, int, int]:
