@@ -78,6 +78,16 @@ def table(value: Any, what: str, error: Error = ArmillaryError) -> dict[str, Any
     return {str(name): item for name, item in (value or {}).items()}
 
 
+def item_count(value: Any) -> int:
+    """How many items a list, tuple or array has; −1 for a text, and for what has no items."""
+    if isinstance(value, str):
+        return -1
+    try:
+        return len(value)
+    except TypeError:  # numbers and expressions, and arrays without axes
+        return -1
+
+
 def several(value: Any, what: str, error: Error = ArmillaryError) -> list[Any]:
     """A list of things; a text alone is a list of one."""
     if isinstance(value, str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
 from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.models.functions import processors
 from armillary.runtime.progress import report_line, time_left
 from armillary.settings import RunSettings
 
@@ -166,7 +166,7 @@ def check_precision(precision: str) -> None:
 def thread_count(threads: int | None) -> int:
     """The number of threads: as asked for, or one for each core."""
     if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return processors()
     count = positive_whole(threads)
     if count is None:
         raise ArmillaryError(f"threads= must be a positive whole number, not {threads!r}")

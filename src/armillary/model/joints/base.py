@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.arguments import flag
+from armillary.algebra.arguments import flag, item_count
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
@@ -116,7 +116,7 @@ def check_axis(axis: Any, joint: str) -> Any:
         if axis not in UNIT_AXES:
             raise ModelError(f"{joint}: axis '{axis}' is not one of 'x', 'y', 'z' or three numbers")
         return axis
-    if not isinstance(axis, Sequence) and not hasattr(axis, "__len__"):
+    if item_count(axis) < 0:
         raise ModelError(f"{joint}: axis {axis!r} is not one of 'x', 'y', 'z' or three numbers")
     if len(axis) != 3:
         raise ModelError(f"{joint}: an axis has three components, not {len(axis)}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import item_count, several
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.triples import Triple, cross_triples
@@ -117,7 +117,7 @@ class Gimbal(Joint):
     """
 
     def __init__(self, sequence: str | Sequence[Any], *, small: bool = False) -> None:
-        letters = isinstance(sequence, str) or not hasattr(sequence, "__len__")
+        letters = item_count(sequence) < 0
         axes = check_sequence(sequence, (2, 3), "Gimbal") if letters else sequence  # type: ignore[arg-type]
         if len(axes) not in (2, 3):
             raise ModelError(f"Gimbal: it turns about 2 or 3 axes, not {len(axes)}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
@@ -131,7 +132,7 @@ def strut(system: Description, name: str, law: Any, *, between: Sequence[Any]) -
     e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
     of text."""
     check_new_name(system, name, "strut")
-    if isinstance(between, str) or not hasattr(between, "__len__") or len(between) != 2:
+    if item_count(between) != 2:
         raise ModelError(
             f"strut '{name}': between={between!r} is not a pair of points, e.g. (A.origin, B.com)"
         )

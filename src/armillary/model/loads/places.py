@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, Dimension
 from armillary.algebra.vectors.scalars import is_zero
@@ -82,7 +83,7 @@ def _dual(axis: Vector, others: list[Vector]) -> Vector:
 
 def read_plane(system: Description, plane: Any, where: str) -> tuple[Point, Vector]:
     """(a point of the plane, its unit normal in the axes of the point's body)."""
-    if isinstance(plane, str) or not hasattr(plane, "__len__") or len(plane) != 2:
+    if item_count(plane) != 2:
         raise ModelError(f"{where}: plane={plane!r} is not a point and a normal, e.g. (ground, ground.z)")
     base = find_point(system, plane[0], f"plane of {where}")
     normal = unit_direction(system, plane[1], f"plane of {where}")

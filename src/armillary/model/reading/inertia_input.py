@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from armillary.algebra.arguments import item_count
 from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.units.dimension import INERTIA, MASS
@@ -68,7 +69,7 @@ _AXES = ((1, "x"), (2, "y"), (3, "z"))
 
 
 def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | Expr) or not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0
+    return item_count(value) < 0
 
 
 def _symmetric(six: list[Expr]) -> Matrix:

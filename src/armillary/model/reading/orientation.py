@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, transposed
 from armillary.errors import ModelError
@@ -15,14 +16,12 @@ def orientation_matrix(orient: Any, where: str, read: Callable[[Any], Expr]) -> 
     """R with v_parent = R v_child, or None where the axes agree."""
     if orient is None:
         return None
-    items = [] if isinstance(orient, str) or not hasattr(orient, "__len__") else list(orient)
+    items = list(orient) if item_count(orient) > 0 else []
     if items and isinstance(items[0], str) and len(items) == len(items[0]) + 1:
         sequence = check_sequence(items[0], (1, 2, 3), f"{where}: orient")
         turned = sequence_rotation(sequence, [read(a) for a in items[1:]], "")
         return _plain(turned)
-    if len(items) != 3 or any(
-        isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3 for row in items
-    ):
+    if len(items) != 3 or any(item_count(row) != 3 for row in items):
         raise ModelError(
             f"{where}: orient is a 3×3 matrix or a sequence with its angles, e.g. ('zx', 0.1, 0.2), "
             f"not {orient!r}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, Dimension
 from armillary.algebra.units.units import parse_unit
@@ -87,7 +88,7 @@ def unit_direction(system: Description, value: Any, where: str) -> Vector:
 
 def triple(system: Description, values: Any, where: str, units: str = "m") -> Triple:
     """Three constant scalars with the dimension of ``units``."""
-    if isinstance(values, str | Expr) or not hasattr(values, "__len__") or len(values) != 3:
+    if item_count(values) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
     reader = constant_reader(system, where, LENGTH if units == "m" else parse_unit(units).dimension)
     return tuple(reader(v) for v in values)  # type: ignore[return-value]
@@ -184,6 +185,6 @@ def ground_place(system: Description, value: Any, where: str, dimension: Dimensi
         if frames - {system.ground.frame}:
             raise ModelError(f"{where}: the vector {value} is not in the ground's axes alone")
         value = value.components(system.ground.frame)
-    if isinstance(value, str | Expr) or not hasattr(value, "__len__") or len(value) != 3:
+    if item_count(value) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {value!r}")
     return tuple(function_of_time(system, x, where, dimension) for x in value)  # type: ignore[return-value]

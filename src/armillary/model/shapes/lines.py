@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from armillary.algebra.arguments import count
+from armillary.algebra.arguments import count, item_count
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.units.dimension import LENGTH
 from armillary.errors import ModelError
@@ -32,7 +32,7 @@ class Polyline(Figure):
         self.points, self.radius, self.closed = points, radius, closed
 
     def details(self, system: Description, where: str) -> dict[str, Any]:
-        if isinstance(self.points, str) or not hasattr(self.points, "__len__") or len(self.points) < 2:
+        if item_count(self.points) < 2:
             raise ModelError(
                 f"{where}: {self.points!r} are not two points or more, e.g. [(0, 0, 0), (1, 0, 0)]"
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from armillary.algebra.arguments import file_path, real
+from armillary.algebra.arguments import file_path, item_count, real
 from armillary.algebra.call_record import records_arguments
 from armillary.errors import ModelError
 from armillary.model.kinds import NUMBER, PATH, Either, ListOf, ObjectForm, choice
@@ -99,9 +99,7 @@ class Polyhedron(Figure):
         return {"corners": corners, "faces": tuple(tuple(map(int, face)) for face in faces)}
 
     def __repr__(self) -> str:
-        return (
-            f"Polyhedron({len(self.corners)} corners)" if hasattr(self.corners, "__len__") else "Polyhedron"
-        )
+        return f"Polyhedron({len(self.corners)} corners)" if item_count(self.corners) >= 0 else "Polyhedron"
 
 
 def _threes(given: Any, what: str, example: str) -> tuple[tuple[float, ...], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.arguments import real
+from armillary.algebra.arguments import item_count, real
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import Matrix
@@ -122,6 +122,6 @@ def _ends(system: Description, shape: Figure, body: Any, between: Any, where: st
         return ()
     if body is not None or between is None:
         raise ModelError(f"{where}: a {called} is drawn between points; give between=(p, q) and no body")
-    if isinstance(between, str) or not hasattr(between, "__len__") or len(between) < 2:
+    if item_count(between) < 2:
         raise ModelError(f"{where}: between={between!r} are not two points or more, e.g. (A.origin, B.com)")
     return tuple(find_point(system, end, where) for end in between)

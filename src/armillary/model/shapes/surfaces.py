@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from armillary.algebra.arguments import count, real
+from armillary.algebra.arguments import count, item_count, real
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units.dimension import LENGTH
@@ -79,7 +79,7 @@ class HeightProfile(Figure):
         ends = {name: _range(value, f"{name} of {where}") for name, value in (("x", self.x), ("y", self.y))}
         if isinstance(self.z, list | tuple | np.ndarray):
             return {**ends, "numbers": _heights(self.z, where)}
-        if not hasattr(self.points, "__len__") or len(self.points) != 2:
+        if item_count(self.points) != 2:
             raise ModelError(f"{where}: points={self.points!r} are not two whole numbers, e.g. (101, 41)")
         counts = tuple(count(n, f"points of {where}", ModelError) for n in self.points)
         if not all(2 <= n <= _FINEST for n in counts):
@@ -126,7 +126,7 @@ class Earth(Figure):
 
 
 def _range(value: Any, what: str) -> tuple[float, float]:
-    if isinstance(value, str) or not hasattr(value, "__len__") or len(value) != 2:
+    if item_count(value) != 2:
         raise ModelError(f"{what}: {value!r} is not a range such as (0, 10)")
     low, high = (real(x, what, ModelError) for x in value)
     if not low < high:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import item_count
 from armillary.algebra.vectors.matrices import SIX
 from armillary.errors import ModelError
 from armillary.model.flexible.bases import Structure, reduce_structure
@@ -114,7 +115,7 @@ def node_inertias(value: Any, names: list[str], where: str) -> Array:
     if value is None:
         return np.zeros((count, 3, 3))
     given = per_node(value, names, where, "inertias")
-    if not hasattr(given, "__len__") or len(given) != count:
+    if item_count(given) != count:
         raise ModelError(f"{where}: {count} nodes need {count} inertias, not {given!r}")
     tensors = np.zeros((count, 3, 3))
     for s, name in enumerate(names):
