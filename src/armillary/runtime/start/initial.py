@@ -52,7 +52,7 @@ def whole_start(
             number, factor = places[key]
             found[number] = given[key] * factor
         plain = type(given) is dict and {*map(type, given.values())} <= _FLOATS and all(map(isfinite, found))
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, OverflowError):
         plain = False
     if not plain:  # anything else than plain numbers by name, or a value that is not finite
         values, named = given_values(equations, initial)
