@@ -263,7 +263,9 @@ class Instance:
         """
         if not self.model.weakening:
             return True
-        watched = self.events(place.t, state, place.memory)
+        watched = np.empty(len(self.equations.targets.watched))
+        places = address(state), self._constants_address, address(place.memory), address(watched)
+        self.model.function("events")(place.t, *places)
         return all([watched[k] > least for k, least in self.model.weakening])
 
     def quality(self, place: Place) -> float:

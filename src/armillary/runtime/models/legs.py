@@ -98,7 +98,8 @@ def _integrated(
     state: np.ndarray | None = None,
 ) -> Integration:
     """The motion of one program from a place; its ``state``, where that is known."""
-    inputs, adaptive = instance.inputs, settings.integrator.adaptive
+    inputs, method = instance.inputs, settings.integrator
+    stops = inputs.stops(settings.t0, settings.t_end, method.adaptive) if inputs is not None else None
     return integrate(
         instance.model.run_functions,
         settings,
@@ -106,7 +107,7 @@ def _integrated(
         memory=place.memory,
         constants=instance.constants,
         progress=report,
-        stops=inputs.stops(settings.t0, settings.t_end, adaptive) if inputs is not None else None,
+        stops=stops,
         changes=changes,
     )
 
@@ -159,13 +160,27 @@ class LegRunner:
     def run(self) -> RunLegs:
         """The whole run."""
         try:
-            while self._leg():
-                pass
+            going = self._first_leg()
+            while going:
+                going = self._leg()
         except ArmillaryError as error:
             if not self.legs.parts:
                 raise
             self.legs.failure = str(error)
         return self.legs
+
+    def _first_leg(self) -> bool:
+        """The first leg, which is the whole run in most cases; whether another follows."""
+        settings, known = self.settings, known_changes(self.configurations)
+        ordinary = settings.integrator.tableau is not None and type(settings.atol) is float
+        if self.start is None or known is None or not ordinary:
+            return self._leg()
+        if known.configurations[known.tables.start] != self.configuration:
+            return self._leg()
+        self.known, (place, state), due = known, self.start, self.times
+        result = _integrated(self.legs.instance, place, settings.at_times, self.report, known.tables, state)
+        result.time = due[: len(result.time)]
+        return self._go_on(result, self.t_end)
 
     def _leg(self) -> bool:
         """One leg; whether another follows."""
@@ -173,22 +188,28 @@ class LegRunner:
         self.rank_ahead, look = False, self.rank_ahead or inside is None
         if not self.stride and look:
             self._look_ahead(instance)
-        origin, began, end = self.place, self.configuration, self._leg_end(inside is not None)
-        due = self.times
+        end, due = self._leg_end(inside is not None), self.times
         if self.legs.parts or end < self.t_end:
             due = due[(due > self.shown) & (due <= end)]
         if not self.stride:
             result = self._run(instance, end, due, inside)
-            if result.changes:
-                self.configuration = self._numbered(result.changes[-1][1])
-                instance = self.legs.instance = self.configurations[self.configuration]
         else:
             try:
-                result = leap(instance, origin, end, due)
+                result = leap(instance, self.place, end, due)
             except RoughStepError as error:
                 self._shorten(error)
                 return True
             self.share = 1.0
+        return self._go_on(result, end)
+
+    def _go_on(self, result: Integration, end: float) -> bool:
+        """What follows a leg that was to come to an end: its rows taken over, and another configuration, or
+        the same leg again; whether there is another.
+        """
+        origin, began, instance = self.place, self.configuration, self.legs.instance
+        if result.changes:
+            self.configuration = self._numbered(result.changes[-1][1])
+            instance = self.legs.instance = self.configurations[self.configuration]
         if result.status == "finished" and end == self.t_end and self._arrived(instance, began, result):
             return False
         watched = instance.equations.targets.watched

@@ -228,7 +228,7 @@ class LoopStart:
             raise ParameterError(self.problem(status, bench.left, named, rows))
         self._free.append(bench)
         note = ""
-        if named:
+        if named and q.tobytes() != place.q.tobytes():
             guessed = [
                 f"{name} from {before:.6g} to {after:.6g}"
                 for name, before, after in zip(self._coordinates, place.q.tolist(), q.tolist(), strict=True)
