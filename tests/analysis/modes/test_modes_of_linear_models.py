@@ -169,9 +169,10 @@ def test_energies_are_those_of_the_equations() -> None:
     M = model.mass_matrix(0.0, op.state[: len(model.coordinate_names)])
     assert np.allclose(modes.mass, M, atol=1e-14)
     assert np.allclose(modes.modal_stiffnesses / modes.modal_masses, [m.omega**2 for m in modes], rtol=1e-10)
-    loads = body_functions(modes.place.linearization).loads(modes.place)
-    assert loads.names == ("spring", "stay", "weight of boom", "strain of boom", "weight of bar")
-    stiffness = -np.sum(loads.forces, axis=0)[:, :3]
+    functions = body_functions(modes.place.linearization)
+    assert functions.load_names == ("spring", "stay", "weight of boom", "strain of boom", "weight of bar")
+    pairs = np.eye(3).repeat(3, axis=0), np.tile(np.eye(3, len(op.state)), (3, 1))
+    stiffness = -np.sum(functions.works(modes.place, *pairs), axis=1).reshape(3, 3)
     assert np.allclose(stiffness, modes.stiffness, rtol=1e-9, atol=1e-9)
     damped = model.linearize(op).modes()
     assert np.allclose(damped.bodies.dissipation, [[1, 0, 0, 0, 0]] * 3)

@@ -31,7 +31,7 @@ from armillary.algebra.vectors.scalars import plus, sum_of_products, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.analysis.linear.jacobians import Filled, Linearization
-from armillary.analysis.modes.loads import Element, load_matrices
+from armillary.analysis.modes.loads import load_works
 from armillary.model.body import Body
 from armillary.model.flexible.energy import flexible_kinetic_energy
 from armillary.model.quantities.energy import body_motions
@@ -39,6 +39,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models.functions import ModelFunctions
 
+Element = tuple[int, int]
 _W, _V = np.arange(3), np.arange(3, 6)  # places of ω and v in z
 
 
@@ -62,13 +63,6 @@ class BodyMatrices(NamedTuple):
     speeds: np.ndarray  # ∂u/∂y of all speeds of the description
     independent: np.ndarray  # ∂u/∂u_k of all speeds by the independent ones
     spins: np.ndarray  # angular velocities in the ground's axes, three elements for each body
-
-
-class LoadMatrices(NamedTuple):
-    """∂Q/∂y of the independent speeds, a matrix for each load, by name."""
-
-    names: tuple[str, ...]
-    forces: np.ndarray  # (loads, speeds, states of the model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +121,16 @@ class BodyFunctions:
         return np.stack(chosen, axis=1) if chosen else np.zeros((len(relative), 0, 3, 3))
 
     @cached_property
-    def _loads(self) -> tuple[tuple[str, ...], Filled, ModelFunctions]:
+    def _loads(self) -> tuple[tuple[str, ...], ModelFunctions]:
         with derivation():
-            names, entries = load_matrices(self.equations)
-            shape = (len(names) * len(self.free), len(self.equations.targets.integrated))
-            filled = Filled({"forces": (shape, entries)})
-        return names, filled, filled.functions(self.equations)
+            names, works, along, moved = load_works(self.equations)
+        functions = {"works": works}
+        return names, ModelFunctions(self.equations, functions, [*along, *moved], search=False)
+
+    @property
+    def load_names(self) -> tuple[str, ...]:
+        """Loads, weights and elasticities."""
+        return self._loads[0]
 
     @property
     def free(self) -> list[int]:
@@ -140,12 +138,15 @@ class BodyFunctions:
         system = self.equations.system
         return [system.speeds.index(u) for u in self.equations.reduction.independent(system)]
 
-    def loads(self, place: LinearPlace) -> LoadMatrices:
-        """Those of the loads at a place."""
-        names, filled, functions = self._loads
-        numbers = functions("dense", place.t, place.state, place.parameters, place.memory)
-        (forces,) = filled(numbers[None, :])
-        return LoadMatrices(names, forces.reshape(len(names), len(self.free), -1))
+    def works(self, place: LinearPlace, along: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        """Re aᴴ ∂Q/∂y b of every load at a place, for rows a of independent speeds and b of states."""
+        names, functions = self._loads
+        both = np.vstack([np.hstack([part(along), part(moved)]) for part in (np.real, np.imag)])
+        if not names or not len(both):
+            return np.zeros((len(along), len(names)))
+        found = functions.rows("works", place.t, place.state, place.parameters, place.memory, both)
+        parts: np.ndarray = found.reshape(2, len(along), -1)
+        return np.sum(parts, axis=0)
 
 
 def _has_mass(body: Body, equations: DerivedEquations) -> bool:

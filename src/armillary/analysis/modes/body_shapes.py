@@ -76,7 +76,7 @@ def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray)
     functions = body_functions(linearization)
     basis = linearization.basis(place.t, place.state[None, :], place.parameters, place.memory)[0]
     y = (shapes * np.array([v.factor for v in form.states])) @ basis.T
-    bodies, loads = functions.matrices(place), functions.loads(place)
+    bodies = functions.matrices(place)
     modes, count = len(eigenvalues), len(functions.bodies)
     coordinates = equations.targets.coordinates
     moved, rest = y.copy(), y.copy()
@@ -96,9 +96,9 @@ def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray)
         (y @ bodies.place.T).reshape(modes, count, 3),
         (y @ bodies.turn.T).reshape(modes, count, 3),
         _normalised(np.add.reduceat(energy, starts, axis=1) if count else np.zeros((modes, 0))),
-        loads.names,
-        _normalised(-np.real(np.einsum("mk,lks,ms->ml", pi.conj(), loads.forces, moved))),
-        _normalised(-np.real(np.einsum("mk,lks,ms->ml", u.conj(), loads.forces, rest))),
+        functions.load_names,
+        _normalised(-functions.works(place, pi, moved)),
+        _normalised(-functions.works(place, u, rest)),
     )
 
 

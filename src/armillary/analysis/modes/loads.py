@@ -7,13 +7,16 @@ Weights are those of the user's bodies, not of regrouped ones, so that each has 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
-from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.scalars import plus, sum_of_products, times
 from armillary.algebra.vectors.triples import add, cross_triples
 from armillary.algebra.vectors.vectors import cross, dot
+from armillary.algebra.walk import transform
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.description import Description
@@ -23,35 +26,36 @@ from armillary.model.quantities.mass_properties import carried
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 
-Element = tuple[int, int]
+
+class LoadWorks(NamedTuple):
+    """Σ_k Σ_j a_k ∂Q_k/∂y_j b_j of every load, in symbols a of independent speeds and b of states."""
+
+    names: tuple[str, ...]
+    works: list[Expr]
+    along: list[Expr]  # a
+    moved: list[Expr]  # b
 
 
-def load_matrices(equations: DerivedEquations) -> tuple[tuple[str, ...], dict[Element, Expr]]:
-    """Names of loads, and ∂Q/∂y of each, its rows below those of the load before."""
+def load_works(equations: DerivedEquations) -> LoadWorks:
+    """Those of all loads: derivatives along two directions, at a cost that is linear in a chain's length."""
+    system, reduction, y = equations.system, equations.reduction, equations.targets.integrated
+    factors = reduction.elimination.factors
+
+    def direction(kind: str, names: Sequence[str]) -> list[Expr]:
+        return [symbol(f"{kind}({name})", "variable", owner=system.identity) for name in names]
+
     powers = _powers(equations)
-    forces = _along_speeds(equations, list(powers.values()))
-    entries: dict[Element, Expr] = {}
-    for k, s in enumerate(equations.targets.integrated):
-        column = tangents(forces, {s: UNIT})
-        entries.update({(row, k): x for row, x in enumerate(column) if x is not ZERO})
-    return tuple(powers), entries
-
-
-def _along_speeds(equations: DerivedEquations, powers: list[Expr]) -> list[Expr]:
-    """Q = ∂P/∂u of the independent speeds, with what the dependent ones do, power by power."""
-    system, plain = equations.system, equations.reduction.plain
-    factors = equations.reduction.elimination.factors
-    slopes = [[plain(x) for x in tangents(powers, {u: UNIT})] for u in system.speeds]
-    free = [k for k, u in enumerate(system.speeds) if u not in equations.reduction.given and k not in factors]
-    found = []
-    for i in range(len(powers)):
-        for k in free:
-            force: Any = slopes[k][i]
-            for d, row in factors.items():
-                if k in row:
-                    force = plus(force, times(row[k], slopes[d][i]))
-            found.append(as_expr(force))
-    return found
+    every = direction("a", [u.data.name for u in system.speeds])
+    moved = direction("b", [s.data.name for s in y])
+    free = [k for k, u in enumerate(system.speeds) if u not in reduction.given and k not in factors]
+    held = {a: ZERO for k, a in enumerate(every) if k not in free}
+    for d, row in factors.items():
+        terms = [times(x, every[k]) for k, x in row.items() if k in free]
+        held[every[d]] = as_expr(reduce(plus, terms, ZERO))
+    slopes = tangents(list(powers.values()), dict(zip(system.speeds, every, strict=True)))
+    slopes = transform([reduction.plain(x) for x in slopes], held.get)
+    works = tangents(slopes, dict(zip(y, moved, strict=True)))
+    return LoadWorks(tuple(powers), works, [every[k] for k in free], moved)
 
 
 def _powers(equations: DerivedEquations) -> dict[str, Expr]:
