@@ -20,7 +20,7 @@ from armillary.export.c.text import Signature, counts, function
 from armillary.export.cuda import on_device
 from armillary.export.text.body import Place, body
 from armillary.export.text.names import Namer
-from armillary.export.text.source import ARGUMENTS
+from armillary.export.text.source import ARGUMENTS, table_count
 from armillary.export.text.template import fill, template
 from armillary.program.program import Program, Section, section
 
@@ -95,7 +95,7 @@ class SectionWriter:
     def _names(self) -> None:
         """What symbols are called, and where they stand."""
         program, printer = self.program, self.printer
-        tables = (f"table_{k + 1}" for k in range(_tables(program)))
+        tables = (f"table_{k + 1}" for k in range(table_count(program)))
         self.namer = Namer({*printer.keywords, *ARGUMENTS, *_RESERVED, *printer.functions.values(), *tables})
         self.identifiers: dict[Expr, str] = {program.time: "t"}
         for s in dict.fromkeys((*program.parameters, *program.state, *program.memory, *program.constants)):
@@ -260,9 +260,3 @@ def placed(code: str) -> str:
 def in_double(code: str) -> str:
     """Text for the device in double precision, whatever ``real`` is."""
     return re.sub(r"\breal\b", "double", code)
-
-
-def _tables(program: Program) -> int:
-    """How many lookup tables a program calls."""
-    calls = (node.data for one in program.sections() for node in one.nodes if node.kind == "call")
-    return len({table for table in calls if hasattr(table, "breaks")})

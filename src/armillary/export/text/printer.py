@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.errors import ArmillaryError
 
 # Binding strength: a looser expression inside a tighter place gets parentheses.
@@ -190,7 +191,7 @@ class Printer:
     def call(self, node: Expr, operands: Sequence[Operand]) -> Operand:
         kind = node.data
         if not isinstance(kind, str):
-            if hasattr(kind, "breaks"):
+            if isinstance(kind, Piecewise):
                 return self.table(kind, operands)
             raise ArmillaryError(
                 f"function '{kind.name}' is foreign code, called by its address in this process; it cannot "

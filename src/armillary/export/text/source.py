@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.export.text.assembly import AssemblySource, assembly
@@ -279,7 +280,7 @@ class Identifiers:
     def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
         program = source.program
         words = {*printer.keywords, *ARGUMENTS, *reserved, *(printer.functions.values())}
-        words |= {f"table_{k + 1}" for k in range(_tables(program))}  # as the printer calls their functions
+        words |= {f"table_{k + 1}" for k in range(table_count(program))}  # functions of the printer
         self.namer = Namer(words, folded=printer.folded, longest=printer.longest_name)
         self.of: dict[Expr, str] = {program.time: "t"}
         constants = [c for c in program.constants if c not in program.parameters]
@@ -294,10 +295,10 @@ class Identifiers:
         self.events = tuple(labels.fresh(e.name) for e in description.events)
 
 
-def _tables(program: Program) -> int:
+def table_count(program: Program) -> int:
     """How many lookup tables a program calls."""
     calls = (node.data for section in program.sections() for node in section.nodes if node.kind == "call")
-    return len({table for table in calls if hasattr(table, "breaks")})
+    return len({table for table in calls if isinstance(table, Piecewise)})
 
 
 class Sections:
