@@ -77,7 +77,7 @@ def measured(case: Case, precision: str, ceiling: dict[str, Any], scale: float) 
     engine = engine_of(model, case, STEPS, STEPS, precision)
     compiled = time.perf_counter() - began
     runs = engine.chunk * max(1, round(scale * case.runs / engine.chunk))  # no wave of threads half full
-    starts = Scattered(engine.plan, runs, random)
+    starts = Scattered(engine.plan, runs, random, case.scatter)
     engine(starts, 0, min(runs, 100_000))
     rates = []
     for _ in range(REPEATS):
@@ -108,7 +108,7 @@ def checked(case: Case, model: Any, precision: str, random: np.random.Generator)
     column's largest value. What the card does not write is NaN and fails.
     """
     card = engine_of(model, case, 200, 10, precision)
-    starts = Scattered(card.plan, CHECKED, random)
+    starts = Scattered(card.plan, CHECKED, random, case.scatter)
     found, wanted = (e(starts, 0, CHECKED) for e in (card, engine_of(model, case, 200, 10, None)))
     size = np.maximum(np.max(np.abs(wanted.rows), axis=(0, 2)), 1e-6)
     worst = float(np.max(np.max(np.abs(found.rows - wanted.rows), axis=(0, 2)) / size))

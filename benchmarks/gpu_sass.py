@@ -43,14 +43,17 @@ def per_evaluation(text: str, real: str, architecture: str = "sm_90") -> dict[st
 
 
 def counted(listing: str) -> dict[str, float]:
-    """Counts per evaluation. The loop over steps is the longest; one over stages in it counts four times."""
+    """Counts per evaluation. The loop over steps is the first of the longest, with sines by increments where
+    there is another with whole ones; one over stages in it counts four times.
+    """
     lines = [(int(m[1], 16), m[2].partition(".")[0], m[3]) for m in _LINE.finditer(listing)]
     loops = []
     for place, name, operands in lines:
         target = re.search(r"0x([0-9a-f]+)", operands) if name == "BRA" else None
         if target and int(target[1], 16) < place:
             loops.append((int(target[1], 16), place))
-    steps = max(loops, key=lambda loop: loop[1] - loop[0])
+    longest = max(end - start for start, end in loops)
+    steps = min(loop for loop in loops if 2 * (loop[1] - loop[0]) > longest)
     inner = [loop for loop in loops if loop != steps and steps[0] <= loop[0] and loop[1] <= steps[1]]
     stages = max(inner, key=lambda loop: loop[1] - loop[0], default=None)
     if stages and 2 * (stages[1] - stages[0]) < steps[1] - steps[0]:

@@ -127,6 +127,25 @@ def test_runs_are_those_of_the_process(name: str, card: Module) -> None:
 
 
 @needs_compiler
+def test_angles_that_change_much_in_a_step_have_whole_sines(card: Module) -> None:
+    """A pendulum that winds up from 1 to 40 rad/s: in some step its angle changes by more than 1/64, from
+    where on series for small changes would be wrong by up to 1e-4.
+    """
+    s = arm.System("winding pendulum")
+    bob = s.body("bob", joint=arm.Revolute("y"), com=(0, 0, -1.0), mass=1.0, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    s.moment("drive", "10", s.ground.y, on=bob)
+    s.memory("steps", 0.0, update="steps + 1")
+    s.output("seen", "steps")
+    model = s.derive().compile()
+    given = {"initial": {"bob.u1": np.array([1.0, 5.0, -1.0])}}
+    assert worst_difference(model, 4.0, given, step=0.01, sample=0.5) < 4 * 2.0**-52 * 400
+    text = kernel(model.equations.program, (), 4).text
+    assert "how = loop ? WHOLE" in text
+    assert "WHOLE" not in kernel(model.equations.program, (), 4, "single").text
+
+
+@needs_compiler
 def test_midpoint_and_a_last_step_that_is_shorter(card: Module) -> None:
     model = example("stanford_arm")
     given = {"initial": {"B.q1": np.array([1.5, 1.6])}}

@@ -10,11 +10,6 @@ multiplication costs nothing; those that differ are computed by each run, in dou
 Events are not handled: their functions guard the program, and a run whose signs change is left to others.
 Single precision carries along what rounding takes from the state. Measured on an H200: errors after 1000
 steps of four models are 6 to 100 times smaller, for 3 % of the time.
-
-Sines by increments within a step (those of the first stage, turned by the small angle since then) take 12
-operations in place of 20. Measured on an H200 with the arm: 8 % faster in double and 4 % in single precision
-without a way out for angles that change by more than 1/64 in a step, but 3 to 10 % slower with one, by a
-branch at each sine or by the step taken again, since registers do not suffice. So they are not taken.
 """
 
 from __future__ import annotations
@@ -23,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armillary.export.c.text import comment, counts
+from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
 from armillary.export.text.template import fill, template
 from armillary.program.program import Program
@@ -90,7 +86,12 @@ class _Writer(SectionWriter):
 
     def kernel(self, stages: int, precision: str, history: Sequence[int], metrics: MetricsCode) -> Kernel:
         program, real = self.program, PRECISIONS[precision]
-        functions = "\n".join([*self.ordinary(), *self.normalise()])
+        rates, *others = self.ordinary()
+        short = len(program.derivatives.nodes) <= _UNROLLED
+        angles = 0
+        if short and stages > 1 and real == "double":
+            rates, angles = near_sines(rates)
+        functions = "\n".join([rates, *others, *self.normalise()])
         helping, functions = with_constants(self, self.precompute(), functions, real)
         shown = "renewed" if program.update.results else "stored"
         values = {
@@ -117,10 +118,13 @@ class _Writer(SectionWriter):
             "shown_memory": shown,
             **row_texts(history, metrics),
             "next_start": "rest[i]" if real == "float" else "y[i]",
-            "stage_loop": "UNROLL" if len(program.derivatives.nodes) <= _UNROLLED else "ROLLED",
+            "stage_loop": "UNROLL" if short else "ROLLED",
+            "near": fill(template(__package__, "increments.txt"), {"angles": str(angles)}),
+            "loops": "2" if angles else "1",
         }
         features = {
             "single": real == "float",
+            "near": bool(angles),
             "driven": bool(program.driven),
             "own": bool(self.own),
             "slots": bool(metrics.places),

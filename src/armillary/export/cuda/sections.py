@@ -33,6 +33,7 @@ _RESERVED = (
     *("shared", "given", "circle", "reciprocal", "sine", "cosine", "sine_cosine", "sines_cosines", "method"),
     *("STATES", "MEMORY", "OUTPUTS", "STAGES", "SLOTS", "OWN", "RUNNING", "FINISHED", "DIVERGED", "LEFT"),
     *("runs", "step", "varied", "count", "data", "signal_at", "DRIVEN", "CONSTANT"),
+    *("near", "how", "series", "turned", "keep", "ANGLES", "WHOLE", "SHORT", "NEAR", "WHOLE_EVERY"),
     *("DEVICE", "APART", "UNROLL", "ROLLED", "FAST", "SOLVER", "CALLED"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )  # fmt: skip
