@@ -303,6 +303,27 @@ def simulation(
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
 
 
+def simulation_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A run file or model with values of the command line; the command gets both as ``simulation``."""
+
+    @model_argument
+    @settings_option
+    @formalism_option
+    @wraps(function)
+    def with_simulation(
+        *args: Any,
+        source: str,
+        loading: dict[str, Any],
+        assignments: tuple[str, ...],
+        formalism: str | None,
+        **others: Any,
+    ) -> Any:
+        found = simulation(source, loading, {"run.formalism": formalism}, assignments)
+        return function(*args, simulation=found, **others)
+
+    return with_simulation
+
+
 def study_setup(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> StudySetup:

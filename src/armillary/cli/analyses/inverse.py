@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
+
+if TYPE_CHECKING:
+    from armillary.run_files.execute import Simulation
 
 
 @options.command(
@@ -16,7 +19,7 @@ from armillary.cli import options, show
     armillary inverse robot.urdf measured.csv --slopes --set payload="2 kg"
     """
 )
-@options.model_argument
+@options.simulation_argument
 @click.argument("motion", metavar="RUN", type=click.Path())
 @click.option(
     "--actuator", "actuators", multiple=True, help="Speed, load, input or parameter that acts; repeatable."
@@ -25,19 +28,14 @@ from armillary.cli import options, show
     "--reaction", "reactions", multiple=True, help="Body or constraint to give the reaction of; repeatable."
 )
 @click.option("--slopes", is_flag=True, help="Rates from slopes of the recorded speeds, as for measurements.")
-@options.settings_option
-@options.formalism_option
 @options.results_option
 @options.plot_option("the efforts")
 def inverse(
-    source: str,
+    simulation: Simulation,
     motion: str,
-    loading: dict[str, Any],
     actuators: tuple[str, ...],
     reactions: tuple[str, ...],
     slopes: bool,
-    assignments: tuple[str, ...],
-    formalism: str | None,
     output: str | None,
     plot: str | None,
     json_wanted: bool,
@@ -49,7 +47,6 @@ def inverse(
     """
     from armillary.results import load_run
 
-    simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
     found = simulation.model.inverse(
         load_run(motion), udot="spline" if slopes else None, parameters=simulation.given().get("parameters"),
         actuators=actuators or None, reactions=reactions,

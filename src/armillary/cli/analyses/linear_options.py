@@ -12,12 +12,13 @@ from armillary.cli import options
 
 if TYPE_CHECKING:
     from armillary.analysis.linear.linear_model import LinearModel
+    from armillary.run_files.execute import Simulation
 
 
 def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """A model with its operating point, inputs and outputs; the command gets the linear model as ``lin``."""
 
-    @options.model_argument
+    @options.simulation_argument
     @click.option(
         "--at",
         "point",
@@ -29,23 +30,17 @@ def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--inputs", multiple=True, metavar="NAME,…", help="Parameters, inputs or memories; repeatable."
     )
     @click.option("--outputs", multiple=True, metavar="NAME,…", help="Outputs; repeatable.")
-    @options.settings_option
-    @options.formalism_option
     @wraps(function)
     def with_linear_model(
         *args: Any,
-        source: str,
-        loading: dict[str, Any],
+        simulation: Simulation,
         point: tuple[str, ...],
         inputs: tuple[str, ...],
         outputs: tuple[str, ...],
-        assignments: tuple[str, ...],
-        formalism: str | None,
         **others: Any,
     ) -> Any:
         from armillary.run_files.run_file import parse_setting
 
-        simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
         given = simulation.given()
         at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
         lin: LinearModel = simulation.model.linearize(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.sweeps.campbell import Campbell
     from armillary.analysis.modes.sweeps.root_locus import RootLocus
+    from armillary.run_files.execute import Simulation
     from armillary.stages.model import Model
 
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     armillary modes rotor.toml --spin rotor.u1="0:6000:61 rpm" --orders 1,2 --plot campbell.png
     """
 )
-@options.model_argument
+@options.simulation_argument
 @click.option(
     "--at",
     "point",
@@ -36,21 +37,16 @@ if TYPE_CHECKING:
 @click.option("--orders", default="1", show_default=True, help="Orders of the spin that excite, with commas.")
 @click.option("--undamped", is_flag=True, help="Undamped modes from mass matrix and stiffness, at rest.")
 @click.option("--energies", is_flag=True, help="Energies of each mode, by body and by load.")
-@options.settings_option
-@options.formalism_option
 @click.option("-o", "--output", type=click.Path(), help="Results: .json; or a report: .txt or .html.")
 @options.plot_option("the eigenvalues")
 def modes(
-    source: str,
-    loading: dict[str, Any],
+    simulation: Simulation,
     point: tuple[str, ...],
     sweep: str | None,
     spin: str | None,
     orders: str,
     undamped: bool,
     energies: bool,
-    assignments: tuple[str, ...],
-    formalism: str | None,
     output: str | None,
     plot: str | None,
     json_wanted: bool,
@@ -63,7 +59,6 @@ def modes(
 
     if sum((sweep is not None, spin is not None, undamped or energies)) > 1:
         raise click.UsageError("give one of --sweep, --spin, and --undamped or --energies")
-    simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
     model, given = simulation.model, simulation.given()
     at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
     parameters = given.get("parameters")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
 from armillary.cli.analyses.ranges import assigned, driven_values, name_and_text, pair
+
+if TYPE_CHECKING:
+    from armillary.run_files.execute import Simulation
 
 
 @options.command(
@@ -17,7 +20,7 @@ from armillary.cli.analyses.ranges import assigned, driven_values, name_and_text
     armillary solve arm.toml x=0.3:0.5:21 y=0.2 --hold wrist.q1 -o path.csv --plot path.svg
     """
 )
-@options.model_argument
+@options.simulation_argument
 @click.argument("wanted", nargs=-1, required=True, metavar="OUTPUT=VALUE …")
 @click.option(
     "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
@@ -29,21 +32,16 @@ from armillary.cli.analyses.ranges import assigned, driven_values, name_and_text
     "--outputs", multiple=True, help="Further outputs to show, with commas between them; repeatable."
 )
 @click.option("--time", type=float, default=0.0, help="Time at which prescribed motion is taken.")
-@options.settings_option
-@options.formalism_option
 @click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
 @options.plot_option("the outputs along a path")
 def solve(
-    source: str,
+    simulation: Simulation,
     wanted: tuple[str, ...],
-    loading: dict[str, Any],
     limits: tuple[str, ...],
     held: tuple[str, ...],
     starts: int | None,
     outputs: tuple[str, ...],
     time: float,
-    assignments: tuple[str, ...],
-    formalism: str | None,
     output: str | None,
     plot: str | None,
     json_wanted: bool,
@@ -53,7 +51,6 @@ def solve(
     A value for each gives all solutions that are found, the one nearest to the start first. FROM:TO:COUNT, or
     a list with commas, is a path, with a solution for each row. Units may follow a value: travel="20 mm".
     """
-    simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
     model, given = simulation.model, simulation.given()
     more = {} if starts is None else {"starts": starts}
     found = model.solve(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
 from armillary.cli.analyses.ranges import driven_values, name_and_text
+
+if TYPE_CHECKING:
+    from armillary.run_files.execute import Simulation
 
 
 @options.command(
@@ -17,7 +20,7 @@ from armillary.cli.analyses.ranges import driven_values, name_and_text
     armillary sweep arm.toml a.q1=-1:1:21 b.q1=0,0.5,1 --grid --outputs x,y -o grid.nc
     """
 )
-@options.model_argument
+@options.simulation_argument
 @click.argument("driven", nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …")
 @click.option("--outputs", multiple=True, help="Outputs to compute, with commas between them; repeatable.")
 @click.option("--speed", "speeds", multiple=True, metavar="NAME=VALUE", help="Rate of what is driven.")
@@ -28,14 +31,11 @@ from armillary.cli.analyses.ranges import driven_values, name_and_text
 @click.option("--static", is_flag=True, help="Equilibrium of all loads at rest, with efforts.")
 @click.option("--grid", is_flag=True, help="All combinations of the values.")
 @click.option("--hold", "held", multiple=True, metavar="NAME", help="Coordinate that stays; repeatable.")
-@options.settings_option
-@options.formalism_option
 @click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
 @options.plot_option("the outputs")
 def sweep(
-    source: str,
+    simulation: Simulation,
     driven: tuple[str, ...],
-    loading: dict[str, Any],
     outputs: tuple[str, ...],
     speeds: tuple[str, ...],
     accelerations: tuple[str, ...],
@@ -43,8 +43,6 @@ def sweep(
     static: bool,
     grid: bool,
     held: tuple[str, ...],
-    assignments: tuple[str, ...],
-    formalism: str | None,
     output: str | None,
     plot: str | None,
     json_wanted: bool,
@@ -54,7 +52,6 @@ def sweep(
     Values are FROM:TO:COUNT, or a list with commas, with units behind them where they are not those of the
     coordinate: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
     """
-    simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
     model, given = simulation.model, simulation.given()
     found = model.sweep(
         {name: driven_values(name, text) for name, text in map(name_and_text, driven)},
