@@ -154,7 +154,7 @@ def test_failed_runs_are_results(tmp_path: Path) -> None:
     assert (table.loc[~impossible, "status"] == "finished").all()
     assert (table["final(A.q1)"].isna() == impossible).all()
     status, first = study.status(), int(np.flatnonzero(impossible)[0])
-    assert status.failed == count and status.told[0][0] == first
+    assert status.failed == count and status.failures[0][0] == first
     assert f"{count} failed (run {first}: body 'A': its mass is -" in str(status)
 
 

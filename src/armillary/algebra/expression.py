@@ -194,8 +194,8 @@ def symbol(
     """A named quantity. The same name, role, owner and description give the same node.
 
     ``undeclared``: it has a dimension, which is not known. Symbols of derivations have none at all.
-    The node holds its owner, so an owner should be a small object that holds no model. An owner is told from
-    another by its id, which is not given away again while one of its nodes lives.
+    The node holds its owner, so an owner should be a small object that holds no model. Owners are
+    distinguished by their ids, which are not given away again while one of their nodes lives.
     """
     key = ("symbol", name, role, id(owner), dimension, smallness, units, about, default, undeclared)
     record = Symbol(name, role, owner, units, about, default, smallness, undeclared)

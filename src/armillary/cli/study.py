@@ -142,7 +142,7 @@ def _data(command: str, made: Study) -> dict[str, Any]:
         "runs": status.runs,
         "made": status.made,
         "failed": status.failed,
-        "failures": [{"run": number, "why": why} for number, why in status.told],
+        "failures": [{"run": number, "why": why} for number, why in status.failures],
         "blocks": status.blocks,
         "finished": status.finished,
         "varied": list(made.varied),

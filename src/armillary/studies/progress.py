@@ -23,7 +23,7 @@ class Status:
     runs: int  # that the study has
     made: int  # of them
     failed: int  # of those made: diverged, or could not start
-    told: tuple[tuple[int, str], ...]  # the first failed ones, and why
+    failures: tuple[tuple[int, str], ...]  # the first failed ones, and why
     blocks: int
     finished: int  # blocks
     rate: float = 0.0  # runs per second, since it was started last
@@ -40,8 +40,8 @@ class Status:
         if self.seconds_left:
             lines[0] += f", about {clock(max(self.seconds_left, 1.0))} left"
         if self.failed:
-            named = "; ".join(f"run {run}: {_short(why)}" for run, why in self.told[:_NAMED])
-            more = "; …" if self.failed > min(len(self.told), _NAMED) else ""
+            named = "; ".join(f"run {run}: {_short(why)}" for run, why in self.failures[:_NAMED])
+            more = "; …" if self.failed > min(len(self.failures), _NAMED) else ""
             lines.append(f"{self.failed} failed ({named}{more})")
         return "\n".join(lines)
 

@@ -146,7 +146,8 @@ class BodyFunctions:
             return np.zeros((len(along), len(names)))
         found = functions.rows("works", place.t, place.state, place.parameters, place.memory, both)
         parts: np.ndarray = found.reshape(2, len(along), -1)
-        return np.sum(parts, axis=0)
+        total: np.ndarray = parts.sum(axis=0)
+        return total
 
 
 def _has_mass(body: Body, equations: DerivedEquations) -> bool:

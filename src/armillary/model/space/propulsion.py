@@ -60,7 +60,7 @@ def thruster(
 
     ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression
     that multiplies the thrust, such as a memory that events switch; always on where it is left out. With
-    a ``specific_impulse`` in seconds the output ``name propellant`` tells what constant thrust has used
+    a ``specific_impulse`` in seconds the output ``name propellant`` is what constant thrust has used
     since its first pulse. Masses stay as they are described: a burn that uses much of a vehicle's mass
     is not modelled. Returns the force.
     """

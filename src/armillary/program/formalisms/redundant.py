@@ -88,8 +88,8 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         for s in symbols(*found):
             if s.data.role == "variable" and s not in known:
                 raise ModelError(
-                    f"'{s.data.name}' is not known in redundant coordinates, where multipliers tell what "
-                    "joints exert; leave that output out, or use formalism='kane'"
+                    f"'{s.data.name}' is not known in redundant coordinates, where joints exert "
+                    "multipliers; leave that output out, or use formalism='kane'"
                 )
         return found
 

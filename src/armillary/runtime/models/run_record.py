@@ -46,7 +46,7 @@ class KnownParameters:
 
 
 def plain_key(parameters: Mapping[str, Any] | None) -> Key | None:
-    """What tells parameters by name from others where all are plain numbers; None where they are not."""
+    """A key of parameters by name where all are plain numbers; None where they are not."""
     if parameters is None:
         return (), b""
     if type(parameters) is not dict:

@@ -80,7 +80,7 @@ def _initial_values(model: CompiledModel, initial: Initial) -> dict[str, float]:
     inside = {name: float(system.initial[s]) for name, s in symbols.items()}
     if isinstance(initial, Mapping):
         given = {str(name): value for name, value in initial.items()}
-        known = {name: value for name, value in given.items() if name in symbols}  # others are told later
+        known = {name: value for name, value in given.items() if name in symbols}  # others are reported later
         inside |= {n: state_number(symbols[n], v, f"the initial value of '{n}'") for n, v in known.items()}
     elif initial is not None:
         order = _order(model)
