@@ -12,6 +12,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, SimulationError
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.start import assembly
 from tests.verification.test_parallelogram import model as parallelogram_model
 from tests.verification.test_parallelogram import started
 
@@ -57,6 +58,27 @@ def two_motors() -> CompiledModel:
     equations = s.derive()
     assert len(equations.redundant_constraints) == 1
     return equations.compile()
+
+
+def test_closing_loops_is_interrupted_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that take long are closed again in a thread, with the same result; there Ctrl-C is heard."""
+    monkeypatch.setattr(assembly, "_FEW", 10**6)
+    given = {"B.q1": 2.0}
+    found, joined = two_motors().state(given), threading.Thread.join
+    monkeypatch.setattr(assembly, "_FEW", 1)
+    assert np.array_equal(two_motors().state(given), found)
+
+    def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
+        if timeout is not None:
+            raise KeyboardInterrupt
+        joined(thread)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    monkeypatch.setattr(threading.Thread, "is_alive", lambda thread: True)
+    with pytest.raises(KeyboardInterrupt):
+        two_motors().state(given)
+    monkeypatch.undo()
+    assert np.array_equal(two_motors().state(given), found)
 
 
 def test_threads_that_close_loops_with_other_parameters_keep_their_own() -> None:

@@ -6,6 +6,7 @@ runtime/solver/assembly.py. This module sets its records and says what is wrong 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # by which a coordinate is moved that was named: the run says so
-_TIME, _STATUS = FIELDS["t"], FIELDS["status"]
+_TIME, _STATUS, _PATIENCE = FIELDS["t"], FIELDS["status"], FIELDS["patience"]
+_FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after which Ctrl-C is heard
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
 
@@ -89,7 +91,7 @@ class LoopStart:
             "N_JACOBIAN": layout.rows * m, "N_RATE_PLACES": n * m,
             "AT_JACOBIAN": gaps + layout.rows, "AT_RATES": gaps + layout.rows + len(layout.jacobian),
             "AT_SIZES": scaled, "scaled": scaled, "figures": scaled + gaps,
-            "redundant": int(bool(reduction.elimination.redundant)),
+            "redundant": int(bool(reduction.elimination.redundant)), "patience": _ALL,
         }  # fmt: skip
         rooms = sizes | {
             "states": len(program.state),
@@ -275,12 +277,28 @@ class _Bench:
         self._kept = numbers, place.memory  # as long as their addresses are in use
         self._reals[_TIME] = place.t
         _, record[_CONSTANTS], record[_SCALES] = numbers
-        record[_GEOMETRY], record[_MEMORY] = geometry, address(place.memory)
+        record[_GEOMETRY], record[_MEMORY], record[_PATIENCE] = geometry, address(place.memory), _FEW
 
     def close(self) -> int:
         """What became of a start, CLOSED or why not."""
+        q, u, record = self.q.copy(), self.u.copy(), self._record
         self._code.close(*self._places, 1, self._length)
-        return int(self._record[_STATUS])
+        if record[_PATIENCE] < 0:
+            self.q[:], self.u[:], record[_PATIENCE] = q, u, _ALL
+            self._close_patiently()
+        return int(record[_STATUS])
+
+    def _close_patiently(self) -> None:
+        """The same from the beginning, in a thread, so that Ctrl-C is heard meanwhile."""
+        work = threading.Thread(target=self._code.close, args=(*self._places, 1, self._length))
+        work.start()
+        try:
+            while work.is_alive():
+                work.join(0.05)
+        except BaseException:
+            self._record[_PATIENCE] = 0
+            work.join()
+            raise
 
     def check(self) -> bool:
         """Whether all constraints hold."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 from typing import Any
 
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
@@ -53,7 +54,10 @@ def _figures(f: RecordFunction, targets: Sequence[Vector], given: Sequence[Value
     t, place = given
     assert isinstance(t, Value) and isinstance(place, Vector)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)
+    f["patience"] = f["patience"] - 1
     f.builder.call(Callee(_GEOMETRY, f["geometry"].raw.name), arguments)
+    with f.when(f["patience"] < 0):
+        targets[0][f.whole(0)] = nan
     scales = f.outside("scales")
     with f.each(f["scaled"]) as m:
         targets[0][m] = targets[0][m] * scales[m]

@@ -8,7 +8,10 @@ SIZES = (
     *("N_JACOBIAN", "N_RATE_PLACES", "AT_JACOBIAN", "AT_RATES", "AT_SIZES"),
     *("scaled", "figures"),  # figures that the geometry gives, and with the sizes of gaps
 )
-WHOLES = ("status", "active", "redundant", *SIZES)
+WHOLES = (
+    "patience",  # looks at the geometry that are left: without any, gaps are not numbers, and this ends soon
+    *("status", "active", "redundant", *SIZES),
+)
 # Tables of the system, and vectors of the workspace by the size of each: fields that say where they begin.
 TABLES = (
     *("ELEMENT_ROW", "ELEMENT_SPEED", "RATE_PLACE", "RATE_SPEED", "UNIT_FROM", "KNOWN_OF"),
