@@ -80,7 +80,7 @@ def page() -> str:
         elif key in ABOUT:
             lines += [f"## {key}", "", ABOUT[key], ""]
             lines += list(_kind(TOP[key]))
-    lines += ["## Objects", "", "Tables inside of entries; the key in bold tells what they are.", ""]
+    lines += ["## Objects", "", "Tables inside of entries; the key in bold names their kind.", ""]
     for title, forms in (
         ("joint", JOINTS), ("friction", FRICTIONS), ("orbit", ORBITS), ("beam", BEAMS),
         ("section", CROSS_SECTIONS), ("plate", PLATES), ("shape", FIGURES),
