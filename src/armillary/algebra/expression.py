@@ -304,10 +304,13 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
         content = size
     if coefficients[0] < 0:
         content = -content
-    if content != 1:
+    if content == -1:
+        coefficients = tuple([whole(-c) for c in coefficients])
+        constant = whole(-constant)
+    elif content != 1:
         coefficients = tuple([whole(c / content) for c in coefficients])
         constant = whole(constant / content)
-        if content != -1 and any([e.kind == "sum" for e in args]):  # 2·(a + b) + 2·c: the inner sum opens
+        if any([e.kind == "sum" for e in args]):  # 2·(a + b) + 2·c: the inner sum opens
             parts = zip(coefficients, args, strict=True)
             return scale(total([*parts, (1, number(constant))]), content)
     key = ("sum", args, constant, coefficients, dimension)
@@ -397,6 +400,9 @@ def multiply(a: Expr, b: Expr) -> Expr:
         return _times_number(b, a)
     if b.kind == "number":
         return _times_number(a, b)
+    if a.kind != "product" and b.kind != "product" and a is not b:  # most often
+        args = (b, a) if factor_order((b, 1)) < factor_order((a, 1)) else (a, b)
+        return _coefficient_node(args, 1, (1, 1), ONE)
     coefficient: float = 1
     exponents: dict[Expr, float] = {}
     unit: Dimension | None = ONE
@@ -501,8 +507,10 @@ def _product(coefficient: float, factors: list[tuple[Expr, float]], unit: Dimens
     if len(factors) == 1 and factors[0][1] == 1 and unit is ONE:
         return scale(factors[0][0], coefficient)
     factors.sort(key=factor_order)
-    args = tuple([b for b, _ in factors])
-    return _coefficient_node(args, whole(coefficient), tuple([whole(n) for _, n in factors]), unit)
+    args, exponents = zip(*factors, strict=True)
+    if float in map(type, exponents):
+        exponents = tuple(map(whole, exponents))
+    return _coefficient_node(args, whole(coefficient), exponents, unit)
 
 
 def power(base: Expr, exponent: float) -> Expr:

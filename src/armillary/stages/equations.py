@@ -31,8 +31,9 @@ class Equations(EquationPieces, derived.DerivedEquations):
     def compile(self, backend: str = "llvm", *, tier: str = "final") -> Model:
         """The equations as compiled code in this process.
 
-        Code of the tier "quick" is ready in a third of the time, and an evaluation takes two to three times
-        as long: for the first look at a large model. Its results differ by rounding from those of "final".
+        Code of the tier "quick" is ready in a third to half of the time, and an evaluation takes two to three
+        times as long: for the first look at a large model. Its results differ by rounding from those of
+        "final".
         """
         return _compiled(self, backend, tier)
 
