@@ -130,7 +130,7 @@ def process(name: str, language: str = "c") -> arm.Run:
     case = CASES[name]
     how: dict[str, Any] = {"method": "dop853", "rtol": case.tolerance, "atol": 0.01 * case.tolerance}
     how |= {"max_step": LONGEST} if language == "matlab" else {}
-    how = {"method": "rk4", "step": case.span / case.steps} if language in FIXED else how
+    how = {"method": "rk4", "step": case.span / case.steps} if language == "rust" else how
     run = equations(name).compile().simulate(case.span, sample=case.span / 8, initial=case.initial, **how)
     assert all(word in run.info["configurations"] for word in case.changes)
     assert len(run.events) >= case.events
@@ -330,15 +330,23 @@ TOOLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("language", LANGUAGES)
+# The held five-bar has locks, too; the solver of CUDA and of microcontrollers is that of C.
+PROGRAMS = [
+    (language, name)
+    for language in LANGUAGES
+    for name in CASES
+    if name == "exchanges" or language not in ("cuda", "embedded")
+]
+
+
+@pytest.mark.parametrize(("language", "name"), PROGRAMS)
 def test_programs_change_as_the_process_does(language: str, name: str, tmp_path: Path) -> None:
     """Rows to 1e-9 after fifty events, through the impulses of locks and other choices of dependent speeds;
     times of events to 1e-12.
     """
     if TOOLS.get(language, "") is None:
         pytest.skip(f"no compiler of {language}")
-    run = process(name, language if language in ("matlab", *FIXED) else "c")
+    run = process(name, "rust" if language in FIXED else "matlab" if language == "matlab" else "c")
     options: dict[str, Any] = {"configurations": True}
     if language == "embedded":
         options |= {"profile": "embedded", "precision": "double", "measure": False}
@@ -358,7 +366,7 @@ def test_runs_of_a_kernel_end_with_the_motion_of_all_configurations(tmp_path: Pa
     folder = latched().derive().export("cuda", tmp_path / "cuda")
     (folder / "runs.csv").write_text("upper.q1\n1.0\n0.9\n")
     flags = "CXXFLAGS=-std=c++11 -O0 -Wall -Wextra -Werror"
-    subprocess.run(["make", flags, "cpu", "test"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["make", flags, "cpu"], cwd=folder, check=True, capture_output=True)
     command = ["./latched_pendulum_cpu", "runs.csv", "0.01", "120"]
     told = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
     head, *lines = told.splitlines()
