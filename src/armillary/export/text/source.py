@@ -264,14 +264,12 @@ def _check(equations: DerivedEquations, configurations: bool, releases: bool) ->
 
 
 def _moved(event: EventRecord, system: Description, releases: bool) -> list[str]:
-    """What an event that locks or unlocks sets and a program cannot: what loops are closed anew for, and
-    speeds that it releases, where these come from accelerations, or with ``releases`` false.
+    """Speeds that an event sets while it releases them, where a program cannot: with loops, by
+    accelerations, or with ``releases`` false.
     """
-    moved = [s for s in event.changes if s.data.role in ("coordinate", "speed")]
-    released = [u for e, u, _ in released_settings(system) if releases and e is event]
-    if not system.constraints:
-        moved = [s for s in moved if s in event.unlock and s not in released]
-    return [s.data.name for s in moved]
+    possible = releases and not system.constraints
+    released = [u for e, u, _ in released_settings(system) if possible and e is event]
+    return [s.data.name for s in event.changes if s in event.unlock and s not in released]
 
 
 class Identifiers:

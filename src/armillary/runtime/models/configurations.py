@@ -131,7 +131,7 @@ class Configurations:
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
         place = place._replace(u=self._set(place, configuration, changing, locked))
-        if named and self[configuration].equations.reduction.rows:
+        if any(closed_anew(event, self[configuration].equations) for event in changing):
             place = self[configuration].assembled(place, named)
         if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
@@ -246,10 +246,18 @@ def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bo
         return True
     if any(target.data.name in equations.configuration.locked for target in event.changes):
         return True
+    return bool(closed_anew(event, equations))
+
+
+def closed_anew(event: EventRecord, equations: DerivedEquations) -> list[str]:
+    """Names of what an event sets that loops are closed anew for."""
     constraints = equations.system.constraints.values()
     if not constraints or not event.changes:
-        return False
+        return []
     held = set(symbols(*(c.position for c in constraints if c.position is not None)))
-    return any(
-        s.data.role == "coordinate" or s in held or s.data.name in equations.dependents for s in event.changes
-    )
+    follow = equations.configuration.locked.union(equations.dependents)
+    return [
+        s.data.name
+        for s in event.changes
+        if s.data.role == "coordinate" or s in held or s.data.name in follow
+    ]

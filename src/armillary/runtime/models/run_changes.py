@@ -21,7 +21,12 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, ChangeShape
-from armillary.runtime.models.configurations import Configurations, changes_configuration, elimination_steps
+from armillary.runtime.models.configurations import (
+    Configurations,
+    changes_configuration,
+    closed_anew,
+    elimination_steps,
+)
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.solver.language import CHOOSES, ELSEWHERE, LOCKING, NONE, ORDINARY, WEAKENS
 
@@ -257,12 +262,11 @@ def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
     """Names of what an event that locks or unlocks sets and the loop cannot: what loops are closed anew for,
     and speeds that are locked and stay so.
     """
-    moved = {s.data.name: s for s in event.changes if s.data.role in ("coordinate", "speed")}
     if equations.system.constraints:
-        return list(moved)
-    released = {(e.name, u.data.name) for e, u, _ in released_settings(equations.system)}
+        return closed_anew(event, equations)
+    released = [u for e, u, _ in released_settings(equations.system) if e.name == event.name]
     held = equations.configuration.locked
-    return [name for name in moved if name in held and (event.name, name) not in released]
+    return [s.data.name for s in event.changes if s.data.name in held and s not in released]
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
