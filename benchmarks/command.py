@@ -12,6 +12,8 @@ from typing import Any
 from benchmarks import report
 from benchmarks.batches import batch_tables, measure_batches
 from benchmarks.batches import wrong as wrong_batches
+from benchmarks.branches import BRANCHES, branches_table
+from benchmarks.branches import measure as measure_branches
 from benchmarks.build import HERE, NotAvailable
 from benchmarks.candidate import timer
 from benchmarks.environment import VARIABLE, Environment, describe, find_environment
@@ -28,7 +30,7 @@ from benchmarks.models import MODELS, TIMED
 from benchmarks.panels import measure_panels
 from benchmarks.peers import PEERS
 from benchmarks.peers.sympy_kane import derivation as sympy_derivation
-from benchmarks.published import count_examples
+from benchmarks.published import count_examples, searched_counts
 from benchmarks.robots import measure_robots, robots_table
 from benchmarks.robots import wrong as wrong_robots
 from benchmarks.targets import all_targets
@@ -70,7 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results["sympy_chain8"] = (
         sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
     )
-    results |= {"panels": [], "flexible": [], "formalisms": [], "exported": [], "batches": {}}
+    results |= {
+        "panels": [],
+        "flexible": [],
+        "formalisms": [],
+        "exported": [],
+        "batches": {},
+        "branches": {},
+        "search": {},
+    }
     if not options.only:
         with_basilisk = "basilisk" in peers
         results["panels"] = measure_panels(
@@ -80,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results["exported"] = measure_exported(QUICK_EXPORTED if options.quick else EXPORTED, effort)
         few = Effort(rounds=max(20, effort.rounds // 3))  # of thirty examples, four candidates each
         results["formalisms"] = compare_examples(QUICK_EXAMPLES if options.quick else (*COMPARED,), few)
+        results["branches"] = {key: measure_branches(key, few) for key in BRANCHES}
+        results["search"] = {} if options.quick else searched_counts()
     if not options.only or BATCHES in options.only:
         results["batches"] = measure_batches(environment, with_peer="mujoco" in peers, quick=options.quick)
     results["robots"] = []
@@ -175,7 +187,9 @@ def sympy_chain8(environment: Environment) -> dict[str, Any]:
 
 def conclude(results: dict[str, Any]) -> None:
     """The tables of the whole run and the verdict on each target, which joins the results."""
-    targets = all_targets(results)
+    stored = HERE / "gpu_results.json"  # of the last run on a card
+    gpu = json.loads(stored.read_text()) if stored.exists() else {}
+    targets = all_targets({**results, "gpu": gpu})
     results["targets"] = [target.record() for target in targets]
     texts = (
         report.ratio_table(results["models"]),
@@ -186,6 +200,7 @@ def conclude(results: dict[str, Any]) -> None:
         report.exported_table(results["exported"]),
         batch_tables(results["batches"]),
         robots_table(results["robots"]),
+        branches_table([*results["branches"].values()]),
         report.derivation_table(results["derivation"]),
         report.count_table(results["formalisms"]),
         report.formalism_table(results["formalisms"]),

@@ -76,6 +76,11 @@ def measure(key: str) -> dict[str, Any]:
     derived = time.process_time()
     compiled = equations.compile()
     done = time.process_time()
+    try:
+        compiled.simulate(1e-3, step=1e-3, method="rk4")
+        first = time.process_time() - described_at
+    except arm.ArmillaryError:  # parameters without defaults
+        first = None
     record = {
         "model": key,
         "links": len(described.bodies),
@@ -84,6 +89,7 @@ def measure(key: str) -> dict[str, Any]:
         "derive_seconds": derived - described_at,
         "compile_seconds": done - derived,
         "together_seconds": done - described_at,
+        "first_seconds": first,
         "wall_seconds": time.perf_counter() - wall,
         "peak_megabytes": peak_memory(),
         "formalism": equations.formalism,

@@ -99,3 +99,13 @@ def count_examples() -> list[dict[str, Any]]:
             row["missing"] = f"{type(error).__name__}: {error}"
         rows.append(row)
     return rows
+
+
+def searched_counts() -> dict[str, tuple[int, int]]:
+    """Additions and multiplications of the arm after a search, without and with its shoulder offset."""
+    from benchmarks.models import MODELS
+    from benchmarks.ours import system
+
+    arms = {"arm": system(MODELS["arm"]), "stanford_arm": example_system("stanford_arm", controller=False)}
+    found = {key: Operations.of(described.derive(effort="high")) for key, described in arms.items()}
+    return {key: (counts.additions, counts.multiplications) for key, counts in found.items()}

@@ -24,12 +24,18 @@ def simulate_arm(candidate: Native, compiled: Any, effort: Effort) -> dict[str, 
     initial = {name: 0.1 * (i + 1) for i, name in enumerate(compiled.coordinate_names)}
     compiled.simulate(2 * STEP, step=STEP, method="rk4", initial=initial)  # compiles the integrator
     chain = replace(candidate, name="chained", loop=address(timer()["derivatives_chain"]))
-    seconds = independent = chained = float("inf")
+    seconds = without_rows = starting = independent = chained = float("inf")
+
+    def timed(duration: float, sample: float) -> float:
+        start = time.thread_time()
+        compiled.simulate(duration, step=STEP, method="rk4", initial=initial, sample=sample)
+        return time.thread_time() - start
+
     for _ in range(max(3, effort.rounds // 10)):
         with one_core():
-            start = time.thread_time()
-            compiled.simulate(DURATION, step=STEP, method="rk4", initial=initial)
-            seconds = min(seconds, time.thread_time() - start)
+            seconds = min(seconds, timed(DURATION, STEP))
+            without_rows = min(without_rows, timed(DURATION, DURATION))
+            starting = min(starting, *(timed(STEP, STEP) for _ in range(5)))
         few = Effort(rounds=5, chunk=effort.chunk)
         times = time_interleaved([candidate, chain], few)
         independent = min(independent, times[0].minimum)
@@ -42,4 +48,6 @@ def simulate_arm(candidate: Native, compiled: Any, effort: Effort) -> dict[str, 
         "ratio": seconds / in_sequence,
         "ratio_to_independent": seconds / alone,
         "steps": EVALUATIONS // 4,
+        "start_milliseconds": 1e3 * (starting - seconds * STEP / DURATION),
+        "sample_nanoseconds": 1e9 * (seconds - without_rows) * STEP / DURATION,
     }

@@ -59,6 +59,74 @@ def evaluation_targets(models: dict[str, dict[str, Any]]) -> list[Target]:
     return targets
 
 
+COUNTS = {
+    "arm": (151, 236),
+    "chain8": (396, 546),
+    "chain64": (4783, 6187),
+    "tree31": (2143, 2658),
+}
+"""Additions and multiplications of models whose origins were slid along their joints, at most."""
+
+
+def operation_targets(models: dict[str, dict[str, Any]]) -> list[Target]:
+    """Operations of what "auto" derives."""
+    targets = []
+    for key, bounds in COUNTS.items():
+        if model := models.get(key):
+            ours = [c.get("operations") for c in model["candidates"] if c["name"].startswith("Armillary")]
+            for kind, bound in zip(("additions", "multiplications"), bounds, strict=True):
+                value = min((float(o[kind]) for o in ours if o), default=None)
+                targets.append(Target(f"{model['title']}: {kind}", bound, value))
+    return targets
+
+
+SEARCHED = {"arm": (145, 228), "stanford_arm": (160, 245)}
+"""Additions and multiplications of the arm without and with its shoulder offset, after a search."""
+
+
+def search_targets(found: dict[str, tuple[int, int]]) -> list[Target]:
+    """Counts that derive(effort="high") reaches."""
+    return [
+        Target(f'{key}, effort="high": {kind}', bound, found[key][i])
+        for key, bounds in SEARCHED.items()
+        if key in found
+        for i, (kind, bound) in enumerate(zip(("additions", "multiplications"), bounds, strict=True))
+    ]
+
+
+LANES = {"quadruped": 0.77, "hexapod": 0.77, "tree31": 0.77, "stewart": 0.77}
+"""Time in vector lanes over time without; of other models with branches that are alike, at most 1."""
+
+
+def branch_targets(records: dict[str, dict[str, Any]]) -> list[Target]:
+    """What lanes inside one evaluation must gain; on a machine without vectors they cannot."""
+    return [
+        Target(
+            f"{r['model']}: time with lanes / without",
+            LANES.get(key, 1.0),
+            ratio(r["lanes_ns"], r["single_ns"]),
+        )
+        for key, r in records.items()
+    ]
+
+
+def gpu_targets(gpu: dict[str, Any]) -> list[Target]:
+    """Evaluations of the arm per second on the card, and a million cars with transfers."""
+    if not gpu:
+        return []
+    targets = []
+    for precision, bound in (("double", 4e10), ("single", 1e11)):
+        names = ("single", "fast") if precision == "single" else ("double",)
+        rates = [
+            m["evaluations_per_second"] for m in gpu["models"]
+            if m["model"].startswith("Stanford arm") and m["precision"] in names
+        ]  # fmt: skip
+        text = f"GPU: evaluations of the arm per second, {precision}"
+        targets.append(Target(text, bound, max(rates, default=None), at_least=True))
+    seconds = gpu.get("user", {}).get("double", {}).get("seconds")
+    return [*targets, Target("GPU: 1,000,000 cars with transfers, s", 0.05, seconds)]
+
+
 def run_seconds(linkage: dict[str, Any], prefix: str) -> float | None:
     """Time of the quickest accurate run of a program."""
     runs = [r for r in linkage["runs"] if r["name"].startswith(prefix) and r["seconds"] is not None]
@@ -202,16 +270,24 @@ def derivation_targets(fresh: dict[str, dict[str, Any]], sympy: dict[str, Any]) 
     def together(key: str) -> float | None:
         return fresh[key]["together_seconds"] if key in fresh else None
 
+    def first(key: str) -> float | None:
+        return fresh.get(key, {}).get("first_seconds")
+
     chain8 = fresh.get("chain8", {})
     return [
         Target("Whipple bicycle: derive and compile, CPU s", 1.0, together("bicycle")),
         Target("Whipple bicycle: operations", 2000, fresh.get("bicycle", {}).get("operations")),
         Target("Spacecraft 2 (10 speeds): derive and compile, CPU s", 0.3, together("spacecraft2")),
         Target("chain of 10: derive and compile, CPU s", 0.3, together("chain10")),
-        Target("chain of 64: derive and compile, CPU s", 0.6, together("chain64")),
-        Target("ANYmal: derive and compile, CPU s", 0.5, together("anymal")),
-        Target("Talos: derive and compile, CPU s", 1.0, together("talos")),
-        Target("TIAGo: derive and compile, CPU s", 1.0, together("tiago")),
+        *(
+            Target(f"{title}: derived, compiled and run once, CPU s", bound, first(key))
+            for title, key, bound in (
+                ("chain of 64", "chain64", 0.6),
+                ("ANYmal", "anymal", 0.5),
+                ("Talos", "talos", 1.0),
+                ("TIAGo", "tiago", 1.0),
+            )
+        ),
         Target("growth from 16 to 64 links, exponent", LINEAR, growth_exponent(fresh, "chain16", "chain64")),
         Target("chain of 64: peak memory, MB", 500.0, fresh.get("chain64", {}).get("peak_megabytes")),
         Target(
@@ -232,6 +308,9 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
     return [
         *count_targets(results["published"]),
         *evaluation_targets(models),
+        *operation_targets(models),
+        *search_targets(results.get("search", {})),
+        *branch_targets(results.get("branches", {})),
         *linkage_targets(results["linkages"]),
         *panel_targets(results["panels"]),
         *flexible_targets(results["flexible"]),
@@ -240,10 +319,13 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
         *formalism_targets(results["formalisms"]),
         Target("import armillary, beyond NumPy, CPU s", 0.15, results.get("import_seconds")),
         *derivation_targets(fresh, results["sympy_chain8"]),
-        Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.3, simulated.get("ratio")),
+        Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.1, simulated.get("ratio")),
+        Target("arm: ms of a call of simulate beside its steps", 0.1, simulated.get("start_milliseconds")),
+        Target("arm: ns per stored sample", 40.0, simulated.get("sample_nanoseconds")),
         Target(
             "arm, 10 s of RK4 at 1 ms: simulation / independent evaluations",
             1.3,
             simulated.get("ratio_to_independent"),
         ),
+        *gpu_targets(results.get("gpu", {})),
     ]

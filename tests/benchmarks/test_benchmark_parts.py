@@ -148,9 +148,16 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
     def timed(name: str, ns: float) -> dict:
         return {"name": name, "nanoseconds": ns}
 
-    arm = [timed("Armillary kane", 90.0), timed("CasADi C ABA", 300.0), timed("CasADi C CRBA", 240.0)]
+    ours = timed("Armillary kane", 90.0) | {"operations": {"additions": 151, "multiplications": 240}}
+    arm = [ours, timed("CasADi C ABA", 300.0), timed("CasADi C CRBA", 240.0)]
     results = {
-        "models": [{"key": "arm", "title": "Stanford arm", "candidates": arm, "simulation": {"ratio": 1.31}}],
+        "models": [{"key": "arm", "title": "Stanford arm", "candidates": arm, "simulation": {"ratio": 1.05}}],
+        "search": {"arm": (149, 227)},
+        "branches": {"tree31": {"model": "tree", "lanes_ns": 80.0, "single_ns": 100.0}},
+        "gpu": {
+            "models": [{"model": "Stanford arm", "precision": "double", "evaluations_per_second": 3e10}],
+            "user": {"double": {"seconds": 0.027}},
+        },
         "linkages": [],
         "panels": [
             {"title": "on its orbit", "microseconds": 1.5, "basilisk_microseconds": 60.0},
@@ -175,7 +182,7 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
             {"title": "arm", "auto": "kane", "median_nanoseconds": {"kane": 12.0, "recursive": 10.0}},
             {"title": "failed", "missing": "no such file"},
         ],
-        "derivation": [],
+        "derivation": [{"model": "anymal", "together_seconds": 0.4, "first_seconds": 0.6}],
         "import_seconds": import_seconds(repeats=1),
         "sympy_chain8": {"missing": "left out"},
         "published": [{"title": "Stanford arm", "published": [240, 353], "ours": [179, 271]}],
@@ -195,7 +202,16 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
     assert verdicts["import armillary, beyond NumPy, CPU s"][1] in ("met", "MISSED")
     auto = "auto's choice: time / quickest of what it tries, worst example (arm)"
     assert verdicts[auto] == (1.2, "MISSED")
-    assert verdicts["arm, 10 s of RK4 at 1 ms: simulation / chained evaluations"] == (1.31, "MISSED")
+    assert verdicts["arm, 10 s of RK4 at 1 ms: simulation / chained evaluations"] == (1.05, "met")
+    assert verdicts["Stanford arm: additions"] == (151, "met")
+    assert verdicts["Stanford arm: multiplications"] == (240, "MISSED")
+    assert verdicts['arm, effort="high": multiplications'] == (227, "met")
+    assert verdicts["tree: time with lanes / without"] == (0.8, "MISSED")
+    assert verdicts["ANYmal: derived, compiled and run once, CPU s"] == (0.6, "MISSED")
+    assert verdicts["GPU: evaluations of the arm per second, double"] == (3e10, "MISSED")
+    assert verdicts["GPU: evaluations of the arm per second, single"] == (None, "not measured")
+    assert verdicts["GPU: 1,000,000 cars with transfers, s"] == (0.027, "met")
+    assert verdicts["arm: ns per stored sample"] == (None, "not measured")
     assert Target("faster", 100.0, 99.0, at_least=True).verdict == "MISSED"
 
 
