@@ -228,3 +228,10 @@ def test_wrong_blocks_are_refused_by_a_sentence_and_leave_nothing(make: Any, wor
         make(s)
     assert words in str(told.value)
     assert len(s.states) == states
+
+
+def test_a_controller_s_description_is_that_of_its_integral() -> None:
+    s = arm.System("held")
+    s.body("A", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1.0, inertia=0)
+    s.pid("hold", "1 - A.q1", 3.0, 2.0, units="N*m", about="holds the arm")
+    assert [state.about for state in s.states.values()] == ["integral of hold: holds the arm"]

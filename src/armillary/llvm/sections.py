@@ -105,13 +105,6 @@ def _changes(module: Module, program: Program) -> None:
         _ordinary(module, section.name, section, places if section.name == "leave" else moving)
 
 
-def section_text(program: Program, name: str, section: Section) -> str:
-    """One section as a module of its own, with a function of (t, state, constants, memory, out)."""
-    module = Module()
-    _ordinary(module, name, section, _places(program))
-    return module.text()
-
-
 def lanes_module(program: Program, lanes: int) -> Module:
     """What fixed steps between events need, for so many runs at once: every value a vector.
 

@@ -21,14 +21,6 @@ Array = np.ndarray
 _RANK = 1e-10  # of the largest singular value, below which others count as none
 
 
-def rank_of(matrix: Array, size: float | None = None) -> int:
-    """The number of singular values above rounding; ``size`` is what they are compared with."""
-    if not matrix.size:
-        return 0
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.sum(values > _RANK * max(size or values[0], 1e-300)))
-
-
 # ---------------------------------------------------------------------------------------- zeros
 
 

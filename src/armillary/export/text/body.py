@@ -63,11 +63,6 @@ class SectionText:
     result_reads: tuple[frozenset[str], ...]
     paired_angles: int = 1  # that are computed together
 
-    @property
-    def uses_time(self) -> bool:
-        """Whether the section reads the time, whose array is ""."""
-        return any(not i.array for i in self.inputs)
-
 
 def body(
     section: Section,

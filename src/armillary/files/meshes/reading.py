@@ -19,11 +19,6 @@ from armillary.files.meshes.surface import MeshFault, Paint, Patch, Surface, Tri
 from armillary.files.meshes.textures import texture
 
 LARGEST = 200_000_000  # bytes
-# What readers raise on damaged files; a ModelError is one of the XML.
-_DAMAGES = (
-    ModelError, ValueError, OverflowError, LookupError, TypeError, AttributeError, RuntimeError, MemoryError,
-    struct.error,
-)  # fmt: skip
 
 
 def read_mesh(path: Path) -> Triangles:

@@ -225,10 +225,10 @@ def _read_linking(part: Reader, found: _Object) -> None:
                 found.alignments.append(inside.whole())
                 inside.whole()  # flags
         elif kind == _SYMBOLS:
-            found.symbols.extend(_symbol(inside, found) for _ in range(inside.whole()))
+            found.symbols.extend(_symbol(inside) for _ in range(inside.whole()))
 
 
-def _symbol(inside: Reader, found: _Object) -> _Symbol:
+def _symbol(inside: Reader) -> _Symbol:
     kind, flags = inside.byte(), inside.whole()
     if kind == 1:
         name = inside.name()

@@ -70,7 +70,7 @@ def change(
         kept = _kept(c, A, b, forces)
         if c.is_brake:
             jump = total([times(A[c.slip][j], P) for j, P in blow.impulses.items()])  # type: ignore[index]
-            after.append(_brake_after(kept, c, blow.happens, jump, slip))
+            after.append(_brake_after(kept, blow.happens, jump, slip))
         else:
             after.append(_contact_after(kept, blow, slip, *next(modes)))
     unknowns = [c.unknown() for c in contacts]
@@ -123,7 +123,7 @@ def _contact_after(kept: After, blow: Impact, slip: Any, closed: Any, sticks: An
     )
 
 
-def _brake_after(kept: After, c: ContactState, happens: Any, jump: Any, slip: Any) -> After:
+def _brake_after(kept: After, happens: Any, jump: Any, slip: Any) -> After:
     """A brake after an impact: it slides where its speed has jumped."""
     moved = fn.and_(happens, fn.not_equal(jump, 0))
     still = fn.not_(moved)

@@ -278,7 +278,7 @@ def effort_derivatives(
                 change = _Change(ZEROS, ZEROS, _times_column(moving[i].U, d))
                 own = cross_triples(axis, f), ZEROS
             else:
-                change = _by_angle(tree, link, axis, parent, moving[i], inner_side)
+                change = _by_angle(tree, link, axis, parent, inner_side)
                 own = cross_triples(axis, n), cross_triples(axis, f)
             by_displacement[d.index] = _column(tree, found, i, d, change, *own, "d")
     return by_displacement, speed_derivatives(tree, found, moving)
@@ -307,9 +307,7 @@ def _by_speed(
     return _Change(axis, named(twice, f"dv_{d.index + 1}"), ZEROS)
 
 
-def _by_angle(
-    tree: Tree, link: Link, axis: Triple, parent: Motion | None, own: Motion, side: Rotation
-) -> _Change:
+def _by_angle(tree: Tree, link: Link, axis: Triple, parent: Motion | None, side: Rotation) -> _Change:
     if parent is None:
         return _Change(ZEROS, ZEROS, cross_triples(side.to_child(negative(tree.gravity)), axis))
     place = named(add(parent.a, matrix_vector(parent.U, link.offset)), f"aj_{link.name}")

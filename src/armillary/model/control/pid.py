@@ -85,7 +85,7 @@ def pid(
     elif derivative is not None or filter is not None:
         raise ModelError(f"{where}: derivative= and filter= need a gain kd=")
     if ki is not None:
-        words = f"integral of {name}"
+        words = f"integral of {name}" + (f": {about}" if about else "")
         integral = state(system, f"{name}_integral", initial=initial, units=units, about=words)
         integral_gain = coefficient(system, ki, f"ki of {where}", quotient(per_error, TIME))
         v = v + integral

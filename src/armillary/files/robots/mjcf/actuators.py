@@ -79,9 +79,9 @@ def add_actuators(
         drive = ActuatorDrive()
         for level in defaults.drives[defaults.of(element, "main")]:
             for default in level:
-                _apply(drive, default, settings)
+                _apply(drive, default)
             _keep_gains(drive, level)
-        _apply(drive, element, settings)
+        _apply(drive, element)
         name = element.text("name", f"actuator{count}")
         where = [key for key in _MECHANISMS if element.has(key)]
         reason = drive.unknown or _refusal(builder, element, drive, where, sites)
@@ -97,7 +97,7 @@ def add_actuators(
             element.read.add(key)
 
 
-def _apply(drive: ActuatorDrive, element: Element, settings: Settings) -> None:
+def _apply(drive: ActuatorDrive, element: Element) -> None:
     """The numbers of one element, an actuator or a default of one, put into a drive."""
     kind = element.tag
     if element.has("gear"):
