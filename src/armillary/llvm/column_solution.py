@@ -33,11 +33,11 @@ entry:
 }}
 """
 # Vectors that go through the code together: chains of three hide the time that an operation takes; with more
-# than FEW unknowns two leave more of these in registers.
-_VECTORS, _FEW = 3, 10
-# Unknowns whose sums are written term by term in turn: a core looks at some thirty operations that wait, and
-# one such sum alone fills that. Solutions of a humanoid take 0.9 of the time.
-_INTERLEAVED = 3
+# than FEW unknowns two leave more of these in registers, with more than MANY one.
+_VECTORS, _FEW, _MANY = 3, 10, 17
+# Sums that are written term by term in turn, in all vectors together: a core looks at some thirty operations
+# that wait, and one such sum alone fills that. Solutions of humanoids take 0.85 of the time.
+_CHAINS = 8
 
 
 @dataclass(eq=False)
@@ -65,7 +65,7 @@ class ColumnCode:
         self.work = [*self.before, *(x for row in _rows(factors) for x in row.values())]
         for group in groups(self.solution):
             vectors = -(-len(group.columns) // self.lanes)
-            count = -(-vectors // (_VECTORS if len(group.near) <= _FEW else 2))
+            count = -(-vectors // _vectors(len(group.near)))
             self._blocks.append(self._laid_out(group, -(-vectors // count) * self.lanes))
         for element, other in self.solution.mirrored.items():
             if other in self.places:
@@ -188,6 +188,10 @@ class _Branch:
         self.places = {k: start + i * self.width for i, k in enumerate(self.unknowns)}
 
 
+def _vectors(unknowns: int) -> int:
+    return _VECTORS if unknowns <= _FEW else 2 if unknowns <= _MANY else 1
+
+
 def _times(operations: Operations, columns: int) -> Operations:
     return Operations(operations.additions * columns, operations.multiplications * columns)
 
@@ -248,8 +252,8 @@ def _solve(
             following.setdefault(branches[near], []).append(k)
         elif k in g or any(j in solved for j in rows[k]):
             solved.append(k)
-    for first in range(0, len(solved), _INTERLEAVED):
-        some = solved[first : first + _INTERLEAVED]
+    for first in range(0, len(solved), w.together):
+        some = solved[first : first + w.together]
         x |= _substituted(w, some, {k: [j for j in rows[k] if j in solved] for k in some}, g, x)
         for k in some:
             if k not in factors.turned and k in blocks.rows:
@@ -265,7 +269,7 @@ def _solve(
                 w.store("solution", blocks.rows[r] * width, total)
     for branch, unknowns in following.items():
         for run in _runs(unknowns, branch.places, blocks.rows, branch.width):
-            few = max([n for n in range(1, _INTERLEAVED + 1) if len(run) % n == 0])
+            few = max([n for n in range(1, w.together + 1) if len(run) % n == 0])
             with w.repeated(len(run) // few) as i:
                 P = w.moved("work", branch.places[run[0]], few * branch.width, i)
                 solution = w.moved("solution", blocks.rows[run[0]] * width, few * width, i)
@@ -329,6 +333,7 @@ class _Writer:
         self.operations = Operations()
         self._coefficients, self._lanes, self._width = coefficients, lanes, width
         self._type = f"<{lanes} x double>"
+        self.together = max(3, _CHAINS * lanes // width)  # unknowns whose sums are interleaved
         self._pairs: dict[tuple[str, int], str] = {}  # of neighbouring numbers, the last that were used
         self._count = self._loops = 0
         self._label = "entry"
@@ -361,7 +366,7 @@ class _Writer:
             if not vector:
                 vector = self._emit(f"load {self._type}, ptr {self._at(array, place - lane)}, align 8")
             self._pairs[array, place - lane] = vector
-            if len(self._pairs) > _INTERLEAVED:
+            if len(self._pairs) > self.together:
                 del self._pairs[next(iter(self._pairs))]
         mask = ", ".join([f"i32 {lane}"] * self._lanes)
         kind = f"<{self._lanes} x i32> <{mask}>"

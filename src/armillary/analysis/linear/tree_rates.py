@@ -54,7 +54,7 @@ from armillary.program.linearization.solution import Factors
 # Pairs of a link and one that carries it. Each takes some 75 operations; a chain of 64 links has 2080, and is
 # linearised by one tangent for all columns, at a cost linear in its length.
 _PAIRS = 1000
-_ARM = 6  # joints up to which forces come from a recursion of their own
+_FEW, _MANY = 6, 40  # freedoms between which inertia forces come from columns
 Direction = frozenset[tuple[Expr, Expr]]
 
 
@@ -188,10 +188,11 @@ def _forces(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int
         f = f(u = 0) − ½ Σ ∂τ/∂u_s u_s
 
     where no motion is prescribed. The columns are wanted anyway: A and B of legged robots take 0.94 of the
-    time so, those of an arm with six joints as long as with a recursion for these forces.
+    time so, those of an arm with six joints as long as with a recursion for these forces, and those of a
+    humanoid with fingers 1.04, since long sums wait for all columns.
     """
     freedoms = [d for link in tree.links for d in link.freedoms]
-    if len(freedoms) <= _ARM or any(d.prescribed for d in freedoms):
+    if not _FEW < len(freedoms) <= _MANY or any(d.prescribed for d in freedoms):
         return force_array(tree, applied)
     force = force_array(tree.with_degrees(lambda d: replace(d, speed=0)), applied)
     half = {d.index: fn.named(times(d.speed, 0.5), f"h_{d.index + 1}") for d in freedoms}
