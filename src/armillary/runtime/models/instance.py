@@ -66,7 +66,7 @@ class Instance:
 
     def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The results of a generated function, by name."""
-        out, y = np.empty(length), state if state.flags.c_contiguous else state.copy()
+        out, y = np.empty(length), np.ascontiguousarray(state, dtype=float)
         self.model.function(name)(
             t if type(t) is float else real(t, "the time"),
             address(y),
