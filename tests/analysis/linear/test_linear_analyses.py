@@ -261,7 +261,8 @@ def test_plots_are_files(tmp_path: Path) -> None:
         (lambda lin: lin.discretize(0.1, "zho"), "did you mean 'zoh'?"),
         (lambda lin: lin.keep(["wheel.q2"]), "no state 'wheel.q2'"),
         (lambda lin: lin[0], "one operating point alone"),
-        (lambda lin: lin.frequency_response("x"), "omega must be a number"),
+        (lambda lin: lin.frequency_response({}), "omega must be a number"),
+        (lambda lin: lin.bode("b.png"), "not 'b.png'; a file is given by name, as in bode(path=…)"),
     ],
 )
 def test_bad_arguments_get_a_sentence(call: Any, sentence: str) -> None:

@@ -94,6 +94,10 @@ def place(name: str, known: Sequence[str], what: str) -> int:
 def frequency_response(lin: LinearModel, omega: Any = None) -> FrequencyResponse:
     """At frequencies in rad/s; None: from a tenth of the slowest pole to ten times the fastest."""
     needs_ports(lin)
+    if isinstance(omega, str | os.PathLike):
+        raise ArmillaryError(
+            f"omega holds frequencies in rad/s, not '{omega}'; a file is given by name, as in bode(path=…)"
+        )
     w = default_frequencies(lin) if omega is None else np.atleast_1d(reals(omega, "omega"))
     if w.ndim != 1:
         raise ArmillaryError(f"omega must be a row of frequencies in rad/s, not an array of shape {w.shape}")
