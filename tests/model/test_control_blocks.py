@@ -235,3 +235,11 @@ def test_a_controller_s_description_is_that_of_its_integral() -> None:
     s.body("A", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1.0, inertia=0)
     s.pid("hold", "1 - A.q1", 3.0, 2.0, units="N*m", about="holds the arm")
     assert [state.about for state in s.states.values()] == ["integral of hold: holds the arm"]
+
+
+def test_a_feedback_s_description_is_part_of_those_of_its_gains() -> None:
+    s = arm.System("held")
+    s.body("A", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1.0, inertia=0)
+    s.feedback("hold", [[3.0, 4.0]], ["A.q1", "A.u1"], units=["N*m"], about="holds the arm")
+    found = [s.parameters[name].data.about for name in ("hold_k1", "hold_k2")]
+    assert found == ["gain of hold for A.q1: holds the arm", "gain of hold for A.u1: holds the arm"]

@@ -154,7 +154,16 @@ def with_verbs(equations: derived.DerivedEquations) -> Equations:
     """Equations as a user holds them."""
     if isinstance(equations, Equations):
         return equations
-    return KINDS[type(equations)](**{f.name: getattr(equations, f.name) for f in fields(equations)})
+    return _kind(type(equations))(**{f.name: getattr(equations, f.name) for f in fields(equations)})
+
+
+def _kind(made: type[derived.DerivedEquations]) -> type[Equations]:
+    """The class with verbs: that of ``KINDS``, or one made of the nearest there and the formalism's own."""
+    if made not in KINDS:
+        nearest = next(KINDS[base] for base in made.__mro__ if base in KINDS)
+        name = made.__name__.removeprefix("Derived")
+        KINDS[made] = type(name, (nearest, made), {"__doc__": made.__doc__})
+    return KINDS[made]
 
 
 def _compiled(

@@ -29,6 +29,7 @@ from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.uncouple import ImplicitEquations, eliminate
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
+from armillary.program.formalisms.registry import formalism_named
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +58,16 @@ class ImplicitRates:
 
 
 def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | None:
-    """Those of Kane's equations in the description's own speeds, with nothing neglected; of others none."""
+    """Those of formalisms that eliminate a mass matrix, in the description's own speeds, with nothing
+    neglected; of others none.
+    """
     if isinstance(equations, DerivedConvertedEquations) or equations.system.contacts:
         return None
     structured = tree_rates(equations)
     if structured is not None:
         return structured
-    if equations.formalism != "kane" or equations.judged or len(equations.speeds) < 2:
+    eliminated = formalism_named(equations.formalism).elimination
+    if not eliminated or equations.judged or len(equations.speeds) < 2:
         return None
     found = inverse_equations(equations)
     reduction = equations.reduction

@@ -53,7 +53,6 @@ class Choices:
 
     found: tuple[Choice, ...]
     places: np.ndarray  # that were looked at: coordinates, a row each
-    uncovered: float  # share of the places at which no choice is good: rank is lost near them
 
 
 def dependent_choices(
@@ -75,7 +74,7 @@ def dependent_choices(
     chosen = {first: own}
     if conditioning(own) is None:
         there = sampled.sample.start[None] if starts is None else starts
-        return Choices((Choice(first, _dependents(own, names), 1.0, None),), there, 0.0)
+        return Choices((Choice(first, _dependents(own, names), 1.0, None),), there)
     places = reached_places(system, sampled, starts)
     rated = [_rated(own, sampled, places)]
     hopeless = np.zeros(len(places.times), dtype=bool)
@@ -107,7 +106,7 @@ def dependent_choices(
         covered |= values >= good
         rating = conditioning(elimination)
         listed.append(Choice(configuration, _dependents(elimination, names), share, rating))
-    return Choices(tuple(listed), places.coordinates, float(np.mean(~covered)))
+    return Choices(tuple(listed), places.coordinates)
 
 
 def _dependents(elimination: Elimination, names: Sequence[str]) -> tuple[str, ...]:

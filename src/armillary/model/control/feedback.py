@@ -63,7 +63,8 @@ def feedback(
     there is one. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open loop.
 
     Its elements are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are those of the
-    inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero where they are left out.
+    inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero where they are left out. ``about``
+    is part of the description of each gain.
     """
     where = f"feedback '{name}'"
     if isinstance(units, str):
@@ -87,7 +88,7 @@ def feedback(
             label = f"{name}_k{i * len(x) + j + 1}"
             if label not in system.parameters:  # a text model has read its value already
                 kind = quotient(dimension, s.dimension)
-                words = f"gain of {name} for {x[j]}"
+                words = f"gain of {name} for {x[j]}" + (f": {about}" if about else "")
                 declare_parameter(system, label, kind, words, float(gains[i, j]), units_text(system, kind))
             u = u - system.parameters[label] * s
         made.append(block_output(system, name if len(units) == 1 else f"{name}_u{i + 1}", u, dimension))

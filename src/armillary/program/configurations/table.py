@@ -249,7 +249,7 @@ def _choices(equations: DerivedEquations, reached: LockSets, limit: int) -> Mapp
     sets = list(reached.reasons)[:limit]
     none = np.empty((0, 0))
     if not system.constraints or equations.absolute:
-        return {s: Choices((Choice(Configuration(s), (), 1.0, None),), none, 0.0) for s in sets}
+        return {s: Choices((Choice(Configuration(s), (), 1.0, None),), none) for s in sets}
     found: dict[LockSet, Choices] = {}
     plain = reader(judged.declared, judged.keep).exact if judged else reader({}, 0)
     before = {t.after: t.before for t in reversed(reached.transitions)}

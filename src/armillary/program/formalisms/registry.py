@@ -23,6 +23,7 @@ class Formalism:
     judgement: str = ""  # why it takes nothing that is declared small or large; "" where it does
     axes: bool = False  # whether angular momenta have axes to choose
     contacts: bool = False  # whether it takes contacts without compliance and brakes that lock
+    elimination: bool = False  # whether u̇ is found from M u̇ = f by an elimination of the mass matrix M
     partial_modes: bool = False  # whether it takes complex modes that move in more real shapes than there are
 
     def check_system(self, system: Description) -> None:
@@ -74,8 +75,8 @@ def _jpl(d: Derivation, formulation: str) -> DerivedEquations:
     return derive_appendages(d, formulation)
 
 
-def _tree(name: str) -> Formalism:
-    return Formalism(name, partial(derive_tree, formalism=name), contacts=True)
+def _tree(name: str, elimination: bool = False) -> Formalism:
+    return Formalism(name, partial(derive_tree, formalism=name), contacts=True, elimination=elimination)
 
 
 def _formulation(name: str) -> Formalism:
@@ -90,7 +91,7 @@ AUTO = _tree("auto")  # the cheapest of Kane's equations and the recursion
 FORMALISMS: dict[str, Formalism] = {
     f.name: f
     for f in (
-        _tree("kane"),
+        _tree("kane", elimination=True),
         _tree("recursive"),
         _tree("back_substitution"),
         Formalism(
