@@ -116,7 +116,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     common = ["--keep-going", "-q", "-b", "html", "-d", doctrees, docs]
     plain = ["-W", "-t", "plain", *common, str(tmp_path / "plain")]
     own = ["-t", "still", *common, str(tmp_path / "html"), f"{docs}/theory/kane.md"]
-    both = f"from sphinx.cmd.build import main\nassert main({plain!r}) == 0\nassert main({own!r}) == 0"
+    both = "import gc\ngc.disable()\nfrom sphinx.cmd.build import main\n"  # garbage: a quarter of the time
+    both += f"assert main({plain!r}) == 0\nassert main({own!r}) == 0"
     built = subprocess.run([sys.executable, "-c", both], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     warnings = re.findall("WARNING: .*", built.stderr)

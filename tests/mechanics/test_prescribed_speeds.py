@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+import armillary as arm
+from armillary.algebra.expression import ZERO
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
+from armillary.model.description import Description
+from armillary.model.recording.snapshot import snapshot
+from armillary.model.records import Prescription
 from tests.mechanics import reference
 from tests.mechanics.random_trees import KINDS, Case, build, joint_case, tree_case, values
 from tests.mechanics.reference import Joint
@@ -90,3 +96,26 @@ def test_a_pendulum_on_a_shaken_cart() -> None:
     tree, applied = planted_on_numbers(s, at)
     found = rates(tree, applied, "recursive")
     assert found == pytest.approx([a, -(9.81 * math.sin(0.6) + a * math.cos(0.6)) / 0.8], rel=1e-14)
+
+
+def test_trees_that_are_kept_are_those_of_their_motions() -> None:
+    """A frozen description keeps its trees: for other given motions and welds it has others; what is changed
+    later is another description, and one that can change keeps none.
+    """
+
+    def masses(system: Description, **options: Any) -> list[str]:
+        return [str(link.mass) for link in build_tree(system, **options).links]
+
+    s = arm.System("sliders")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.body("b", a, arm.Fixed(), mass=2, inertia=0)
+    assert masses(s) == ["3"]
+    frozen = snapshot(s)
+    held = {s.speeds[0]: Prescription(s.speeds[0], ZERO)}
+    for _ in range(2):
+        assert build_tree(frozen).links[0].freedoms[0].rate is None
+        assert build_tree(frozen, given=held).links[0].freedoms[0].rate is not None
+        assert masses(frozen, separate_welds=["b"]) == ["1", "2"]
+    s.body("c", a, arm.Fixed(), mass=4, inertia=0)
+    assert masses(s) == masses(snapshot(s)) == ["7"]
+    assert masses(frozen) == ["3"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
@@ -55,15 +56,35 @@ def build_tree(
     slides and a tumble of free bodies whose velocities are in their parent's axes. Bodies in
     ``separate_welds`` get a link of their own although they are fixed to their parent.
     """
-    builder = _TreeBuilder(
-        system, system.prescriptions if given is None else given, split_free_bodies, separate_welds
+    given = system.prescriptions if given is None else given
+    split = split_free_bodies and any(
+        isinstance(step, Drift) and step.velocity == "parent"
+        for body in system.bodies.values()
+        for step in body.assembly.steps
     )
+    key = (frozenset((u, p.value) for u, p in given.items()), split, frozenset(separate_welds))
+    kept = _UNREAD.setdefault(system, {}) if system.recorder.frozen else {}
+    unread = kept.get(key)
+    if unread is None:
+        unread = kept[key] = _unread_tree(system, given, split, separate_welds)
+    return unread.map(plain or Undimensioned())
+
+
+# Trees of frozen descriptions, before their expressions are read: the check of masses, the derivation and a
+# run need the same one.
+_UNREAD: WeakKeyDictionary[Description, dict[Any, Tree]] = WeakKeyDictionary()
+
+
+def _unread_tree(
+    system: Description, given: Mapping[Expr, Prescription], split: bool, separate_welds: Collection[str]
+) -> Tree:
+    builder = _TreeBuilder(system, given, split, separate_welds)
     for body in system.bodies.values():
         builder.add(body)
     gravity: Triple = ZEROS
     for field in all_gravities(system):
         gravity = add(gravity, scaled(field.direction.components(system.ground.frame), field.magnitude))
-    return Tree(tuple(builder.links), gravity, builder.placements).map(plain or Undimensioned())
+    return Tree(tuple(builder.links), gravity, builder.placements)
 
 
 class _TreeBuilder:

@@ -24,11 +24,14 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.calculus import evaluate, evaluate_all, evaluator
-from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
-from armillary.mechanics.masses.massless import Masses, MotionWithoutMass, at_place, motions_left_by
-from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.masses.massless import (
+    Masses,
+    MotionWithoutMass,
+    at_place,
+    motions_left_by,
+    tree_masses,
+)
 from armillary.model.quantities.energy import kinetic_energy
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
@@ -165,8 +168,7 @@ class _Path:
 def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[ConstraintRow]]:
     """The masses of the tree without its constraints, and these."""
     system = equations.system
-    plain, given = with_given(system, Undimensioned(), equations.configuration)
-    masses = Masses(system, build_tree(system, plain, given=given, split_free_bodies=True))
+    masses, plain = tree_masses(system, equations.configuration)
     return masses, rows(system, plain) if system.constraints else []
 
 
