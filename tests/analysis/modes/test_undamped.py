@@ -56,3 +56,15 @@ def test_what_has_no_stiffness_matrix_is_explained() -> None:
     s.force("thrust", 1.0, B.y, at=B.com)
     with pytest.raises(arm.ArmillaryError, match="stiffness of 'follower' is not symmetric"):
         s.derive().compile().undamped_modes()
+
+
+def test_modes_about_a_point_that_an_input_holds() -> None:
+    """A rod of 1 kg m2 about its end, held level by a torque that is no default of the input."""
+    s = arm.System("held rod")
+    rod = s.body("rod", joint=arm.Revolute("z"), com=(0.5, 0, 0), mass=1, inertia=(0.75, 0.75, 0.75))
+    s.gravity(9.81, -s.ground.y)
+    s.input("tau", units="N*m")
+    s.moment("motor", "tau - 4*rod.q1", s.ground.z, on=rod)
+    model = s.derive().compile(tier="quick")
+    level = model.trim(fixed={"rod.q1": 0.0}, inputs=["tau"])
+    assert model.undamped_modes(at=level).eigenvalues.imag == pytest.approx([2.0])

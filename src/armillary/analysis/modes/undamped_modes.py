@@ -71,7 +71,7 @@ def undamped_modes(
         raise ArmillaryError("undamped modes are those of one operating point; give at= one")
     place = LinearPlace(lin.linearization, float(lin.time), lin.state, lin.memory, lin.parameters)
     first = len(model.equations.targets.coordinates)
-    rates = model.derivatives(place.t, place.state, place.parameters)
+    rates = model.derivatives(place.t, place.state, place.parameters, memory=place.memory)
     speeds = rates[first : first + len(model.equations.targets.speeds)]
     return of_matrices(lin.system, lin.A, lin.variables[0], place, speeds)
 

@@ -394,11 +394,12 @@ class LegRunner:
         except ArmillaryError as error:
             names = ", ".join(f"'{e.name}'" for e in others)
             raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
+        if before.locked == self.configuration.locked:
+            self._note_exchange(self.place.t, before, self.configuration)
+            return
         for event in others:
             if event.lock or event.unlock:
                 self.legs.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_lock_text(event)}")
-        if before.locked == self.configuration.locked:
-            self._note_exchange(self.place.t, before, self.configuration)
 
     def _look_ahead(self, instance: Instance) -> None:
         """A forecast where the constraints are weak, and the step across its place, once that is at hand."""
