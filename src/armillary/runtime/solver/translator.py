@@ -176,14 +176,14 @@ def _read(
             if isinstance(node, ast.FunctionDef):
                 definitions[node.name] = node
     definitions = {name: node for name, node in definitions.items() if name not in given}
-    folded: dict[str, ast.FunctionDef] = {}
+    folded: dict[str, list[ast.AST]] = {}
     order = list(_ordered(wanted, definitions, fold, folded))
     changing = _changing({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
     record = [f for f in _record(described[0], fold) if f.name not in dropped]
     record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
-    used = {n.id for name in order for n in ast.walk(folded[name]) if isinstance(n, ast.Name)}
+    used = {n.id for name in order for n in folded[name] if isinstance(n, ast.Name)}
     return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
 
 
@@ -260,34 +260,36 @@ def _ordered(
     wanted: Sequence[str],
     definitions: Mapping[str, ast.FunctionDef],
     fold: _Fold,
-    folded: dict[str, ast.FunctionDef],
+    folded: dict[str, list[ast.AST]],
 ) -> Iterator[str]:
-    """Functions that are needed, each after those that it calls."""
+    """Functions that are needed, each after those that it calls; ``folded`` gets the nodes of each."""
     for name in wanted:
         if name in folded or name not in definitions:
             continue
-        folded[name] = fold.visit(definitions[name])
-        calls = [called(node) for node in ast.walk(folded[name]) if isinstance(node, ast.Call)]
+        folded[name] = list(ast.walk(fold.visit(definitions[name])))
+        calls = [called(node) for node in folded[name] if isinstance(node, ast.Call)]
         yield from _ordered(calls, definitions, fold, folded)
         yield name
 
 
-def _changing(definitions: Mapping[str, ast.FunctionDef]) -> set[str]:
+def _changing(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
     """Functions that change the run, themselves or through others; those that they call come before them."""
     found: set[str] = set()
-    for name, definition in definitions.items():
-        for node in ast.walk(definition):
+    for name, nodes in definitions.items():
+        for node in nodes:
             stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
             if stored or (isinstance(node, ast.Call) and called(node) in found | {"report"}):
                 found.add(name)
     return found
 
 
-def _function(node: ast.FunctionDef, changes: bool) -> SolverFunction:
+def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
+    node = nodes[0]
+    assert isinstance(node, ast.FunctionDef)
     arguments = {a.arg: ast.unparse(a.annotation) for a in node.args.args if a.annotation}
     takes_run = arguments.pop("run", None) is not None
     local: dict[str, str] = {}
-    for inner in ast.walk(node):
+    for inner in nodes:
         if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
             local[inner.target.id] = ast.unparse(inner.annotation)
         if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
@@ -300,18 +302,30 @@ def _function(node: ast.FunctionDef, changes: bool) -> SolverFunction:
 
 def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:
     """Comments by the statement on whose line they stand, or before which."""
-    by_line = {
-        t.start[0]: t.string.lstrip("# ")
-        for t in tokenize.generate_tokens(io.StringIO(text).readline)
-        if t.type == tokenize.COMMENT
-    }
+    by_line = dict(_comment_lines(text))
     found: dict[ast.stmt, str] = {}
-    statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.col_offset]
+    statements = [n for n in _statements(tree) if n.col_offset]
     for node in sorted(statements, key=lambda n: n.lineno):
         here = by_line.pop(node.lineno, "") or by_line.pop(node.lineno - 1, "")
         if here:
             found[node] = here
     return found
+
+
+@cache
+def _comment_lines(text: str) -> dict[int, str]:
+    return {
+        t.start[0]: t.string.lstrip("# ")
+        for t in tokenize.generate_tokens(io.StringIO(text).readline)
+        if t.type == tokenize.COMMENT
+    }
+
+
+def _statements(block: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a block and of those within it."""
+    for node in (*getattr(block, "body", ()), *getattr(block, "orelse", ())):
+        yield node
+        yield from _statements(node)
 
 
 def _record(name: str, fold: _Fold) -> list[Field]:
