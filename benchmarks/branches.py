@@ -24,8 +24,8 @@ import armillary as arm
 from armillary.columns import aligned
 from armillary.llvm.jit import Compiled, registers
 from armillary.llvm.sections import for_this_machine, llvm_text
+from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.compiling import compile_equations
 from benchmarks.formalisms import candidate, difference
 from benchmarks.linkages import LINKAGES
 from benchmarks.models import MODELS

@@ -15,8 +15,8 @@ from armillary.llvm import sections
 from armillary.llvm.arm64 import SHAPES, encoded, machine_words
 from armillary.llvm.arrangement import PAIR
 from armillary.llvm.jit import Compiled, encodes
+from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.compiling import compile_equations
 from tests.llvm.test_arrangement import lines_of
 from tests.mechanics import random_trees
 

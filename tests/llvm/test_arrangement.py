@@ -12,8 +12,8 @@ import pytest
 from armillary.llvm import sections
 from armillary.llvm.arrangement import SPARE, Line, Store, arranged, parsed
 from armillary.llvm.jit import Compiled
+from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.compiling import compile_equations
 from tests.mechanics import random_trees
 
 INPUTS = 12

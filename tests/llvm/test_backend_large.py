@@ -20,8 +20,8 @@ from armillary.llvm.instructions import real
 from armillary.llvm.jit import Compiled, unfused
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
+from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.compiling import compile_equations
 from tests.mechanics import random_trees
 from tests.program.test_program_counts import everything
 

@@ -12,7 +12,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import Shown
+from armillary.algebra.intermediate import KeptName
 from armillary.mechanics.formalisms.back_substitution import eliminate_branches
 from armillary.mechanics.formalisms.branches import branches
 from armillary.mechanics.tree.build import build_tree
@@ -173,7 +173,9 @@ def test_contributions_stand_in_the_program() -> None:
     """By name, with the values that the equations report, also where a single joint makes products of all."""
     s = system({"hub": "ground", "a": "hub", "b": "a", "c": "hub"})
     eom = s.derive("back_substitution")
-    shown: dict[str, Expr] = {n.data: n for n in eom.program.derivatives.nodes if isinstance(n.data, Shown)}
+    shown: dict[str, Expr] = {
+        n.data: n for n in eom.program.derivatives.nodes if isinstance(n.data, KeptName)
+    }
     expected = {}
     for branch, c in eom.contributions.items():
         assert c.hub == "hub"

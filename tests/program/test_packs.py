@@ -20,8 +20,8 @@ from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
 from armillary.program.program import Program, Section, section
+from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.compiling import compile_equations
 
 
 def walker(wheel: bool) -> arm.System:

@@ -15,7 +15,7 @@ import pytest
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import METHODS
-from armillary.runtime.integrators.driving import CompiledRun
+from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.layout import Reason
 from armillary.runtime.loop.machine_code import Loop

@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.cli.app import app
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 from armillary.viewer.live.grab import hand_names, with_hand
 from armillary.viewer.live.page import live_page
 from tests.browser import dragged, touching

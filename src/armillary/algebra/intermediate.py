@@ -77,7 +77,7 @@ def _intermediate(definition: Expr, name: str, smallness: float | None) -> Expr:
     return found
 
 
-class Shown(str):
+class KeptName(str):
     """The name of an intermediate value that is not dissolved into its user."""
 
 
@@ -85,7 +85,7 @@ def shown(definition: Expr, name: str) -> Expr:
     """An intermediate value with a line of its own in the generated program, however often it is used."""
     if definition.constant:
         return definition
-    return _node("let", (definition,), Shown(name), definition.dimension, ("let", definition, name))
+    return _node("let", (definition,), KeptName(name), definition.dimension, ("let", definition, name))
 
 
 def measured(x: Any, dimension: Dimension, name: str) -> Expr:

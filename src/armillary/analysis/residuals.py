@@ -13,7 +13,7 @@ from armillary.errors import ArmillaryError
 from armillary.program.sensitivities.equations import derivative_name
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.sensitive import CompiledSensitiveModel
+from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 from armillary.settings import RunSettings, StepOptions
 
 

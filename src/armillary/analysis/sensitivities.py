@@ -15,7 +15,7 @@ from armillary.program.sensitivities.directions import quotient
 from armillary.program.sensitivities.equations import derivative_name
 from armillary.results import Run
 from armillary.results.units import label_units
-from armillary.runtime.models.sensitive import CompiledSensitiveModel
+from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 
 if TYPE_CHECKING:
     from typing import Unpack

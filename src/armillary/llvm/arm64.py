@@ -51,7 +51,7 @@ _STORE_ZERO = 0xF9000000
 _ADDRESS_PLUS = 0x91000000  # a number of twelve bits
 
 
-class Shape(NamedTuple):
+class Pattern(NamedTuple):
     """An operation without its operands: how it is written, on pairs or not, with which words."""
 
     write: Callable[[MachineCode, Operation], int]
@@ -253,47 +253,47 @@ class MachineCode(Registers):
         return -1
 
 
-_PUT = Shape(MachineCode.put, False)
-_ALIKE = Shape(MachineCode.put, False)  # the same register: nothing is written
-_OPPOSITE = Shape(MachineCode.simple, True, (_NEGATE[1],))
-_BOTH_LANES = Shape(MachineCode.simple, True, (0x4E080400,))
-_SECOND_LANE = Shape(MachineCode.simple, True, (0x5E180400,))
-_LANES_ADDED = Shape(MachineCode.simple, True, (0x7E70D800,))
-_FUSE_ALL = Shape(MachineCode.fuse, True, _FUSED_ALL)
-_SCALE_ALL = Shape(MachineCode.multiply, True, (_MULTIPLY_ALL,))
+_PUT = Pattern(MachineCode.put, False)
+_ALIKE = Pattern(MachineCode.put, False)  # the same register: nothing is written
+_OPPOSITE = Pattern(MachineCode.simple, True, (_NEGATE[1],))
+_BOTH_LANES = Pattern(MachineCode.simple, True, (0x4E080400,))
+_SECOND_LANE = Pattern(MachineCode.simple, True, (0x5E180400,))
+_LANES_ADDED = Pattern(MachineCode.simple, True, (0x7E70D800,))
+_FUSE_ALL = Pattern(MachineCode.fuse, True, _FUSED_ALL)
+_SCALE_ALL = Pattern(MachineCode.multiply, True, (_MULTIPLY_ALL,))
 
 
-def _shapes() -> dict[str, Shape]:
-    made: dict[str, Shape] = {}
+def _shapes() -> dict[str, Pattern]:
+    made: dict[str, Pattern] = {}
     code = MachineCode
     for pairs, kind, end in ((False, "double", "f64"), (True, PAIR, "v2f64")):
-        made[f"fmul {kind} $, $"] = Shape(code.multiply, pairs, (_MULTIPLY[pairs],))
-        made[f"fdiv {kind} $, $"] = Shape(code.simple, pairs, (_DIVIDE[pairs],))
-        made[f"fadd {kind} $, $"] = Shape(code.add, pairs, (_ADD[pairs], _SUBTRACT[pairs]))
-        made[f"fsub {kind} $, $"] = Shape(code.add, pairs, (_SUBTRACT[pairs], _ADD[pairs]))
+        made[f"fmul {kind} $, $"] = Pattern(code.multiply, pairs, (_MULTIPLY[pairs],))
+        made[f"fdiv {kind} $, $"] = Pattern(code.simple, pairs, (_DIVIDE[pairs],))
+        made[f"fadd {kind} $, $"] = Pattern(code.add, pairs, (_ADD[pairs], _SUBTRACT[pairs]))
+        made[f"fsub {kind} $, $"] = Pattern(code.add, pairs, (_SUBTRACT[pairs], _ADD[pairs]))
         for name in ("fmuladd", "fma"):
-            shape = Shape(code.fuse, pairs, _FUSED_PAIRS)
+            shape = Pattern(code.fuse, pairs, _FUSED_PAIRS)
             made[f"call {kind} @llvm.{name}.{end}({kind} $, {kind} $, {kind} $)"] = shape
         for name, words in (
             ("maximum", (0x1E604800, 0x4E60F400)),
             ("minimum", (0x1E605800, 0x4EE0F400)),
         ):
-            shape = Shape(code.simple, pairs, (words[pairs],))
+            shape = Pattern(code.simple, pairs, (words[pairs],))
             made[f"call {kind} @llvm.{name}.{end}({kind} $, {kind} $)"] = shape
         for name, words in (("sqrt", (0x1E61C000, 0x6EE1F800)), ("fabs", (0x1E60C000, 0x4EE0F800))):
-            made[f"call {kind} @llvm.{name}.{end}({kind} $)"] = Shape(code.simple, pairs, (words[pairs],))
+            made[f"call {kind} @llvm.{name}.{end}({kind} $)"] = Pattern(code.simple, pairs, (words[pairs],))
     for text, word in (
         ("xor <2 x i64> $, $", 0x6E201C00),
         ("shl <2 x i64> $, splat (i64 63)", 0x4F7F5400),
         ("lshr <2 x i64> $, splat (i64 1)", 0x6F7F0400),
         ("icmp slt <2 x i64> $, splat (i64 0)", 0x4EE0A800),
     ):
-        made[text] = Shape(code.simple, True, (word,))
+        made[text] = Pattern(code.simple, True, (word,))
     made[f"extractelement {PAIR} $, i64 1"] = _SECOND_LANE
     made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> zeroinitializer"] = _BOTH_LANES
-    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> <i32 1, i32 0>"] = Shape(code.swap, True)
-    made[f"select <2 x i1> $, {PAIR} $, {PAIR} $"] = Shape(code.select, True)
-    made[f"insertelement {PAIR} $, double $, i64 1"] = Shape(code.insert, True)
+    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> <i32 1, i32 0>"] = Pattern(code.swap, True)
+    made[f"select <2 x i1> $, {PAIR} $, {PAIR} $"] = Pattern(code.select, True)
+    made[f"insertelement {PAIR} $, double $, i64 1"] = Pattern(code.insert, True)
     for text in (
         f"bitcast {PAIR} $ to <2 x i64>",
         f"bitcast <2 x i64> $ to {PAIR}",
@@ -346,7 +346,7 @@ def _operations(
     alike: dict[str, str] = {}  # names of values, to others that are the same register
     operations: list[Operation] = []
     computed: set[str] = set()
-    of_one: dict[str, tuple[Shape, str]] = {}  # values with both or the second lane of others
+    of_one: dict[str, tuple[Pattern, str]] = {}  # values with both or the second lane of others
 
     def signed(name: str) -> tuple[str, bool]:
         source = opposites.get(name)
@@ -387,8 +387,8 @@ def _operations(
 
 
 def _of_lanes(
-    name: str, shape: Shape, given: Signed, of_one: dict[str, tuple[Shape, str]]
-) -> tuple[Shape, Signed]:
+    name: str, shape: Pattern, given: Signed, of_one: dict[str, tuple[Pattern, str]]
+) -> tuple[Pattern, Signed]:
     """An operation on values whose lanes are known from others: a product of pairs, where both lanes of a
     factor are the same, is one of the other factor and that lane; two lanes of a pair are added as they are.
     """

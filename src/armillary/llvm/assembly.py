@@ -56,7 +56,7 @@ class Callee(NamedTuple):
     name: str
 
 
-class Module:
+class IRModule:
     """Functions by their names, in the order in which they were made."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Module:
 class Function:
     """A function of a module: a declaration until it has a block."""
 
-    def __init__(self, module: Module, kind: FunctionType, name: str) -> None:
+    def __init__(self, module: IRModule, kind: FunctionType, name: str) -> None:
         self.module, self.kind, self.name = module, kind, name
         self.callee = Callee(kind, f"@{name}")
         self.args = [Raw(a, f"%a{i}") for i, a in enumerate(kind.arguments)]
@@ -114,7 +114,7 @@ class Block:
             function.blocks.append(self)
 
 
-class Writer:
+class InstructionWriter:
     """Instructions at the end of a block."""
 
     def __init__(self, function: Function) -> None:

@@ -26,8 +26,8 @@ from armillary.llvm.assembly import (
     Block,
     Function,
     FunctionType,
+    InstructionWriter,
     Raw,
-    Writer,
     constant,
     is_vector,
     lanes_type,
@@ -147,7 +147,7 @@ class Value:
 Operand = Value | float
 
 
-class Vector:
+class Span:
     """Consecutive reals in memory; with lanes, those of one number side by side unless ``single``."""
 
     def __init__(self, code: Code, address: Raw, single: bool = False) -> None:
@@ -171,7 +171,7 @@ class Vector:
         self.code.builder.store(self.code.of_kind(self.kind, value).raw, self.at(index), _ALIGNED)
 
 
-class Variable:
+class Local:
     """A local that changes; LLVM keeps it in a register."""
 
     def __init__(self, code: Code, start: Value) -> None:
@@ -206,7 +206,7 @@ class Code:
 
     def __init__(self, function: Function, lanes: int = 1) -> None:
         self.function = function
-        self.builder = Writer(function)
+        self.builder = InstructionWriter(function)
         self.fuses = False
         self.lanes = lanes
         self.kind = REAL if lanes == 1 else lanes_type(REAL, lanes)
@@ -261,7 +261,7 @@ class Code:
     @contextmanager
     def each(self, count: Value | int) -> Iterator[Value]:
         """A loop over 0 … count − 1; what it computes is fused."""
-        index = Variable(self, self.whole(0))
+        index = Local(self, self.whole(0))
         outside, self.fuses = self.fuses, not quick()
         with self.repeat() as loop:
             with self.when(index.get() >= count):
@@ -283,7 +283,7 @@ class Code:
         """Σ term(i), as four sums of every fourth term: they do not wait for one another, and the order is
         the same with and without lanes.
         """
-        sums = [Variable(self, self.of_kind(self.kind, 0.0)) for _ in range(min(4, max(count, 1)))]
+        sums = [Local(self, self.of_kind(self.kind, 0.0)) for _ in range(min(4, max(count, 1)))]
         with self.each(count // 4) as i:
             for j, sum_ in enumerate(sums):
                 sum_.set(sum_.get() + term(i * 4 + j))
@@ -301,7 +301,7 @@ class Code:
     @contextmanager
     def each_four(self, count: Value) -> Iterator[Value]:
         """A loop over 0 … count − 1 in which a real is four of them, side by side in memory; count ≥ 1."""
-        outside, index = (self.fuses, self.lanes, self.kind), Variable(self, self.whole(0))
+        outside, index = (self.fuses, self.lanes, self.kind), Local(self, self.whole(0))
         with self.repeat() as loop:
             self.fuses, self.lanes, self.kind = not quick(), 4, lanes_type(REAL, 4)
             yield index.get()
@@ -312,7 +312,7 @@ class Code:
 
     def total_of_fours(self, count: Value, term: Callable[[Value], Value]) -> Value:
         """Σ term(i) over all reals of such a loop, in the order of ``total``."""
-        fours = Variable(self, Value(self, constant(lanes_type(REAL, 4), 0.0)))
+        fours = Local(self, Value(self, constant(lanes_type(REAL, 4), 0.0)))
         with self.each_four(count) as i:
             fours.set(fours.get() + term(i))
         a, b, c, d = (Value(self, self.builder.lane(fours.get().raw, j)) for j in range(4))
@@ -362,7 +362,7 @@ class Code:
         """−1, 0 or 1; 0 for NaN."""
         return self.choose(x > 0.0, 1.0, self.choose(x < 0.0, -1.0, 0.0))
 
-    def copy(self, count: int, source: Vector, target: Vector) -> None:
+    def copy(self, count: int, source: Span, target: Span) -> None:
         with self.each(count) as i:
             target[i] = source[i]
 

@@ -36,7 +36,7 @@ end:
 
 
 @dataclass(frozen=True)
-class Placement:
+class MatrixPlacement:
     """Elements of matrices, one matrix after the other and row by row: the place of each among the results of
     the function ``source``, or −1 − j for the j-th of the ``numbers``.
     """

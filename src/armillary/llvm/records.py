@@ -19,11 +19,11 @@ from armillary.llvm.assembly import (
     WHOLE,
     Function,
     FunctionType,
-    Module,
+    IRModule,
     Raw,
     constant,
 )
-from armillary.llvm.builder import Code, Operand, Value, Vector
+from armillary.llvm.builder import Code, Operand, Span, Value
 
 
 class RecordModule:
@@ -40,7 +40,7 @@ class RecordModule:
         offsets: Mapping[str, int] | None = None,
     ) -> None:
         self.fields, self.reals, self.addresses, self.offsets = fields, reals, addresses, offsets
-        self.module = Module()
+        self.module = IRModule()
 
     def written(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
         """A new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
@@ -83,14 +83,14 @@ class RecordFunction(Code):
         """A whole number that is the same throughout a run."""
         return self[name]
 
-    def vector(self, name: str) -> Vector:
+    def vector(self, name: str) -> Span:
         offsets = self.program.offsets
         offset = self[name].raw if offsets is None else constant(WHOLE, offsets[name])
-        return Vector(self, self.builder.place(self.workspace, offset, REAL))
+        return Span(self, self.builder.place(self.workspace, offset, REAL))
 
-    def outside(self, field: str) -> Vector:
+    def outside(self, field: str) -> Span:
         """A vector that lives outside the workspace, found through its address in the record."""
-        return Vector(self, self[field].raw)
+        return Span(self, self[field].raw)
 
     def internal(self, frame: RecordFunction, *arguments: Value) -> Value:
         """A call of another function over this record."""

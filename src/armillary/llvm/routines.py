@@ -26,10 +26,10 @@ from armillary.llvm.assembly import (
     Callee,
     Function,
     FunctionType,
-    Module,
+    IRModule,
     constant,
 )
-from armillary.llvm.builder import Code, Value, Variable, Vector
+from armillary.llvm.builder import Code, Local, Span, Value
 from armillary.llvm.jit import Passes, engine
 
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
@@ -65,9 +65,9 @@ class Routine(Code):
         place = self.builder.place(self.function.args[0], constant(WHOLE, self.layout.places[field]), WHOLE)
         return Value(self, self.builder.load(place, ADDRESS if field in self.layout.addresses else WHOLE))
 
-    def vector(self, field: str, first: Value | None = None) -> Vector:
-        found = Vector(self, self[field].raw)
-        return found if first is None else Vector(self, found.at(first))
+    def vector(self, field: str, first: Value | None = None) -> Span:
+        found = Span(self, self[field].raw)
+        return found if first is None else Span(self, found.at(first))
 
     def index(self, field: str, i: Value) -> Value:
         """An entry of a list of whole numbers."""
@@ -78,14 +78,14 @@ class Routine(Code):
         self.builder.store(value.raw, self.builder.place(self[field].raw, i.raw, WHOLE))
 
     def sum(self, count: Value, term: Callable[[Value], Value]) -> Value:
-        found = Variable(self, self.real(0.0))
+        found = Local(self, self.real(0.0))
         with self.each(count) as i:
             found.set(found.get() + term(i))
         return found.get()
 
-    def dot(self, count: Value, a: Vector, b: Vector) -> Value:
+    def dot(self, count: Value, a: Span, b: Span) -> Value:
         """Σ aᵢ bᵢ as four sums that do not wait for one another."""
-        sums = [Variable(self, self.real(0.0)) for _ in range(4)]
+        sums = [Local(self, self.real(0.0)) for _ in range(4)]
         fours = count.whole_quotient(self.whole(4))
         with self.each(fours) as i:
             for k, found in enumerate(sums):
@@ -96,7 +96,7 @@ class Routine(Code):
 
     def largest(self, count: Value, term: Callable[[Value], Value]) -> Value:
         """The largest magnitude; NaN where one is no number."""
-        found = Variable(self, self.real(0.0))
+        found = Local(self, self.real(0.0))
         with self.each(count) as i:
             found.set(self.intrinsic("maximum", found.get(), self.magnitude(term(i))))
         return found.get()
@@ -107,7 +107,7 @@ class Routine(Code):
         with self.each(end - first) as i:
             yield i + first
 
-    def move(self, count: Value, source: Vector, target: Vector) -> None:
+    def move(self, count: Value, source: Span, target: Span) -> None:
         with self.each(count) as i:
             target[i] = source[i]
 
@@ -116,14 +116,14 @@ class Routine(Code):
         raw = [self.function.args[0], *(a.raw for a in arguments)]
         return Value(self, self.builder.call(other.function.callee, raw))
 
-    def evaluate(self, function: str, t: Value, place: Vector, out: Vector) -> None:
+    def evaluate(self, function: str, t: Value, place: Span, out: Span) -> None:
         """A call of a model's function, whose address is a field."""
         arguments = [t.raw, place.address, self["constants"].raw, self["memory"].raw, out.address]
         self.builder.call(Callee(_SECTION, self[function].raw.name), arguments)
 
 
 def routine(
-    module: Module, layout: RoutineLayout, name: str, result: str, *arguments: str, public: bool = False
+    module: IRModule, layout: RoutineLayout, name: str, result: str, *arguments: str, public: bool = False
 ) -> Routine:
     """A routine of a method, for calls from outside where it is ``public``."""
     function = Function(module, FunctionType(result, (ADDRESS, *arguments)), f"armillary_{name}")

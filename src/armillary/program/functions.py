@@ -10,7 +10,7 @@ from armillary.algebra.walk import transform
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.sections import program_of
-from armillary.program.targets import Stepping
+from armillary.program.targets import StepSection
 
 
 def with_functions(
@@ -47,7 +47,7 @@ def with_functions(
         row_sizes=(),
         inputs=tuple(inputs),
         stepping=tuple(
-            Stepping(name, tuple(f"{name}[{i}]" for i in range(len(results))), tuple(results), search)
+            StepSection(name, tuple(f"{name}[{i}]" for i in range(len(results))), tuple(results), search)
             for name, results in functions.items()
         ),
     )

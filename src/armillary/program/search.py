@@ -15,7 +15,7 @@ from random import Random
 
 from armillary import cache
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import Shown, trial_intermediates
+from armillary.algebra.intermediate import KeptName, trial_intermediates
 from armillary.algebra.walk import operands_first
 from armillary.program.cost import Operations
 from armillary.program.passes import Constants, Graph
@@ -75,7 +75,7 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
     that the search moves along plateaus. ``taken`` are names that constants must not have.
     """
     graph = Graph(roots)
-    values = [n for n in graph.order if n.kind == "let" and not isinstance(n.data, Shown)]
+    values = [n for n in graph.order if n.kind == "let" and not isinstance(n.data, KeptName)]
     if not values or len(graph.order) > NODES:
         return roots, []
 

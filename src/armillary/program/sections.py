@@ -12,7 +12,7 @@ from armillary.program.lanes.alike import corresponding
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, Section, section
-from armillary.program.targets import Stepping, Targets
+from armillary.program.targets import StepSection, Targets
 
 
 def program_of(
@@ -100,7 +100,7 @@ def program_of(
 
 
 def with_change_sections(
-    program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[Stepping]
+    program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[StepSection]
 ) -> Program:
     """A program with further sections of a motion; constants that only these need follow the others."""
     constants = Constants(taken={*system.parameters, *(c.data.name for c in program.constants)})

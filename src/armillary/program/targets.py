@@ -33,7 +33,7 @@ class OutputColumn:
 
 
 @dataclass(frozen=True, repr=False)
-class Stepping:
+class StepSection:
     """A further section that integrators call: its name, and its results with their labels."""
 
     name: str
@@ -69,7 +69,7 @@ class Targets:
     states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
     carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
-    stepping: tuple[Stepping, ...] = ()
+    stepping: tuple[StepSection, ...] = ()
     search: bool = True  # for what the rates have in common
 
     @property

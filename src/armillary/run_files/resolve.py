@@ -263,7 +263,7 @@ def known_names(key: str) -> Iterable[str]:
 
         return EFFORTS
     if key == "tier":
-        from armillary.runtime.models.compiling import TIERS
+        from armillary.runtime.models.compilation import TIERS
 
         return TIERS
     return ()

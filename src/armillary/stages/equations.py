@@ -174,7 +174,7 @@ def _compiled(
     base: CompiledModel | None = None,
 ) -> Model:
     """Equations as a model that a user holds, and with it all others that are made of the same system."""
-    from armillary.runtime.models.compiling import compile_equations
+    from armillary.runtime.models.compilation import compile_equations
     from armillary.stages.model import KINDS as MODELS
     from armillary.stages.model import Model
 

@@ -11,9 +11,9 @@ from armillary.errors import ArmillaryError
 from armillary.program import equations as derived
 from armillary.program.formalisms import momentum, redundant
 from armillary.program.sensitivities import equations as sensitivity
-from armillary.runtime.models import compiled, compiling, converted
+from armillary.runtime.models import compilation, compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
-from armillary.runtime.models import sensitive as sensitive_models
+from armillary.runtime.models import sensitivities as sensitive_models
 from armillary.settings import RunSettings
 from armillary.stages.pieces import ModelPieces
 
@@ -461,7 +461,7 @@ class Model(ModelPieces, compiled.CompiledModel):
         )  # fmt: skip
 
 
-class ConvertedModel(Model, converted.CompiledConvertedModel):
+class ConvertedModel(Model, state_conversion.CompiledConvertedModel):
     """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
     ``derivatives`` are their rates.
     """
@@ -469,7 +469,7 @@ class ConvertedModel(Model, converted.CompiledConvertedModel):
     equations: FreeSpeedEquations
 
 
-class MomentumModel(Model, converted.CompiledMomentumModel):
+class MomentumModel(Model, state_conversion.CompiledMomentumModel):
     """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
     their rates.
     """
@@ -495,7 +495,7 @@ class SensitiveModel(Model, sensitive_models.CompiledSensitiveModel):
     equations: SensitiveEquations
 
 
-KINDS: compiling.ModelKinds = {
+KINDS: compilation.ModelKinds = {
     derived.DerivedEquations: Model,
     momentum.DerivedConvertedEquations: ConvertedModel,
     momentum.DerivedMomentumEquations: MomentumModel,

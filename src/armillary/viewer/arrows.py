@@ -26,7 +26,7 @@ from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
 from armillary.results import Run
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.functions import ModelFunctions
 from armillary.viewer.parts.appearance import Appearance
 from armillary.viewer.poses import Poses

@@ -26,13 +26,13 @@ _EQUATE_ALL = ("min", "max", "mod", "atan2", "lt", "le", "gt", "ge", "eq", "ne")
 
 
 @dataclass(frozen=True)
-class Form:
+class Monomial:
     """known · Π unknown^exponent."""
 
     known: Dimension
     unknowns: dict[Expr, Fraction]
 
-    def times(self, other: Form, exponent: Fraction) -> Form:
+    def times(self, other: Monomial, exponent: Fraction) -> Monomial:
         """self · other^exponent."""
         unknowns = dict(self.unknowns)
         for symbol, n in other.unknowns.items():
@@ -41,7 +41,7 @@ class Form:
                 unknowns[symbol] = left
             else:
                 del unknowns[symbol]
-        return Form(self.known * other.known**exponent, unknowns)
+        return Monomial(self.known * other.known**exponent, unknowns)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Demand:
     where: str
 
 
-_NUMBER = Form(ONE, {})
+_NUMBER = Monomial(ONE, {})
 _MINUS_ONE = Fraction(-1)
 
 
@@ -67,7 +67,7 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
     contradicts.
     """
     system = _System()
-    forms: dict[Expr, Form] = {}
+    forms: dict[Expr, Monomial] = {}
     place = 0  # of the first equation that is not complete: nodes come root by root
     opaque: set[Expr] = set()
     for node in operands_first([expression for expression, _, _ in equations]):
@@ -83,9 +83,9 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
             demand = Demand(expression, required, where)
             bare = expression.kind == "product" and abs(expression.data[0]) != 1
             if bare or holds_bare_numbers(expression):
-                system.guesses.append((forms[expression], Form(required, {}), demand))
+                system.guesses.append((forms[expression], Monomial(required, {}), demand))
             else:
-                system.equate(forms[expression], Form(required, {}), demand, forms)
+                system.equate(forms[expression], Monomial(required, {}), demand, forms)
     system.take_guesses(forms)
     return {
         node: solution.known
@@ -113,15 +113,17 @@ def holds_bare_numbers(node: Expr) -> bool:
     return node.kind == "sum" and (node.data[0] != 0 or any([a.dimension is None for a in node.args]))
 
 
-def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
+def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
     """The dimension of a node from those of its operands; its conditions on them go to the system."""
     if node.kind in ("symbol", "number"):
-        return Form(node.dimension, {}) if node.dimension is not None else Form(ONE, {node: Fraction(1)})
+        return (
+            Monomial(node.dimension, {}) if node.dimension is not None else Monomial(ONE, {node: Fraction(1)})
+        )
     if node.kind == "let":
         return forms[node.args[0]]
     if node.kind == "product":
         unit = None if _unit_forgotten(node) else node.unit
-        result = _NUMBER if unit is None else Form(unit, {})
+        result = _NUMBER if unit is None else Monomial(unit, {})
         for base, exponent in zip(node.args, node.data[1], strict=True):
             result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
         if unit is not None:
@@ -142,25 +144,27 @@ def _unit_forgotten(node: Expr) -> bool:
     return bare and not any([base.undeclared for base in node.args])
 
 
-def _sum_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
+def _sum_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
     terms = list(zip(node.data[1], node.args, strict=True))
     result = _equal_terms([e for c, e in terms if abs(c) == 1], forms, system, where, node)
     if node.dimension is not None:
-        result = Form(node.dimension, {})
+        result = Monomial(node.dimension, {})
     elif all([abs(c) != 1 for c, _ in terms]):
-        result = Form(ONE, {node: Fraction(1)})
+        result = Monomial(ONE, {node: Fraction(1)})
     system.guesses += [(forms[e], result, Demand(e, node, where)) for c, e in terms if abs(c) != 1]
     return result
 
 
-def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
+def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
     name = node.data
     if not isinstance(name, str):  # a table or a foreign function, which may state what it takes and gives
         wanted = getattr(name, "argument_dimensions", (None,) * len(node.args))
         for argument, dimension in zip(node.args, wanted, strict=True):
             if dimension is not None and argument.kind != "number":
-                system.equate(forms[argument], Form(dimension, {}), Demand(argument, dimension, where), forms)
-        return _bare(node) if node.dimension is None else Form(node.dimension, {})
+                system.equate(
+                    forms[argument], Monomial(dimension, {}), Demand(argument, dimension, where), forms
+                )
+        return _bare(node) if node.dimension is None else Monomial(node.dimension, {})
     if name in _DIMENSIONLESS:
         for argument in node.args:
             system.equate(forms[argument], _NUMBER, Demand(argument, ONE, f"{name}(…) in {where}"), forms)
@@ -175,14 +179,14 @@ def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str)
     return _bare(node)  # sign, and, or, not: 1 or 0 may stand for anything
 
 
-def _bare(node: Expr) -> Form:
+def _bare(node: Expr) -> Monomial:
     """The unknown dimension of a node made of bare numbers."""
-    return Form(ONE, {node: Fraction(1)})
+    return Monomial(ONE, {node: Fraction(1)})
 
 
 def _equal_terms(
-    terms: Sequence[Expr], forms: dict[Expr, Form], system: _System, where: str, node: Expr
-) -> Form:
+    terms: Sequence[Expr], forms: dict[Expr, Monomial], system: _System, where: str, node: Expr
+) -> Monomial:
     """The dimension that all terms of a node share; bare numbers take any, and so does what they multiply.
 
     A product that hides a bare number is one node wherever it stands, though the number may have been a
@@ -204,9 +208,9 @@ def _equal_terms(
     return forms[known]
 
 
-def _replaced(form: Form, symbol: Expr, value: Form) -> Form:
+def _replaced(form: Monomial, symbol: Expr, value: Monomial) -> Monomial:
     exponent = form.unknowns[symbol]
-    rest = Form(form.known, {s: n for s, n in form.unknowns.items() if s is not symbol})
+    rest = Monomial(form.known, {s: n for s, n in form.unknowns.items() if s is not symbol})
     return rest.times(value, exponent)
 
 
@@ -218,18 +222,18 @@ class _System:
     """
 
     def __init__(self) -> None:
-        self.solved: dict[Expr, Form] = {}
+        self.solved: dict[Expr, Monomial] = {}
         self.users: dict[Expr, set[Expr]] = {}  # free unknown: solved unknowns whose form holds it
         self.origin: dict[Expr, Demand] = {}
-        self.guesses: list[tuple[Form, Form, Demand]] = []
+        self.guesses: list[tuple[Monomial, Monomial, Demand]] = []
 
-    def reduced(self, form: Form) -> Form:
+    def reduced(self, form: Monomial) -> Monomial:
         """The form in free unknowns only."""
         for symbol in [s for s in form.unknowns if s in self.solved]:
             form = _replaced(form, symbol, self.solved[symbol])
         return form
 
-    def equate(self, a: Form, b: Form, demand: Demand, forms: dict[Expr, Form]) -> None:
+    def equate(self, a: Monomial, b: Monomial, demand: Demand, forms: dict[Expr, Monomial]) -> None:
         """a = b, from now on."""
         if a is b or (not a.unknowns and not b.unknowns and a.known is b.known):
             return
@@ -241,20 +245,20 @@ class _System:
         pivot = min(ratio.unknowns, key=lambda s: len(self.users.get(s, ())))
         # ratio = known · pivot^n · rest = 1 gives pivot = (known · rest)^(−1/n).
         n = ratio.unknowns[pivot]
-        rest = Form(ratio.known, {s: e for s, e in ratio.unknowns.items() if s is not pivot})
+        rest = Monomial(ratio.known, {s: e for s, e in ratio.unknowns.items() if s is not pivot})
         value = _NUMBER.times(rest, -1 / n)
         self.origin[pivot] = demand
         for user in self.users.pop(pivot, set()):
             self._store(user, _replaced(self.solved[user], pivot, value))
         self._store(pivot, value)
 
-    def take_guesses(self, forms: dict[Expr, Form]) -> None:
+    def take_guesses(self, forms: dict[Expr, Monomial]) -> None:
         """Applies those equations that are likely but not certain, where they still decide something."""
         for a, b, demand in self.guesses:
             if self.reduced(a.times(b, _MINUS_ONE)).unknowns:
                 self.equate(a, b, demand, forms)
 
-    def _store(self, symbol: Expr, form: Form) -> None:
+    def _store(self, symbol: Expr, form: Monomial) -> None:
         for s in self.solved.get(symbol, _NUMBER).unknowns:
             if s in self.users and s not in form.unknowns:
                 self.users[s].discard(symbol)
@@ -263,7 +267,7 @@ class _System:
             self.users.setdefault(s, set()).add(symbol)
 
     def _contradiction(
-        self, demand: Demand, a: Form, b: Form, ratio: Dimension, forms: dict[Expr, Form]
+        self, demand: Demand, a: Monomial, b: Monomial, ratio: Dimension, forms: dict[Expr, Monomial]
     ) -> str:
         left, right = self.reduced(a), self.reduced(b)
         one, other = _shown(demand.left), _shown(demand.right)

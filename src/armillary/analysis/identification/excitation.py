@@ -157,7 +157,7 @@ def exciting_trajectory(
     made = regressor_model(model)
     joints = _Joints(made, limits, speed_limits, acceleration_limits, float(period))
     time = np.linspace(0.0, joints.period, samples, endpoint=False)
-    search = _Search(made, joints, time, harmonics, parameters)
+    search = _ConditionSearch(made, joints, time, harmonics, parameters)
     rng = np.random.default_rng(seed)
     found = [search.minimised(rng) for _ in range(starts)]
     best = min(found, key=search.value)
@@ -241,7 +241,7 @@ def _largest(given: Mapping[str, float] | float | None, names: tuple[str, ...], 
     return np.full(len(names), float(given))
 
 
-class _Search:
+class _ConditionSearch:
     """The condition number of a series of unscaled amplitudes, and its minimisation."""
 
     def __init__(

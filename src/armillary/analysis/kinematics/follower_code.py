@@ -18,8 +18,8 @@ conditions need no case of their own: δ is the shortest. Rows of A are scaled t
 from __future__ import annotations
 
 from armillary.analysis.kinematics.follower_layout import FOLLOWER
-from armillary.llvm.assembly import NOTHING, REAL, WHOLE, Module
-from armillary.llvm.builder import Value, Variable
+from armillary.llvm.assembly import NOTHING, REAL, WHOLE, IRModule
+from armillary.llvm.builder import Local, Value
 from armillary.llvm.routines import Routine, routine
 
 LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything
@@ -32,13 +32,13 @@ LEAST_ROW = 1e-4  # of the largest row: where a row vanishes, its scale does not
 LEAST_DAMPING = 1e-20
 
 
-def _routine(module: Module, name: str, result: str, *arguments: str) -> Routine:
+def _routine(module: IRModule, name: str, result: str, *arguments: str) -> Routine:
     return routine(module, FOLLOWER, name, result, *arguments, public=name == "follow")
 
 
 def follower_text() -> str:
     """The LLVM text of ``armillary_follow(fields)``."""
-    module = Module()
+    module = IRModule()
     evaluate = _emit_evaluate(module)
     scale = _emit_scale(module)
     solve = _emit_solve(module)
@@ -49,7 +49,7 @@ def follower_text() -> str:
     return str(module)
 
 
-def _emit_evaluate(module: Module) -> Routine:
+def _emit_evaluate(module: IRModule) -> Routine:
     """`evaluate(t)`: F, A and N at the trial position."""
     f = _routine(module, "evaluate", NOTHING, REAL)
     f.evaluate("function", f.argument(1), f.vector("trial"), f.vector("out"))
@@ -57,7 +57,7 @@ def _emit_evaluate(module: Module) -> Routine:
     return f
 
 
-def _emit_scale(module: Module) -> Routine:
+def _emit_scale(module: IRModule) -> Routine:
     """`scale()`: the weight of each row, one over its largest element.
 
     That of a gap counts for at least 1e-4 of the largest of all gaps; targets of one group have one weight.
@@ -72,7 +72,7 @@ def _emit_scale(module: Module) -> Routine:
         row = place.whole_quotient(directions)
         column = place - row * directions
         weights[row] = f.most(weights[row], f.magnitude(out[rows + k] * sizes[column]))
-    most = Variable(f, f.real(0.0))
+    most = Local(f, f.real(0.0))
     with f.each(rows) as i:
         kind = f.index("stiff", i)
         with f.when(kind.equals(1)):
@@ -88,7 +88,7 @@ def _emit_scale(module: Module) -> Routine:
     return f
 
 
-def _emit_solve(module: Module) -> Routine:
+def _emit_solve(module: IRModule) -> Routine:
     """`solve(√μ)`: the step δ, by reflections of [A; √μ 1 | −F; 0]; its largest element.
 
     The least pivot is left in the second of the settings.
@@ -127,7 +127,7 @@ def _emit_solve(module: Module) -> Routine:
                     place = (i + k) * stride
                     matrix[place + j] = matrix[place + j] + share * matrix[place + k]
             matrix[k * stride + k] = alpha
-    weakest = Variable(f, f.real(1e300))
+    weakest = Local(f, f.real(1e300))
     with f.each(n) as back:
         k = n - 1 - back
         known = f.sum(n - 1 - k, lambda i: matrix[k * stride + k + 1 + i] * step[k + 1 + i])
@@ -140,7 +140,7 @@ def _emit_solve(module: Module) -> Routine:
     return f
 
 
-def _emit_apply(module: Module) -> Routine:
+def _emit_apply(module: IRModule) -> Routine:
     """`apply(share)`: trial += N δ · share, with unit Euler parameters."""
     f = _routine(module, "apply", NOTHING, REAL)
     first = f["rows"] + f["entries"]
@@ -164,13 +164,13 @@ def _off(f: Routine) -> Value:
 
 
 def _emit_newton(
-    module: Module, evaluate: Routine, scale: Routine, solve: Routine, apply: Routine
+    module: IRModule, evaluate: Routine, scale: Routine, solve: Routine, apply: Routine
 ) -> Routine:
     """`newton(t)`: 1 where the trial position was brought to F = 0 by moves that shrink."""
     f = _routine(module, "newton", WHOLE, REAL)
     t = f.argument(1)
-    turns, last = Variable(f, f.whole(0)), Variable(f, f.real(LIMIT / SHRINK))
-    found = Variable(f, f.whole(0))
+    turns, last = Local(f, f.whole(0)), Local(f, f.real(LIMIT / SHRINK))
+    found = Local(f, f.whole(0))
     with f.repeat() as loop:
         f.run(evaluate, t)
         f.run(scale)
@@ -193,7 +193,7 @@ def _emit_newton(
 
 
 def _emit_descend(
-    module: Module, evaluate: Routine, scale: Routine, solve: Routine, apply: Routine
+    module: IRModule, evaluate: Routine, scale: Routine, solve: Routine, apply: Routine
 ) -> Routine:
     """`descend(t)`: the trial position moved to where Σ (w F)² is least; the largest w F there.
 
@@ -211,7 +211,7 @@ def _emit_descend(
     f.run(scale)
     with f.each(f["rows"]) as i:
         weights[i] = weights[i] * f.choose(f.index("stiff", i) > 0, weight, 1.0)
-    damping, least, turns = Variable(f, f.real(1e-3)), Variable(f, cost()), Variable(f, f.whole(0))
+    damping, least, turns = Local(f, f.real(1e-3)), Local(f, cost()), Local(f, f.whole(0))
     with f.repeat() as loop:
         with f.when((turns.get() >= DESCENTS) | ~(least.get() > 0.0)):
             loop.leave()
@@ -236,7 +236,7 @@ def _emit_descend(
     return f
 
 
-def _emit_follow(module: Module, newton: Routine, descend: Routine) -> Routine:
+def _emit_follow(module: IRModule, newton: Routine, descend: Routine) -> Routine:
     """`follow()`: a position for every row, each from that of the row it starts from."""
     f = _routine(module, "follow", NOTHING)
     width, targets, first = f["width"], f["targets"], f["first_target"]
@@ -256,7 +256,7 @@ def _emit_follow(module: Module, newton: Routine, descend: Routine) -> Routine:
                 trial[first + k] = goal[k + 1]
             off = f.run(descend, goal[0])
             report[1] = off
-            solved = Variable(f, f.whole(0))
+            solved = Local(f, f.whole(0))
             with f.when(off <= 1e-5):
                 f.move(width, trial, good)
                 solved.set(f.run(newton, goal[0]))
@@ -268,7 +268,7 @@ def _emit_follow(module: Module, newton: Routine, descend: Routine) -> Routine:
             f.move(width, trial, f.vector("positions", here * width))
             times[here] = goal[0]
         with f.when(f["descend"].equals(0)):
-            reached, share = Variable(f, f.real(0.0)), Variable(f, f.real(1.0))
+            reached, share = Local(f, f.real(0.0)), Local(f, f.real(1.0))
             with f.repeat() as loop:
                 s = f.least(reached.get() + share.get(), 1.0)
                 f.move(width, good, trial)

@@ -127,14 +127,14 @@ def turning_points(
         turned = sign_before * sign_after < 0
         if np.any(turned):
             last = path.last[turned]
-            slope = _Slope(derivative, o, step[turned])
+            slope = _OutputSlope(derivative, o, step[turned])
             motion, _ = path.zeros(path.first[turned], last, slope)
             found += [_turning(path, motion, i, int(last[i]), o, output.name) for i in range(len(last))]
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class _Slope:
+class _OutputSlope:
     """The derivative of one output along segments of the path."""
 
     derivative: Callable[[PathMotion], np.ndarray]

@@ -14,7 +14,7 @@ from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.implicit import implicit_rates
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
-from armillary.llvm.placement import Placement
+from armillary.llvm.placement import MatrixPlacement
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.linearization.form import Element, Entries, LinearForm, linear_form
@@ -209,9 +209,9 @@ class Filled:
         self.computed.append(x)
         return len(self.computed) - 1
 
-    def placement(self, source: str) -> Placement:
+    def placement(self, source: str) -> MatrixPlacement:
         """How a function of all elements follows from one of the computed and solved ones."""
-        return Placement(source, self._places, list(self._numbers))
+        return MatrixPlacement(source, self._places, list(self._numbers))
 
     def functions(self, equations: DerivedEquations) -> ModelFunctions:
         """All elements as the compiled function "dense"."""

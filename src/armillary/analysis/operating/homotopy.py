@@ -15,14 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.analysis.operating.branches.curve import BranchCurve
-from armillary.analysis.operating.newton import Equations
+from armillary.analysis.operating.newton import RootProblem
 
 _STEPS = 200
 _FIRST, _LONGEST, _SHORTEST = 0.05, 0.5, 1e-5  # in sizes
 _TURN = 0.8  # cosine of the angle between two tangents, below which a step is repeated at half its length
 
 
-def scaled_loads(equations: Equations) -> np.ndarray | None:
+def scaled_loads(equations: RootProblem) -> np.ndarray | None:
     """x near a solution for λ = 1, from x for λ = 0; None where the curve does not lead there."""
     e = equations
     whole, both = e.x.copy(), np.ix_(e.rows, e.unknown)

@@ -31,7 +31,7 @@ from armillary.llvm.routines import RoutineMethod, compiled_method
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class RootProblem:
     """Conditions with their wanted values, unknowns with their sizes and bounds; all else is as in x."""
 
     values: ConditionValues
@@ -50,7 +50,7 @@ class Equations:
 class Root:
     """Where Newton's method ended: whether the conditions are met, and what is left of each."""
 
-    of: Equations
+    of: RootProblem
     x: np.ndarray  # state and inputs
     unknowns: np.ndarray
     residual: np.ndarray
@@ -69,7 +69,7 @@ class Root:
         return self.error <= MET
 
 
-def newton(equations: Equations) -> Root:
+def newton(equations: RootProblem) -> Root:
     """A root near x, or the place where the conditions are nearest to being met."""
     e, n = equations, len(equations.unknown)
     work = _work(e.values, e.x, len(e.rows), n, e.unknown) | _conditions(e)
@@ -90,7 +90,7 @@ def newton(equations: Equations) -> Root:
     return Root(e, x, x[e.unknown], r / e.weights, r, int(report[0]), held[:n].astype(bool))
 
 
-def outlook(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
+def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
     """C at x; and of each unknown the part, 0 to 1, along directions that the conditions leave open."""
     e = equations
     columns = np.arange(len(e.x))
@@ -102,7 +102,7 @@ def outlook(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
     return C[:-1].reshape(-1, len(e.x)), shares[: len(e.unknown)]
 
 
-def _conditions(e: Equations) -> dict[str, int | np.ndarray]:
+def _conditions(e: RootProblem) -> dict[str, int | np.ndarray]:
     """Fields of the rows and unknowns."""
     return {
         "rows": len(e.rows),

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armillary.analysis.operating.newton_layout import SEARCH
-from armillary.llvm.assembly import NOTHING, REAL, WHOLE, Module
-from armillary.llvm.builder import Value, Variable, Vector
+from armillary.llvm.assembly import NOTHING, REAL, WHOLE, IRModule
+from armillary.llvm.builder import Local, Span, Value
 from armillary.llvm.routines import Routine, routine
 
 MET = 1e-9  # of the size of a condition: what is above this is not met
@@ -23,13 +23,13 @@ OPEN = 1e-9  # singular value of a direction that the conditions leave open
 EPSILON = 2.0**-52
 
 
-def _routine(module: Module, name: str, result: str, *arguments: str) -> Routine:
+def _routine(module: IRModule, name: str, result: str, *arguments: str) -> Routine:
     return routine(module, SEARCH, name, result, *arguments, public=name in ENTRIES)
 
 
 def search_text() -> str:
     """The LLVM text of ``armillary_newton(fields)`` and the other entries."""
-    module = Module()
+    module = IRModule()
     values, slopes = _emit_values(module), _emit_slopes(module)
     factorise, turned = _emit_factorise(module), _emit_turned(module)
     _emit_newton(module, values, slopes, factorise, _emit_damped(module), turned)
@@ -38,7 +38,7 @@ def search_text() -> str:
     return str(module)
 
 
-def _emit_values(module: Module) -> Routine:
+def _emit_values(module: IRModule) -> Routine:
     """`conditions()`: c at x, and |w (c − wanted)|²; the scaled residuals are left in r_trial."""
     f = _routine(module, "conditions", REAL)
     c, r, wanted, weights = f.vector("c"), f.vector("r_trial"), f.vector("wanted"), f.vector("weights")
@@ -49,7 +49,7 @@ def _emit_values(module: Module) -> Routine:
     return f
 
 
-def _emit_slopes(module: Module) -> Routine:
+def _emit_slopes(module: IRModule) -> Routine:
     """`slopes()`: the derivatives C of all conditions by all columns, at x, by rows."""
     f = _routine(module, "slopes", NOTHING)
     t, x, out, C = f.vector("settings")[0], f.vector("x"), f.vector("out"), f.vector("C")
@@ -58,7 +58,7 @@ def _emit_slopes(module: Module) -> Routine:
         f.evaluate("slopes", t, x, out)
         with f.each(f["entries"]) as k:
             C[f.index("flat", k)] = out[k]
-    column, element = Variable(f, f.whole(0)), Variable(f, f.whole(0))
+    column, element = Local(f, f.whole(0)), Local(f, f.whole(0))
     with f.each(f["directions"]) as k:
         first, end = column.get(), f.index("direction_ends", k)
         with f.span(first, end) as j:
@@ -75,7 +75,7 @@ def _emit_slopes(module: Module) -> Routine:
     return f
 
 
-def _emit_factorise(module: Module) -> Routine:
+def _emit_factorise(module: IRModule) -> Routine:
     """`factorise(m, n, cut)`: A P = Q [T 0; 0 0] Z for m rows and n columns, T y = −Qᵀ r; the length of y.
 
     Householder's reflections, the longest of the columns that are left first, until none is longer than cut
@@ -97,12 +97,12 @@ def _emit_factorise(module: Module) -> Routine:
     with f.each(n) as j:
         f.put_index("order", j, j)
         measure(j, f.whole(0))
-    strongest, rank = Variable(f, f.real(0.0)), Variable(f, f.whole(0))
+    strongest, rank = Local(f, f.real(0.0)), Local(f, f.whole(0))
     with f.repeat() as loop:
         k = rank.get()
         with f.when((k >= n) | (k >= m)):
             loop.leave()
-        count, square, place = m - k, Variable(f, f.real(-1.0)), Variable(f, k)
+        count, square, place = m - k, Local(f, f.real(-1.0)), Local(f, k)
         with f.span(k, n) as j, f.when(lengths[j] > square.get()):
             square.set(lengths[j])
             place.set(j)
@@ -161,7 +161,7 @@ def _emit_factorise(module: Module) -> Routine:
     return f
 
 
-def _mirror(f: Routine, v: Value, scale: Value, count: Value, target: Vector) -> None:
+def _mirror(f: Routine, v: Value, scale: Value, count: Value, target: Span) -> None:
     """A reflection by the vector at a place of R; the scale is −½ vᵀv."""
     mirror = f.vector("R", v)
     share = f.dot(count, mirror, target) / scale
@@ -169,7 +169,7 @@ def _mirror(f: Routine, v: Value, scale: Value, count: Value, target: Vector) ->
         target[i] = target[i] + share * mirror[i]
 
 
-def _emit_damped(module: Module) -> Routine:
+def _emit_damped(module: IRModule) -> Routine:
     """`damped(radius)`: y = (TᵀT + μ)⁻¹ Tᵀ b, b = −Qᵀ r, of about the length of a radius, where T y = b is
     longer.
 
@@ -198,7 +198,7 @@ def _emit_damped(module: Module) -> Routine:
                 S[i * n + j] = f.vector("T")[i * n + j]
 
     restored()
-    length, mu, turns = (Variable(f, start) for start in (f.real(0.0), f.real(0.0), f.whole(0)))
+    length, mu, turns = (Local(f, start) for start in (f.real(0.0), f.real(0.0), f.whole(0)))
     with f.repeat() as loop:
         with f.each(rank) as back:
             k = rank - 1 - back
@@ -215,7 +215,7 @@ def _emit_damped(module: Module) -> Routine:
         with f.each(rank) as j:  # the row √μ e_j, and its right side
             with f.span(j, rank) as i:
                 new[i] = 0.0
-            new[j], right = f.root(mu.get()), Variable(f, f.real(0.0))
+            new[j], right = f.root(mu.get()), Local(f, f.real(0.0))
             with f.span(j, rank) as k:
                 here, there = S[k * n + k], new[k]
                 size = f.root(here * here + there * there)
@@ -234,7 +234,7 @@ def _emit_damped(module: Module) -> Routine:
     return f
 
 
-def _emit_turned(module: Module) -> Routine:
+def _emit_turned(module: IRModule) -> Routine:
     """`turned(m, n, k)`: p = P Zᵀ [y; 0], as long as y; for k ≥ 0 the unit vector k in place of [y; 0]."""
     f = _routine(module, "turned", NOTHING, WHOLE, WHOLE, WHOLE)
     m, n, unit = (f.argument(i) for i in (1, 2, 3))
@@ -271,7 +271,7 @@ def _slope(f: Routine) -> Callable[[Value, Value], Value]:
     return slope
 
 
-def _emit_outlook(module: Module, slopes: Routine, factorise: Routine, turned: Routine) -> Routine:
+def _emit_outlook(module: IRModule, slopes: Routine, factorise: Routine, turned: Routine) -> Routine:
     """`outlook()`: C at x, and what part of each unknown is along directions which the rows leave open."""
     f = _routine(module, "outlook", NOTHING)
     m, n, A, p, shares = f["rows"], f["unknowns"], *(f.vector(k) for k in ("A", "p", "shares"))
@@ -294,7 +294,7 @@ def _emit_outlook(module: Module, slopes: Routine, factorise: Routine, turned: R
 
 
 def _emit_newton(
-    module: Module, values: Routine, slopes: Routine, factorise: Routine, damped: Routine, turned: Routine
+    module: IRModule, values: Routine, slopes: Routine, factorise: Routine, damped: Routine, turned: Routine
 ) -> Routine:
     """`newton()`: the unknowns of x moved to a root, or to where the conditions are nearest to being met.
 
@@ -316,10 +316,10 @@ def _emit_newton(
 
     with f.each(n) as j:
         x[unknown(j)] = clipped(x[unknown(j)], j)
-    merit = Variable(f, f.run(values))
+    merit = Local(f, f.run(values))
     f.move(m, r_trial, r)
-    radius = Variable(f, f.root(n.to_real()))
-    steps, ended = Variable(f, f.whole(0)), Variable(f, f.whole(0))
+    radius = Local(f, f.root(n.to_real()))
+    steps, ended = Local(f, f.whole(0)), Local(f, f.whole(0))
     with f.repeat() as loop:
         off = f.largest(m, lambda i: r[i])
         with f.when(~(merit.get() < 1e300) | (steps.get() >= NEWTON) | n.equals(0) | (off <= ROUNDING)):
@@ -357,7 +357,7 @@ def _emit_newton(
                 x[unknown(j)] = there
                 p[j] = (there - kept[j]) / sizes[j]
             length, new = length_of_p(), f.run(values)
-            predicted = Variable(f, f.real(0.0))
+            predicted = Local(f, f.real(0.0))
             with f.each(m) as i:
                 linear = r[i] + f.sum(n, lambda j, i=i: slope(i, j) * p[j])  # type: ignore[misc]
                 predicted.set(predicted.get() + linear * linear)
@@ -387,7 +387,7 @@ def _emit_newton(
 
 
 def _emit_rest(
-    module: Module, values: Routine, slopes: Routine, factorise: Routine, turned: Routine
+    module: IRModule, values: Routine, slopes: Routine, factorise: Routine, turned: Routine
 ) -> Routine:
     """`rest()`: x moved to where the damped motion comes to rest; the report is 0 where it does not stay
     finite. See `starts.py`.
@@ -401,8 +401,8 @@ def _emit_rest(
     def moved(j: Value) -> Value:
         return f.index("moved_list", j)
 
-    delta, last = Variable(f, f.real(0.0)), Variable(f, f.real(0.0))
-    turns, finite = Variable(f, f.whole(0)), Variable(f, f.real(1.0))
+    delta, last = Local(f, f.real(0.0)), Local(f, f.real(0.0))
+    turns, finite = Local(f, f.whole(0)), Local(f, f.real(1.0))
     with f.repeat() as loop:
         with f.when(turns.get() >= REST):
             loop.leave()
@@ -428,7 +428,7 @@ def _emit_rest(
                 speeds,
                 lambda s, row=row, column=column: C[row + s] * C[(first + s) * width + column],  # type: ignore[misc]
             )
-        tries = Variable(f, f.whole(0))
+        tries = Local(f, f.whole(0))
         with f.repeat() as shorter:  # a long step where the motion is unstable would lead backwards
             with f.each(n) as j:
                 with f.each(n) as i:

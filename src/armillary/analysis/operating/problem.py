@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.analysis.operating.condition_values import ConditionValues, scatter
 from armillary.analysis.operating.conditions import Conditions, conditions
-from armillary.analysis.operating.newton import Equations
+from armillary.analysis.operating.newton import RootProblem
 from armillary.analysis.operating.request import Request
 from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
@@ -61,12 +61,12 @@ class Problem:
         rates = "" if self.request.at_rest else f"give rates={{'{name}': …}} (None for any), or "
         return f"{rates}look for inputs=[…] that change it"
 
-    def equations(self, x: np.ndarray, *, idle: bool = False) -> Equations:
+    def equations(self, x: np.ndarray, *, idle: bool = False) -> RootProblem:
         """The conditions as functions of the unknowns, the other columns as in x."""
         rows, unknown = self.rows, self.unknown
         sizes, weights = self.sizes(x, idle=idle)
         low, high = self._bounds
-        return Equations(
+        return RootProblem(
             self.values, x, rows, unknown, self.wanted[rows], sizes[unknown], weights[rows], low, high,
             self.conditions.angles[unknown],
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.analysis.operating.conditions import conditions
-from armillary.analysis.operating.newton import Equations, newton
+from armillary.analysis.operating.newton import RootProblem, newton
 from armillary.analysis.operating.request import Request
 from armillary.errors import ParameterError
 from armillary.runtime.start.initial import initial_states, initial_values
@@ -68,6 +68,6 @@ def _closed(request: Request, x: np.ndarray, named: set[str]) -> np.ndarray | No
     rows = np.arange(found.closed.start, found.closed.stop)
     values = found.instance(request.t, request.parameters, request.memory, found.at_rest)
     root = newton(
-        Equations(values, x, rows, columns, np.zeros(len(rows)), np.ones(len(columns)), np.ones(len(rows)))
+        RootProblem(values, x, rows, columns, np.zeros(len(rows)), np.ones(len(columns)), np.ones(len(rows)))
     )
     return root.x if root.met else None

@@ -65,7 +65,7 @@ def bench(
     if also is not None:
         from armillary.cli.tools.exported_c import exported_function
         from armillary.export.text.source import exported_equations
-        from armillary.runtime.models.compiling import compile_equations
+        from armillary.runtime.models.compilation import compile_equations
 
         written = exported_equations(equations)
         if written is not equations:

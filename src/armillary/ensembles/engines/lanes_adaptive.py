@@ -22,7 +22,7 @@ from armillary.ensembles.plan import (
     TOO_SMALL,
     Plan,
 )
-from armillary.llvm.builder import Operand, Value, Variable
+from armillary.llvm.builder import Local, Operand, Value
 from armillary.runtime.loop.formulas import (
     EPSILON,
     dense_coefficients,
@@ -67,8 +67,8 @@ class AdaptiveSteps(LaneFrame):
         super().__init__(plan, lanes, rooms_of(plan), WHOLES, ADDRESSES)
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
-        self.next = Variable(self, self.whole(0))
-        self.prepared = Variable(self, self.whole(0))
+        self.next = Local(self, self.whole(0))
+        self.prepared = Local(self, self.whole(0))
         self["own"], self["done"] = -1.0, 1.0
         with self.each(self.states) as m:
             self.vector("atol")[m] = self.spread(self.outside("atol")[m])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from armillary.ensembles.engines.lanes_frame import LaneFrame, lengths
 from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
-from armillary.llvm.builder import Value, Variable, Vector
+from armillary.llvm.builder import Local, Span, Value
 from armillary.runtime.loop.formulas import not_finite, stages
 
 WHOLES = ("blocks", "stride", "last")
@@ -44,16 +44,16 @@ class LaneSteps(LaneFrame):
                     self.block_of(f"all_{name}", i)[0] = self.vector(name)[i]
         self.give()
 
-    def block_of(self, name: str, row: Value) -> Vector:
+    def block_of(self, name: str, row: Value) -> Span:
         """The runs of this block in a row of an array."""
-        return Vector(self, self.outside(name).at(row * self.stride + self.run))
+        return Span(self, self.outside(name).at(row * self.stride + self.run))
 
     def motion(self) -> None:
-        self.alive = Variable(self, self.of_kind(self.kind, 1.0))
-        status = Variable(self, self.of_kind(self.kind, FINISHED))
-        stop = Variable(self, self.spread(self.outside("grid")[self.last]))
-        self.kept = Variable(self, self.whole(0))
-        n = Variable(self, self.whole(0))
+        self.alive = Local(self, self.of_kind(self.kind, 1.0))
+        status = Local(self, self.of_kind(self.kind, FINISHED))
+        stop = Local(self, self.spread(self.outside("grid")[self.last]))
+        self.kept = Local(self, self.whole(0))
+        n = Local(self, self.whole(0))
         with self.repeat() as loop:
             with self.when(self.outside("halt")[0].differs(0.0)):
                 status.set(self.choose(self.alive.get().differs(0.0), NOT_RUN, status.get()))

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from armillary.ensembles.engines.metric_slots import metrics_function
 from armillary.ensembles.plan import Plan
-from armillary.llvm.assembly import ADDRESS, NOTHING, WHOLE, Function, FunctionType, Module, Raw, constant
-from armillary.llvm.builder import Operand, Value, Vector, power_text
+from armillary.llvm.assembly import ADDRESS, NOTHING, WHOLE, Function, FunctionType, IRModule, Raw, constant
+from armillary.llvm.builder import Operand, Span, Value, power_text
 from armillary.llvm.sections import lanes_module
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.tableau import Tableau
@@ -50,7 +50,7 @@ class LaneFrame(Stepper):
         self.history, self.rooms = plan.history, rooms
         names = (*wholes, *addresses, *ARRAYS, "room")
         kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
-        self.module = Module()
+        self.module = IRModule()
         function = Function(self.module, FunctionType(NOTHING, tuple(kinds)), "runs")
         super().__init__(function, lanes)
         self.wholes = len(wholes)
@@ -74,29 +74,29 @@ class LaneFrame(Stepper):
     def whole_argument(self, name: str) -> Value:
         return Value(self, self.given[name])
 
-    def outside(self, name: str) -> Vector:
+    def outside(self, name: str) -> Span:
         """An array of single reals that the caller gave."""
-        return Vector(self, self.given[name], single=True)
+        return Span(self, self.given[name], single=True)
 
-    def vector(self, name: str) -> Vector:
+    def vector(self, name: str) -> Span:
         """A work vector."""
-        return Vector(self, self._place(name))
+        return Span(self, self._place(name))
 
-    def lanes_of(self, name: str) -> Vector:
+    def lanes_of(self, name: str) -> Span:
         """A work vector lane by lane: entry i·lanes + l is number i of lane l."""
-        return Vector(self, self._place(name), single=True)
+        return Span(self, self._place(name), single=True)
 
     def _place(self, name: str) -> Raw:
         return self.builder.place(self.given["room"], constant(WHOLE, self.places[name]), self.kind)
 
     # ------------------------------------------------------------ the program
 
-    def generated(self, name: str, t: Operand, *vectors: str | Vector) -> None:
+    def generated(self, name: str, t: Operand, *vectors: str | Span) -> None:
         """A call of a function of the program: of time, state, constants, memory and where its results go."""
-        places = [v.address if isinstance(v, Vector) else self._place(v) for v in vectors]
+        places = [v.address if isinstance(v, Span) else self._place(v) for v in vectors]
         self._called(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
 
-    def derivatives(self, t: Value, state: Vector, result: Vector) -> None:
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self.generated("derivatives", t, state, "constants", "memory", result)
 
     def outputs(self, t: Operand, state: str, memory: str = "memory") -> None:

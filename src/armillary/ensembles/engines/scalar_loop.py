@@ -20,7 +20,7 @@ from armillary.llvm.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.builder import Code, Value, Variable, Vector
+from armillary.llvm.builder import Code, Local, Span, Value
 from armillary.llvm.node_writer import Module
 from armillary.runtime.loop.layout import FIELDS, SECTIONS, LoopShape, Reason
 
@@ -47,7 +47,7 @@ class _Runs(Code):
     """The function under construction."""
 
     def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
-        self.module = assembly.Module()
+        self.module = assembly.IRModule()
         kind = FunctionType(NOTHING, (*[WHOLE] * 4, *[ADDRESS] * len(ARGUMENTS)))
         super().__init__(Function(self.module, kind, "runs"))
         self.plan, self.shape, self.again, self.first = plan, shape, again, first
@@ -63,8 +63,8 @@ class _Runs(Code):
 
     # ------------------------------------------------------------ places
 
-    def array(self, name: str) -> Vector:
-        return Vector(self, self.address[name])
+    def array(self, name: str) -> Span:
+        return Span(self, self.address[name])
 
     def field(self, name: str, kind: str = REAL) -> Value:
         return Value(self, self.builder.load(self._place(name), kind))
@@ -75,11 +75,11 @@ class _Runs(Code):
     def _place(self, name: str) -> Raw:
         return self.builder.place(self.address["control"], constant(WHOLE, FIELDS[name]), WHOLE)
 
-    def room(self, name: str) -> Vector:
+    def room(self, name: str) -> Span:
         offset = constant(WHOLE, self.shape.layout()[0][name])
-        return Vector(self, self.builder.place(self.address["room"], offset, REAL))
+        return Span(self, self.builder.place(self.address["room"], offset, REAL))
 
-    def column(self, count: int, name: str, run: Value, target: Vector, back: bool = False) -> None:
+    def column(self, count: int, name: str, run: Value, target: Span, back: bool = False) -> None:
         """A run's column of an array, taken to a vector, or back."""
         with self.each(count) as i:
             if back:
@@ -116,7 +116,7 @@ class _Runs(Code):
 
     def drive(self) -> None:
         """The loop to the run's end. Where its room for events is full, what they were is forgotten."""
-        self.reason = Variable(self, self.whole(Reason.FULL))
+        self.reason = Local(self, self.whole(Reason.FULL))
         with self.repeat() as loop:
             found = self.call_address(
                 self.address["drive"], WHOLE, self.address["control"], self.address["room"]
@@ -148,11 +148,11 @@ class _Runs(Code):
     def show_rows(self, run: Value) -> None:
         """The rows to metrics and histories."""
         filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
-        times, rows = (Vector(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
+        times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
         history = self.plan.history
-        kept = Variable(self, self.whole(0))
-        latest = Variable(self, self.real(float("-inf")))
-        self.seen = Variable(self, self.whole(0))
+        kept = Local(self, self.whole(0))
+        latest = Local(self, self.real(float("-inf")))
+        self.seen = Local(self, self.whole(0))
         with self.each(filled) as r:
             place = rows.at(r * outputs)
             with self.when((r < self.row_count) & (due[r] >= float(MEASURED))):
@@ -188,8 +188,8 @@ class _Runs(Code):
         self.column(len(self.plan.program.state), "states", run, self.last_state(), back=True)
         self.column(self.shape.memory, "memory", run, self.room("memory"), back=True)
         self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
-        status = Variable(self, (self.reason.get() - 1).to_real())
-        ended = Variable(self, self.real(-1.0))
+        status = Local(self, (self.reason.get() - 1).to_real())
+        ended = Local(self, self.real(-1.0))
         with self.when(self.reason.get().equals(int(Reason.PAUSED)) & (self.steps_left() > 0)):
             status.set(self.real(float(NOT_RUN)))
         if self.shape.events:
@@ -198,11 +198,11 @@ class _Runs(Code):
         self.array("ended")[run] = ended.get()
         self.array("stops")[run] = self.field("t")
 
-    def find_end(self, status: Variable, ended: Variable) -> None:
+    def find_end(self, status: Local, ended: Local) -> None:
         """The event that ended the run; another status where it asks for a change of configuration, or where
         the loop gave up a change.
         """
-        log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
+        log, asks = Span(self, self.field("log", ADDRESS).raw), self.array("asks")
         with self.each(self.field("firings", WHOLE)) as i:
             number = log[i * 2 + 1]
             with self.when(log[i * 2].equals(self.field("t")) & (number >= 0.0)):
@@ -216,7 +216,7 @@ class _Runs(Code):
             with self.when(self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)):
                 status.set(self.real(self.again))
 
-    def last_state(self) -> Vector:
+    def last_state(self) -> Span:
         """The state in terms of the configuration in which runs start."""
         if not self.shape.changes:
             return self.room("state")

@@ -73,7 +73,7 @@ def kernel(
     metrics: MetricsCode = MetricsCode(),  # noqa: B008
 ) -> Kernel:
     """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept."""
-    return _Writer(program, frozenset(varying)).kernel(stages, precision, history, metrics)
+    return _KernelWriter(program, frozenset(varying)).kernel(stages, precision, history, metrics)
 
 
 def cpu_header() -> str:
@@ -81,7 +81,7 @@ def cpu_header() -> str:
     return template(__package__, "cpu.h.txt") + template(__package__, "ensemble_cpu.h.txt")
 
 
-class _Writer(SectionWriter):
+class _KernelWriter(SectionWriter):
     """The kernel of one program."""
 
     def kernel(self, stages: int, precision: str, history: Sequence[int], metrics: MetricsCode) -> Kernel:

@@ -24,7 +24,7 @@ from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.program import Program
 from armillary.runtime.models.changes import ChangeCode, Changes
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 
 
 def every(source: Source) -> list[Source]:

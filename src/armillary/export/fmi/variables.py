@@ -20,7 +20,7 @@ from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 
 
 @dataclass(frozen=True)

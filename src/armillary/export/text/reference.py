@@ -17,7 +17,7 @@ from armillary.errors import SimulationError
 from armillary.export.text.description import StartValues
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel

@@ -15,7 +15,7 @@ import numpy as np
 from armillary.export.text.reference import ABSOLUTE, RELATIVE, Trajectory, at, last_row
 from armillary.export.text.source import Source
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 
 ULP = 2.0**-23
 _CHANGES = 6

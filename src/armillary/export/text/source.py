@@ -29,7 +29,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.program import Program, Section
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 
 # Names of arguments and locals that generated functions have besides those of the model.
 ARGUMENTS = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from armillary.export.text.assembly import AssemblySource
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, FunctionType
-from armillary.llvm.builder import Value, Vector
+from armillary.llvm.builder import Span, Value
 from armillary.llvm.records import RecordFunction, RecordModule
 from armillary.runtime.solver.machine_code import SolverCode
 
@@ -69,8 +69,8 @@ class ModuleAssembly:
         return own | arrays
 
 
-def _figures(f: RecordFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     t, place = given
-    assert isinstance(t, Value) and isinstance(place, Vector)
+    assert isinstance(t, Value) and isinstance(place, Span)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)
     f.builder.call(f.program.module.declared("geometry", _GEOMETRY).callee, arguments)

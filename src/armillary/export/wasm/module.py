@@ -42,7 +42,7 @@ from armillary.runtime.integrators import METHODS, Functions
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FIELDS, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
-from armillary.runtime.models.compiling import compile_equations
+from armillary.runtime.models.compilation import compile_equations
 
 ROWS = 256  # rows that a call of a loop can fill
 METHODS_OF_MODULES = ("rk4", "dopri5")

@@ -29,7 +29,7 @@ def read_dae(data: bytes, beside: Beside) -> Iterator[Patch]:
     root = parse_xml(data, "mesh")
     if _tag(root) != "COLLADA":
         raise ValueError("not a COLLADA file")
-    return _Scene(root, beside).patches()
+    return _ColladaScene(root, beside).patches()
 
 
 def _tag(element: Element) -> str:
@@ -59,7 +59,7 @@ class _Face:
     material: str  # the symbol that instances bind
 
 
-class _Scene:
+class _ColladaScene:
     def __init__(self, root: Element, beside: Beside) -> None:
         self.root, self.beside = root, beside
         self.known: dict[str, Element] = {}

@@ -28,7 +28,7 @@ _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 
 def read_glb(data: bytes, beside: Beside) -> Iterator[Patch]:
     """The patches of all meshes in the scene."""
-    scene = _Scene(data)
+    scene = _GltfFile(data)
     total = 0
     for node, T in scene.nodes():
         for patch in scene.patches(node):
@@ -38,7 +38,7 @@ def read_glb(data: bytes, beside: Beside) -> Iterator[Patch]:
             yield placed(patch, T)
 
 
-class _Scene:
+class _GltfFile:
     """The JSON of a file and its buffers."""
 
     def __init__(self, data: bytes) -> None:

@@ -71,7 +71,7 @@ def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]
                 f"'{entry['file']}' is in units {own}, but this model in {units}; state the same in both"
             )
         inside = _parts(inner, chain, read)
-        names = _Names.of(inside, label, entry)
+        names = _NewNames.of(inside, label, entry)
         if problem := names.problem(inside, entry):
             raise fault(problem)
         carrier = (document, entry["on"], label) if "on" in entry else None
@@ -82,7 +82,7 @@ def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]
 
 
 @dataclass(frozen=True)
-class _Names:
+class _NewNames:
     """What the names of an included whole become; dotted ones are points on its ground."""
 
     new: Mapping[str, str]
@@ -92,7 +92,7 @@ class _Names:
     called: frozenset[str] = frozenset()  # functions and tables of its own
 
     @classmethod
-    def of(cls, parts: list[ModelPart], label: str, entry: Mapping[str, Any]) -> _Names:
+    def of(cls, parts: list[ModelPart], label: str, entry: Mapping[str, Any]) -> _NewNames:
         prefix, share = entry.get("prefix", f"{label}_"), entry.get("share", [])
 
         def declared(sections: Iterable[str]) -> set[str]:
@@ -163,7 +163,7 @@ class _Names:
         return f"{self.prefix}{name}" if maker else name
 
 
-def _placed(part: ModelPart, entry: Mapping[str, Any], names: _Names) -> ModelPart:
+def _placed(part: ModelPart, entry: Mapping[str, Any], names: _NewNames) -> ModelPart:
     """A part under its prefix, on its body, with its parameters set."""
     share, values = entry.get("share", []), entry.get("set", {})
     rename, prefix = names.renamer(), names.prefix
@@ -202,7 +202,7 @@ def _placed(part: ModelPart, entry: Mapping[str, Any], names: _Names) -> ModelPa
     return ModelPart(part.document, data, now)
 
 
-def _on_carrier(part: ModelPart, data: dict[str, Any], entry: Mapping[str, Any], names: _Names) -> None:
+def _on_carrier(part: ModelPart, data: dict[str, Any], entry: Mapping[str, Any], names: _NewNames) -> None:
     """Bodies without a parent hang on the carrier, and points of the ground are points of it."""
     bodies = data.get("bodies", {})
     anchors = (
@@ -225,14 +225,14 @@ def _known_only(body: Mapping[str, Any]) -> bool:
     return bool(body) and body.keys() <= {"points", "nodes"}
 
 
-def _function(given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+def _function(given: Mapping[str, Any], names: _NewNames) -> dict[str, Any]:
     return {
         **given,
         "value": FUNCTION.fields["value"].renamed(given["value"], names.renamer(given["arguments"])),
     }
 
 
-def _entry(section: str, given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+def _entry(section: str, given: Mapping[str, Any], names: _NewNames) -> dict[str, Any]:
     verb = verb_of(section, given)
     assert verb is not None  # the document was checked
     kinds = entry_kind(verb).fields

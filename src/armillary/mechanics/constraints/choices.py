@@ -36,7 +36,7 @@ _TRIED = 12  # places without a good choice at which one is made, of which the m
 
 
 @dataclass(frozen=True)
-class Choice:
+class DependentChoice:
     """A choice of dependent speeds, and the share of the places at which it is good and those before it are
     not.
     """
@@ -51,7 +51,7 @@ class Choice:
 class Choices:
     """The choices of one set of locked speeds, the derivation's own first, then the most useful ones."""
 
-    found: tuple[Choice, ...]
+    found: tuple[DependentChoice, ...]
     places: np.ndarray  # that were looked at: coordinates, a row each
 
 
@@ -74,7 +74,7 @@ def dependent_choices(
     chosen = {first: own}
     if conditioning(own) is None:
         there = sampled.sample.start[None] if starts is None else starts
-        return Choices((Choice(first, _dependents(own, names), 1.0, None),), there)
+        return Choices((DependentChoice(first, _dependents(own, names), 1.0, None),), there)
     places = reached_places(system, sampled, starts)
     rated = [_rated(own, sampled, places)]
     hopeless = np.zeros(len(places.times), dtype=bool)
@@ -105,7 +105,7 @@ def dependent_choices(
         share = float(np.mean((values >= good) & ~covered))
         covered |= values >= good
         rating = conditioning(elimination)
-        listed.append(Choice(configuration, _dependents(elimination, names), share, rating))
+        listed.append(DependentChoice(configuration, _dependents(elimination, names), share, rating))
     return Choices(tuple(listed), places.coordinates)
 
 

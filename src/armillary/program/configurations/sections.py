@@ -35,7 +35,7 @@ from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.program import Program
 from armillary.program.sections import with_change_sections
 from armillary.program.small_quantities import reader
-from armillary.program.targets import Stepping
+from armillary.program.targets import StepSection
 
 LEAVE, ENTER, IMPULSE, RATINGS = "leave", "enter", "impulse", "ratings"
 
@@ -73,8 +73,8 @@ def with_ratings(equations: DerivedEquations, ratings: Sequence[Expr]) -> Progra
         return with_change_sections(equations.program, system, motion, [_ratings(ratings)])
 
 
-def _ratings(ratings: Sequence[Expr]) -> Stepping:
-    return Stepping(RATINGS, tuple(f"choice {i}" for i in range(len(ratings))), tuple(ratings))
+def _ratings(ratings: Sequence[Expr]) -> StepSection:
+    return StepSection(RATINGS, tuple(f"choice {i}" for i in range(len(ratings))), tuple(ratings))
 
 
 def _before(system: Description, u: Expr) -> Expr:
@@ -82,14 +82,14 @@ def _before(system: Description, u: Expr) -> Expr:
     return symbol(f"{u.data.name} of the motion", owner=system.identity)
 
 
-def _leave(equations: DerivedEquations) -> Stepping:
+def _leave(equations: DerivedEquations) -> StepSection:
     targets, system, plain = equations.targets, equations.system, equations.reduction.plain
     speeds = [as_expr(plain(u)) for u in system.speeds]
     released = released_settings(system)
     labels = (*_motion_names(equations), *(f"{u.data.name} after {e.name}" for e, u, _ in released))
     with truncated(None):
         settings = [as_expr(plain.exact(value)) for _, _, value in released]
-    return Stepping(LEAVE, labels, (*targets.coordinates, *speeds, *targets.states, *settings))
+    return StepSection(LEAVE, labels, (*targets.coordinates, *speeds, *targets.states, *settings))
 
 
 def released_settings(system: Description) -> list[tuple[EventRecord, Expr, Expr]]:
@@ -106,7 +106,7 @@ def released_settings(system: Description) -> list[tuple[EventRecord, Expr, Expr
     ]
 
 
-def _enter(equations: DerivedEquations, before: Sequence[Expr]) -> Stepping:
+def _enter(equations: DerivedEquations, before: Sequence[Expr]) -> StepSection:
     targets, system = equations.targets, equations.system
     known = dict(zip((u.data.name for u in system.speeds), before, strict=True))
     second = [known[name] for name in equations.speeds]
@@ -114,10 +114,10 @@ def _enter(equations: DerivedEquations, before: Sequence[Expr]) -> Stepping:
         converted = next(s.results for s in targets.stepping if s.name == "momenta")
         second = transform(converted, dict(zip(targets.inputs, second, strict=True)).get)
     labels = tuple(s.data.name for s in targets.integrated)
-    return Stepping(ENTER, labels, (*targets.coordinates, *second, *targets.states))
+    return StepSection(ENTER, labels, (*targets.coordinates, *second, *targets.states))
 
 
-def _impulse(equations: DerivedEquations, before: Sequence[Expr]) -> Stepping:
+def _impulse(equations: DerivedEquations, before: Sequence[Expr]) -> StepSection:
     system, judged = equations.system, equations.judged
     names = [u.data.name for u in system.speeds]
     locked = frozenset(names.index(name) for name in equations.configuration.locked)
@@ -126,7 +126,7 @@ def _impulse(equations: DerivedEquations, before: Sequence[Expr]) -> Stepping:
         simplified(full_tree(system, plain)), equations.reduction.elimination, before, locked, names
     )
     after = [as_expr(found.get(i, u)) for i, u in enumerate(before)]
-    return Stepping(IMPULSE, tuple(names), tuple(after))
+    return StepSection(IMPULSE, tuple(names), tuple(after))
 
 
 def _motion_names(equations: DerivedEquations) -> tuple[str, ...]:

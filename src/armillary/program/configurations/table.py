@@ -18,7 +18,7 @@ from armillary.algebra.arguments import count
 from armillary.algebra.expression import UNIT, Expr
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.choices import Choice, Choices, dependent_choices
+from armillary.mechanics.constraints.choices import Choices, DependentChoice, dependent_choices
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.description import Description
 from armillary.program.configurations.lock_sets import LockSet, LockSets, in_words, lock_sets
@@ -249,7 +249,7 @@ def _choices(equations: DerivedEquations, reached: LockSets, limit: int) -> Mapp
     sets = list(reached.reasons)[:limit]
     none = np.empty((0, 0))
     if not system.constraints or equations.absolute:
-        return {s: Choices((Choice(Configuration(s), (), 1.0, None),), none) for s in sets}
+        return {s: Choices((DependentChoice(Configuration(s), (), 1.0, None),), none) for s in sets}
     found: dict[LockSet, Choices] = {}
     plain = reader(judged.declared, judged.keep).exact if judged else reader({}, 0)
     before = {t.after: t.before for t in reversed(reached.transitions)}

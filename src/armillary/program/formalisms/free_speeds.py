@@ -34,7 +34,7 @@ from armillary.model.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.program.targets import Stepping, Targets, targets
+from armillary.program.targets import StepSection, Targets, targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,8 +183,8 @@ def chosen_targets(system: Description, rates: Mapping[int, Any], chosen: Chosen
         fires=tuple(_fired(wanted, after, [own[i] for i in free], second, back) for after in wanted.fires),
         inputs=tuple(given.values()),
         stepping=(
-            Stepping("momenta", tuple(s.data.name for s in second), tuple(transform(back, given.get))),
-            Stepping(
+            StepSection("momenta", tuple(s.data.name for s in second), tuple(transform(back, given.get))),
+            StepSection(
                 "accelerations",
                 tuple(f"{own[i].data.name}'" for i in free),
                 tuple(as_expr(accelerations[i]) for i in free),

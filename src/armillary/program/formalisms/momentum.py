@@ -35,7 +35,7 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     weights,
     with_speeds,
 )
-from armillary.mechanics.formalisms.momentum.roots import Root, free_roots
+from armillary.mechanics.formalisms.momentum.roots import FreeRoot, free_roots
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import simplified
@@ -44,7 +44,7 @@ from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.targets import OutputColumn, Stepping, Targets, targets
+from armillary.program.targets import OutputColumn, StepSection, Targets, targets
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
@@ -156,8 +156,8 @@ def momentum_targets(
         fires=tuple(_fired(wanted, f, speeds, form, by_speeds) for f in wanted.fires),
         inputs=tuple(speeds),
         stepping=(
-            Stepping("momenta", tuple(form.names.values()), by_speeds),
-            Stepping(
+            StepSection("momenta", tuple(form.names.values()), by_speeds),
+            StepSection(
                 "accelerations",
                 tuple(f"{u.data.name}'" for u in speeds),
                 tuple(as_expr(accelerations[i]) for i in form.p),
@@ -241,7 +241,7 @@ def _form(
 
 
 def _seen_from_centres(
-    tree: Tree, roots: Sequence[Root], masses: Sequence[Weight], of_roots: Mapping[int, Any]
+    tree: Tree, roots: Sequence[FreeRoot], masses: Sequence[Weight], of_roots: Mapping[int, Any]
 ) -> dict[int, Any]:
     """Conjugate momenta of the motion that the roots' mass centres see."""
     drifts: dict[int, Any] = {}
@@ -255,7 +255,7 @@ def _seen_from_centres(
 
 
 def _of_roots(
-    roots: Sequence[Root], tree: Tree, masses: Sequence[Weight], wrenches: Sequence[Wrench]
+    roots: Sequence[FreeRoot], tree: Tree, masses: Sequence[Weight], wrenches: Sequence[Wrench]
 ) -> dict[int, Any]:
     """P and H of every root, by the indices of the speeds whose momenta they replace."""
     found: dict[int, Any] = {}
@@ -264,7 +264,7 @@ def _of_roots(
     return found
 
 
-def _names(system: Description, tree: Tree, roots: Sequence[Root]) -> dict[int, str]:
+def _names(system: Description, tree: Tree, roots: Sequence[FreeRoot]) -> dict[int, str]:
     """Names of momenta: "p(A.u1)", and "momentum x", "angular momentum x" of what hangs on a root."""
     names = {i: f"p({u.data.name})" for i, u in enumerate(system.speeds)}
     alone = sum(link.parent < 0 for link in tree.links) == 1

@@ -30,7 +30,7 @@ from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
-from armillary.program.targets import OutputColumn, Stepping, Targets, columns, normalised
+from armillary.program.targets import OutputColumn, StepSection, Targets, columns, normalised
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.
@@ -165,7 +165,7 @@ def _forces(system: Description, r: Redundant, plain: Undimensioned) -> dict[Exp
 
 def _stepping(
     system: Description, r: Redundant, plain: Undimensioned, own: dict[Expr, Expr]
-) -> tuple[Stepping, ...]:
+) -> tuple[StepSection, ...]:
     found = dict(zip((*r.accelerations, *r.multipliers), r.solution, strict=True))
     given: dict[Expr, Expr] = {}
     for p in system.prescriptions.values():
@@ -176,7 +176,7 @@ def _stepping(
     names = [row.name for row in r.rows]
     absolute_ones = (*r.coordinates, *r.speeds)
     return (
-        Stepping(
+        StepSection(
             "solve",
             (
                 *(s.data.name for s in (*r.accelerations, *r.multipliers)),
@@ -184,7 +184,7 @@ def _stepping(
             ),
             (*r.solution, *transform(own.values(), found.get)),
         ),
-        Stepping(
+        StepSection(
             "residuals",
             (*(f"position of {n}" for n in names), *(f"speed of {n}" for n in names)),
             (
@@ -192,7 +192,7 @@ def _stepping(
                 *(row.speed for row in r.rows),
             ),
         ),
-        Stepping(
+        StepSection(
             "place",
             tuple(s.data.name for s in absolute_ones),
             tuple(transform([r.placed[s] for s in absolute_ones], given.get)),

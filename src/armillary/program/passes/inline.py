@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import Shown
+from armillary.algebra.intermediate import KeptName
 from armillary.program.passes.graph import Graph
 
 _PLAIN = frozenset((1, -1))  # exponents of products and divisions
@@ -26,7 +26,7 @@ def inline(graph: Graph) -> Graph:
         if (
             node.kind == "let"
             and counted[node] == 1
-            and not isinstance(node.data, Shown)
+            and not isinstance(node.data, KeptName)
             and not (node in squared and node.args[0].kind == "product")
         ):
             return args[0]

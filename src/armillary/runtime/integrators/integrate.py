@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators.driving import CompiledRun, drive
+from armillary.runtime.integrators.compiled_run import CompiledRun, drive
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy

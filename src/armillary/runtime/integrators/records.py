@@ -52,7 +52,7 @@ class Functions:
     event_landing: tuple[int, ...] = ()  # numbers of those at which a step is taken again to end
     ir: str = field(default="", repr=False)
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
-    # What runs have in common, by the kind of run: see driving.py.
+    # What runs have in common, by the kind of run: see compiled_run.py.
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.llvm.builder import Value, Vector
+from armillary.llvm.builder import Span, Value
 from armillary.runtime.loop.functions import LoopFunction
 
 Values = Sequence[Value]
 
 
-def take(vector: Vector, first: Value, count: int) -> list[Value]:
+def take(vector: Span, first: Value, count: int) -> list[Value]:
     """Consecutive entries of a vector."""
     return [vector[first + i] for i in range(count)]
 
 
-def put(vector: Vector, first: Value, values: Values) -> None:
+def put(vector: Span, first: Value, values: Values) -> None:
     for i, value in enumerate(values):
         vector[first + i] = value
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from math import inf
 
-from armillary.llvm.builder import Code, Value, Vector
+from armillary.llvm.builder import Code, Span, Value
 from armillary.runtime.loop.tableau import Row, Tableau
 
 EPSILON = 2.0**-52
@@ -46,10 +46,10 @@ class Stepper(Code):
     def __getitem__(self, name: str) -> Value:
         raise NotImplementedError
 
-    def vector(self, name: str) -> Vector:
+    def vector(self, name: str) -> Span:
         raise NotImplementedError
 
-    def derivatives(self, t: Value, state: Vector, result: Vector) -> None:
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
         raise NotImplementedError
 
 
@@ -59,7 +59,7 @@ def weighted(f: Stepper, weights: Row, m: Value) -> Value:
     return sum(others, first)
 
 
-def combine(f: Stepper, base: Vector, h: Value, weights: Row, target: Vector) -> None:
+def combine(f: Stepper, base: Span, h: Value, weights: Row, target: Span) -> None:
     """target = base + h Σⱼ wⱼ kⱼ."""
     with f.each_state() as m:
         target[m] = base[m] + h * weighted(f, weights, m)
@@ -75,7 +75,7 @@ def stages(f: Stepper, t: Value, h: Value) -> None:
     combine(f, state, h, tableau.b, f.vector("trial"))
 
 
-def not_finite(f: Stepper, *vectors: Vector) -> Value:
+def not_finite(f: Stepper, *vectors: Span) -> Value:
     """Whether some number of the vectors, each of as many as there are states, is not finite."""
     found = f.total_of_states(lambda m: 0.0 * sum((v[m] for v in vectors[1:]), vectors[0][m]))
     return found.differs(0.0)
@@ -110,7 +110,7 @@ def error_norm(f: Stepper, h: Value) -> Value:
     return f.root(mean) + unless_finite
 
 
-def _sum_of_squares(f: Stepper, vector: Vector) -> Value:
+def _sum_of_squares(f: Stepper, vector: Span) -> Value:
     return f.total_of_states(lambda m: vector[m] * vector[m])
 
 
@@ -159,7 +159,7 @@ def first_step(f: Stepper) -> Value:
     t, state, stage, atol, rtol = f["t"], f.vector("state"), f.vector("stage"), f.vector("atol"), f["rtol"]
     k0, k1 = f.vector("k0"), f.vector("k1")
 
-    def size(entry: Vector, less: Vector | None = None) -> Value:
+    def size(entry: Span, less: Span | None = None) -> Value:
         def square(m: Value) -> Value:
             value = entry[m] - less[m] if less else entry[m]
             ratio = value / tolerated(f, atol[m], rtol * f.magnitude(state[m]))
@@ -182,7 +182,7 @@ def first_step(f: Stepper) -> Value:
     return f.least(f.least(other, 100.0 * guess), f["max_step"])
 
 
-def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Vector, work: Vector) -> None:
+def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Span, work: Span) -> None:
     """The coefficients F of a step of length h from ``base`` to ``end``; the polynomial is in tableau.py."""
     tableau, base = f.tableau, f.vector("base")
     for i, (c, weights) in enumerate(zip(tableau.extra_c, tableau.extra_a, strict=True), tableau.stages + 1):
@@ -200,7 +200,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Vector, work: Ve
             vector[m] = h * weighted(f, weights, m)
 
 
-def dense_state(f: Stepper, theta: Value, target: Vector) -> None:
+def dense_state(f: Stepper, theta: Value, target: Span) -> None:
     """The state at a part θ of the step, from its coefficients."""
     factors, base, F = [theta, 1.0 - theta], f.vector("base"), _dense(f)
     with f.each_state() as m:
@@ -210,5 +210,5 @@ def dense_state(f: Stepper, theta: Value, target: Vector) -> None:
         target[m] = base[m] + theta * nest
 
 
-def _dense(f: Stepper) -> list[Vector]:
+def _dense(f: Stepper) -> list[Span]:
     return [f.vector(f"F{i}") for i in range(3 + len(f.tableau.dense))]

@@ -24,7 +24,7 @@ from armillary.llvm.assembly import (
     FunctionType,
     Raw,
 )
-from armillary.llvm.builder import Value, Vector
+from armillary.llvm.builder import Span, Value
 from armillary.llvm.records import RecordFunction, RecordModule
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
@@ -69,7 +69,7 @@ class LoopFunction(RecordFunction, Stepper):
         super().__init__(program, function)
         self.shape = program.shape
         self._sizes: dict[str, Value] = {}
-        self._vectors: dict[str, Vector] = {}
+        self._vectors: dict[str, Span] = {}
 
     @property
     def tableau(self) -> Tableau:
@@ -86,7 +86,7 @@ class LoopFunction(RecordFunction, Stepper):
                 if name == "states":
                     self._sizes[name] = self.size("fours") * 4
                 elif name in HEAD:
-                    figures = Vector(self, self["figures"].raw, single=True)
+                    figures = Span(self, self["figures"].raw, single=True)
                     self._sizes[name] = figures[HEAD.index(name)].to_whole()
                 else:
                     self._sizes[name] = self["fours" if name == "fours" else f"n_{name}"]
@@ -110,15 +110,15 @@ class LoopFunction(RecordFunction, Stepper):
         known = not (self.shape.changes or self.shape.general)
         return super().mean(total) if known else total / self.most(self["used"].to_real(), 1.0)
 
-    def vector(self, name: str) -> Vector:
+    def vector(self, name: str) -> Span:
         if not self.shape.general:
             offset = self.whole(self.program.offsets[name])
-            return Vector(self, self.builder.place(self.workspace, offset.raw, REAL))
+            return Span(self, self.builder.place(self.workspace, offset.raw, REAL))
         if name not in self._vectors:
             with self.builder.on_entry():
                 before = [self.size(size) * n for size, n in self.program.before[name]]
                 offset = sum(before, self.whole(0))
-                self._vectors[name] = Vector(self, self.builder.place(self.workspace, offset.raw, REAL))
+                self._vectors[name] = Span(self, self.builder.place(self.workspace, offset.raw, REAL))
         return self._vectors[name]
 
     # The generated code
@@ -131,47 +131,47 @@ class LoopFunction(RecordFunction, Stepper):
             callee = Callee(kind, self[name].raw.name)
         self.builder.call(callee, arguments)
 
-    def _ordinary(self, name: str, t: Value, state: Vector, memory: str, result: Raw) -> None:
+    def _ordinary(self, name: str, t: Value, state: Span, memory: str, result: Raw) -> None:
         memory_address = self.vector(memory).address
         self._generated(name, t.raw, state.address, self["constants"].raw, memory_address, result)
 
-    def derivatives(self, t: Value, state: Vector, result: Vector) -> None:
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self._ordinary("derivatives", t, state, "memory", result.address)
         self["evaluations"] = self["evaluations"] + 1
 
-    def outputs(self, t: Value, state: Vector, memory: str, result: Raw) -> None:
+    def outputs(self, t: Value, state: Span, memory: str, result: Raw) -> None:
         self._ordinary("outputs", t, state, memory, result)
 
-    def events(self, t: Value, state: Vector) -> None:
+    def events(self, t: Value, state: Span) -> None:
         """The event functions at a point, into the vector g."""
         self._ordinary("events", t, state, "memory", self.vector("g").address)
 
-    def update(self, t: Value, state: Vector) -> None:
+    def update(self, t: Value, state: Span) -> None:
         self._ordinary("update", t, state, "memory", self.vector("new_memory").address)
 
-    def fire(self, event: Value, t: Value, state: Vector, new_state: Vector) -> None:
+    def fire(self, event: Value, t: Value, state: Span, new_state: Span) -> None:
         memory, new_memory = self.vector("memory").address, self.vector("new_memory").address
         constants = self["constants"].raw
         self._generated(
             "fire", event.raw, t.raw, state.address, constants, memory, new_memory, new_state.address
         )
 
-    def solve(self, t: Value, work: Vector, answer: Vector) -> None:
+    def solve(self, t: Value, work: Span, answer: Span) -> None:
         """Accelerations and multipliers of redundant coordinates."""
         self._ordinary("solve", t, work, "memory", answer.address)
         self["evaluations"] = self["evaluations"] + 1
 
-    def residuals(self, t: Value, work: Vector, gaps: Vector) -> None:
+    def residuals(self, t: Value, work: Span, gaps: Span) -> None:
         """Positions, then speeds, of all constraints on redundant coordinates."""
         self._ordinary("residuals", t, work, "memory", gaps.address)
 
-    def normalise(self, t: Value, state: Vector) -> None:
+    def normalise(self, t: Value, state: Span) -> None:
         """The state back to where its constraints hold: unit Euler parameters, closed loops."""
         if self.shape.normalise:
             memory = self.vector("memory").address
             self._generated("normalise", t.raw, state.address, self["constants"].raw, memory)
 
-    def of_configuration(self, name: str, c: Value, t: Value, given: Vector, result: Vector) -> None:
+    def of_configuration(self, name: str, c: Value, t: Value, given: Span, result: Span) -> None:
         """A section of the changes of a configuration."""
         table, first = self.outside("sections"), c * len(SECTIONS)
         own = {"ratings": "rating_constants", "geometry": "constants"}.get(name, "change_constants")

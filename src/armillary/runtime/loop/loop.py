@@ -21,7 +21,7 @@ from __future__ import annotations
 from math import inf
 
 from armillary.llvm.assembly import WHOLE
-from armillary.llvm.builder import Value, Variable, Vector
+from armillary.llvm.builder import Local, Span, Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import LoopShape, Phase, Reason
 from armillary.runtime.solver.machine_code import solver_functions
@@ -51,7 +51,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
         with f.when(full):
             f.give(f.whole(Reason.FULL))
         every = f["every_step"].equals(1)
-        sample = Variable(f, f.real(inf))
+        sample = Local(f, f.real(inf))
         with f.when(~every):
             sample.set(f.outside("times")[f["filled"]])
         due = sample.get()
@@ -83,7 +83,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
     f.builder.unreachable()
 
 
-def _row(f: LoopFunction, t: Value, state: Vector, memory: str = "memory") -> None:
+def _row(f: LoopFunction, t: Value, state: Span, memory: str = "memory") -> None:
     """The outputs at one point as the next row."""
     if f.shape.outputs:
         place = f.outside("rows").at(f["filled"] * f.size("outputs"))

@@ -18,7 +18,7 @@ stage.
 from __future__ import annotations
 
 from armillary.llvm.assembly import REAL
-from armillary.llvm.builder import Value, Variable, Vector
+from armillary.llvm.builder import Local, Span, Value
 from armillary.runtime.loop import euler_parameters as euler
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant_layout import RIGID
@@ -35,7 +35,7 @@ def emit_projection(program: LoopModule) -> LoopFunction:
     f = program.function("project", arguments=(REAL,))
     t, trial, work, gaps = f.argument(2), f.vector("trial"), f.vector("work"), f.vector("gaps")
     f.normalise(t, trial)
-    tries = Variable(f, f.whole(0))
+    tries = Local(f, f.whole(0))
     with f.repeat() as newton:
         f.copy(program.shape.states, trial, work)
         f.residuals(t, work, gaps)
@@ -78,7 +78,7 @@ def emit_begin(program: LoopModule) -> LoopFunction:
     return f
 
 
-def settle_speeds(f: LoopFunction, t: Value, state: Vector) -> None:
+def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
     """The speeds of a state onto their constraints; its accelerations and multipliers."""
     scheme = scheme_of(f.program)
     work, answer, soft = f.vector("work"), f.vector("answer"), f.vector("settings")[1]

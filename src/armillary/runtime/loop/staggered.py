@@ -24,7 +24,7 @@ lets a step have any length.
 from __future__ import annotations
 
 from armillary.llvm.assembly import REAL, WHOLE
-from armillary.llvm.builder import Value, Vector
+from armillary.llvm.builder import Span, Value
 from armillary.runtime.loop import euler_parameters as euler
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant_layout import RIGID, Scheme
@@ -92,7 +92,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
     return f
 
 
-def _give(f: LoopFunction, scheme: Scheme, source: Vector, first: int) -> None:
+def _give(f: LoopFunction, scheme: Scheme, source: Span, first: int) -> None:
     """λ₀ from a state, and no targets."""
     work = f.vector("work")
     with f.each(scheme.rows) as i:

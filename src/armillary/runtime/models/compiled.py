@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from armillary.results import Run
     from armillary.results.run import MotionPicture
     from armillary.runtime.models.run_changes import ChangeFigures, KnownChanges
-    from armillary.runtime.models.sensitive import CompiledSensitiveModel
+    from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)

@@ -18,7 +18,7 @@ from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.jit import Compiled, holds_addresses
-from armillary.llvm.placement import Placement
+from armillary.llvm.placement import MatrixPlacement
 from armillary.llvm.rows import function_rows, precompute_rows
 from armillary.llvm.sections import process_text
 from armillary.program.cost import Operations
@@ -78,7 +78,7 @@ class ModelFunctions:
         *,
         search: bool = True,
         continued: Mapping[str, Continuation] | None = None,
-        placed: Mapping[str, Placement] | None = None,
+        placed: Mapping[str, MatrixPlacement] | None = None,
     ) -> None:
         continued, self._placed = continued or {}, placed or {}
         sections = {f"{name}_start" if name in continued else name: f for name, f in functions.items()}

@@ -13,7 +13,7 @@ from math import inf, nan
 from typing import Any, cast
 
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
-from armillary.llvm.builder import Operand, Repeat, Value, Variable, Vector
+from armillary.llvm.builder import Local, Operand, Repeat, Span, Value
 from armillary.llvm.records import RecordModule
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
@@ -33,7 +33,7 @@ _ENUMERATED = {
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
 Frame = Any  # a function of a loop or of another record, which sections and tables of their kind are given to
-Model = Callable[[Frame, Sequence[Vector], Sequence[Value | Vector]], None]
+Model = Callable[[Frame, Sequence[Span], Sequence[Value | Span]], None]
 
 
 class SolverCode:
@@ -89,14 +89,14 @@ class _Body:
         )
         if function.name in _INLINED:
             f.function.attributes.append("alwaysinline")
-        self.locals: dict[str, Variable] = {}
-        self.vectors: dict[str, Vector] = {}
+        self.locals: dict[str, Local] = {}
+        self.vectors: dict[str, Span] = {}
         self.kinds = {**function.locals, **function.arguments}
         for place, (name, kind) in enumerate(function.arguments.items(), 2):
             if kind in VECTORS:
-                self.vectors[name] = Vector(f, f.function.args[place])
+                self.vectors[name] = Span(f, f.function.args[place])
             else:
-                self.locals[name] = Variable(f, f.argument(place))
+                self.locals[name] = Local(f, f.argument(place))
         self.loops: list[tuple[Block, Block]] = []  # where `continue` and `break` lead
         self.element: Value | None = None
         self.statements(function.body)
@@ -153,7 +153,7 @@ class _Body:
 
     def counted(self, name: str, first: Value, count: Value, body: Sequence[ast.stmt]) -> None:
         f = self.frame
-        index = self.locals[name] = Variable(f, first)
+        index = self.locals[name] = Local(f, first)
         with f.repeat() as loop:
             with f.when(index.get() >= count):
                 loop.leave()
@@ -178,7 +178,7 @@ class _Body:
             self.locals[name].set(found)
         else:
             assert found.raw.type == kind, (name, found.raw)
-            self.locals[name] = Variable(self.frame, found)
+            self.locals[name] = Local(self.frame, found)
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -218,12 +218,12 @@ class _Body:
         values: list[Value] = []
         for a in given:
             found = self.argument(a)
-            values.append(Value(self.frame, found.address) if isinstance(found, Vector) else found)
+            values.append(Value(self.frame, found.address) if isinstance(found, Span) else found)
         return self.frame.internal(function, *values)
 
     # ---------------------------------------------------------------- expressions
 
-    def argument(self, node: ast.expr) -> Value | Vector:
+    def argument(self, node: ast.expr) -> Value | Span:
         match node:
             case ast.Attribute(attr=name) if self.code.kinds[name] in VECTORS:
                 return self.part(name)
@@ -231,13 +231,13 @@ class _Body:
                 return self.vectors[name]
         return self.value(node)
 
-    def part(self, field: str) -> Vector:
+    def part(self, field: str) -> Span:
         """A vector of the run."""
         return self.frame.vector(self.code.places.get(field, field))
 
-    def vector(self, node: ast.expr) -> Vector:
+    def vector(self, node: ast.expr) -> Span:
         found = self.argument(node)
-        assert isinstance(found, Vector), ast.unparse(node)
+        assert isinstance(found, Span), ast.unparse(node)
         return found
 
     def as_real(self, value: Value) -> Value:
@@ -330,7 +330,7 @@ class _Body:
         found = self.frame[name]
         return found.differs(0) if kind == "truth" else found
 
-    def entry(self, vector: Vector, kind: str, index: Value) -> Value:
+    def entry(self, vector: Span, kind: str, index: Value) -> Value:
         found = vector[index]
         if kind in ("Wholes", "RowNumbers", "SpeedNumbers"):
             return found.to_whole()
@@ -401,13 +401,13 @@ class _Body:
         raise TypeError(f"the solver's language has no function '{name}'")
 
 
-def is_finite(f: LoopFunction, vector: Vector) -> Value:
+def is_finite(f: LoopFunction, vector: Span) -> Value:
     return f.total_of_states(lambda m: 0.0 * vector[m]).equals(0.0)
 
 
-def first_nonfinite(f: LoopFunction, vector: Vector) -> Value:
+def first_nonfinite(f: LoopFunction, vector: Span) -> Value:
     """The place of the first number that is not finite; there is one."""
-    index = Variable(f, f.whole(0))
+    index = Local(f, f.whole(0))
     with f.repeat() as loop:
         with f.when((0.0 * vector[index.get()]).differs(0.0) | (index.get() + 1 >= f.size("used"))):
             loop.leave()
@@ -482,23 +482,23 @@ TABLES: dict[str, Table] = {
 }
 
 
-def _at_state(call: Callable[[LoopFunction, Value, Vector, Vector], None]) -> Model:
+def _at_state(call: Callable[[LoopFunction, Value, Span, Span], None]) -> Model:
     """A section at a time and a state, with the vector that it gives."""
 
-    def called_at(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    def called_at(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
         t, state = given
-        assert isinstance(t, Value) and isinstance(state, Vector)
+        assert isinstance(t, Value) and isinstance(state, Span)
         call(f, t, state, targets[0])
 
     return called_at
 
 
-def _fire(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+def _fire(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     k, t, state = given
     memory, new_state = targets
     if not f.shape.fire:
         return
-    assert isinstance(k, Value) and isinstance(t, Value) and isinstance(state, Vector)
+    assert isinstance(k, Value) and isinstance(t, Value) and isinstance(state, Span)
     f.fire(k, t, state, f.vector("stage"))
     stage, fired = f.vector("stage"), f.vector("new_memory")
     with f.each(f.size("used")) as m:
@@ -507,7 +507,7 @@ def _fire(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Ve
         memory[i] = fired[i]
 
 
-def _report(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+def _report(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     """An event into the log; it has been counted."""
     (k,) = given
     assert isinstance(k, Value)
@@ -520,7 +520,7 @@ def _log(f: LoopFunction, number: Value) -> None:
     log[place + 1] = number
 
 
-def _report_change(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+def _report_change(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     """The number of a configuration into the log, as −1 − c."""
     f["firings"] = f["firings"] + 1
     _log(f, -1.0 - f["configuration"].to_real())
@@ -533,9 +533,9 @@ def _of_present(name: str) -> Model:
 
 
 def _of_configuration(name: str) -> Model:
-    def call(f: LoopFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+    def call(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
         c, t, motion = given
-        assert isinstance(c, Value) and isinstance(t, Value) and isinstance(motion, Vector)
+        assert isinstance(c, Value) and isinstance(t, Value) and isinstance(motion, Span)
         f.of_configuration(name, c, t, motion, targets[0])
 
     return call

@@ -7,7 +7,7 @@ from math import nan
 from typing import Any
 
 from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
-from armillary.llvm.builder import Value, Vector
+from armillary.llvm.builder import Span, Value
 from armillary.llvm.records import RecordFunction, RecordModule
 from armillary.runtime.solver.language import CLOSED, NOT_REDUNDANT, OPEN
 from armillary.runtime.solver.machine_code import SolverCode
@@ -49,10 +49,10 @@ def _table(name: str) -> Any:
     return entry
 
 
-def _figures(f: RecordFunction, targets: Sequence[Vector], given: Sequence[Value | Vector]) -> None:
+def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     """The geometry of the system, in terms of sizes."""
     t, place = given
-    assert isinstance(t, Value) and isinstance(place, Vector)
+    assert isinstance(t, Value) and isinstance(place, Span)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)
     f["patience"] = f["patience"] - 1
     f.builder.call(Callee(_GEOMETRY, f["geometry"].raw.name), arguments)

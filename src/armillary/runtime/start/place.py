@@ -18,7 +18,7 @@ class Place(NamedTuple):
     memory: np.ndarray
     states: np.ndarray = _NONE
     note: str = ""  # on how it was found
-    along: np.ndarray | None = None  # derivatives of q, u and states, one row each; see sensitive.py
+    along: np.ndarray | None = None  # derivatives of q, u and states, one row each; sensitivities.py
     holds: bool = False  # whether it has been found such that all constraints hold
 
     @property

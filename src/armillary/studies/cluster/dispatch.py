@@ -51,7 +51,7 @@ class BlockAssignment(NamedTuple):
 
 def run_there(client: Any, given: BlockAssignment) -> None:
     """Blocks made by the workers of a client."""
-    _Blocks(client, given).run()
+    _WaitingBlocks(client, given).run()
 
 
 class _Task(NamedTuple):
@@ -61,7 +61,7 @@ class _Task(NamedTuple):
     workers: frozenset[str]
 
 
-class _Blocks:
+class _WaitingBlocks:
     """The blocks that wait, the tasks on their way, and the workers."""
 
     def __init__(self, client: Any, given: BlockAssignment) -> None:

@@ -22,8 +22,8 @@ from armillary.export.wasm.module import WasmModule
 from armillary.program.equations import DerivedEquations
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
+from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.compiling import compile_equations
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
 from armillary.viewer.figures import bodies_of

@@ -14,7 +14,7 @@ STILL = 1e-9  # real parts below this part of the largest eigenvalue have no sig
 _ONSET = 1e-6  # growth, beside the largest eigenvalue, by which undamped modes have left the imaginary axis
 
 
-class Crossing(NamedTuple):
+class AxisCrossing(NamedTuple):
     """A value at which an eigenvalue crosses the imaginary axis."""
 
     value: float
@@ -23,7 +23,7 @@ class Crossing(NamedTuple):
     stabilises: bool  # as the value grows
 
 
-def crossings_of(tracker: Tracker, found: Spectra) -> list[Crossing]:
+def crossings_of(tracker: Tracker, found: Spectra) -> list[AxisCrossing]:
     """Changes of the sign of Re λ along the branches, of complex pairs once; and values at which two undamped
     modes meet and leave the imaginary axis together.
     """
@@ -36,14 +36,14 @@ def crossings_of(tracker: Tracker, found: Spectra) -> list[Crossing]:
             if growth[a, branch] * growth[b, branch] < 0 and found.eigenvalues[b, branch].imag >= 0:
                 value, eigenvalue = tracker.root(found, branch, a, b, lambda w, _: w.real)
                 at = complex(0.0, eigenvalue.imag if abs(eigenvalue.imag) > STILL * size[a, 0] else 0.0)
-                crossings.append(Crossing(value, at, branch, bool(growth[b, branch] < 0)))
+                crossings.append(AxisCrossing(value, at, branch, bool(growth[b, branch] < 0)))
     stable = np.all(growth <= 0, axis=1)
     for a, b in pairwise(range(len(stable))):
         still, grown = (a, b) if stable[a] else (b, a)
         branch = int(np.argmax(growth[grown]))
         if stable[a] != stable[b] and growth[still, branch] == 0:
             value, eigenvalue = _onset(tracker, found.values[still], found.values[grown])
-            crossings.append(Crossing(value, complex(0.0, eigenvalue.imag), branch, still == b))
+            crossings.append(AxisCrossing(value, complex(0.0, eigenvalue.imag), branch, still == b))
     return sorted(crossings)
 
 
@@ -66,7 +66,7 @@ def _onset(tracker: Tracker, still: float, grown: float) -> tuple[float, complex
             still = middle
 
 
-def stable_ranges(tracker: Tracker, crossings: Sequence[Crossing]) -> list[tuple[float, float]]:
+def stable_ranges(tracker: Tracker, crossings: Sequence[AxisCrossing]) -> list[tuple[float, float]]:
     """Ranges between crossings, without a mode that grows in their middle."""
     found: list[tuple[float, float]] = []
     ends = [float(tracker.values[0]), *(c.value for c in crossings), float(tracker.values[-1])]

@@ -12,7 +12,7 @@ import numpy as np
 from armillary.analysis.modes.eigensystem import by_size
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.participation import by_coordinate, speeds_of_positions
-from armillary.analysis.modes.sweeps.crossings import STILL, Crossing, crossings_of, stable_ranges
+from armillary.analysis.modes.sweeps.crossings import STILL, AxisCrossing, crossings_of, stable_ranges
 from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep, operating_sweep, sorted_values
 from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
 from armillary.analysis.modes.wording import eigenvalue_text, in_words
@@ -42,7 +42,7 @@ class RootLocus:
     eigenvalues: np.ndarray
     participation: np.ndarray  # (branches, coordinates), in the middle of the values
     coordinates: tuple[str, ...]
-    crossings: tuple[Crossing, ...]
+    crossings: tuple[AxisCrossing, ...]
     stable_ranges: tuple[tuple[float, float], ...]  # values without a mode that grows
     names: tuple[str, ...]
 
@@ -152,7 +152,7 @@ class RootLocus:
         )
         data |= {name: tuple(data[name]) for name in ("coordinates", "names")}
         data["stable_ranges"] = tuple((low, high) for low, high in data["stable_ranges"])
-        return cls(**data, crossings=tuple(Crossing(*row) for row in zip(*columns, strict=True)))
+        return cls(**data, crossings=tuple(AxisCrossing(*row) for row in zip(*columns, strict=True)))
 
 
 _TITLE = "Crossings of the imaginary axis"

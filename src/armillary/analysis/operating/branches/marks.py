@@ -82,7 +82,7 @@ def _eigenvalue_crossing(
     for i, j in pairs:
         a, b = complex(one[i]), complex(other[j])
         if a.real * b.real < 0 and min(abs(a.real), abs(b.real)) > limit:
-            path = _Path(curve, here, h, a, b, zeros)
+            path = _BranchPath(curve, here, h, a, b, zeros)
             s = crossing(lambda s: _real(path(s)), h, a.real)  # noqa: B023
             root = None if s is None else path(s)
             return None if s is None or root is None else (s, root)
@@ -101,7 +101,7 @@ def _eigenvalue_crossing(
 
 
 @dataclass(frozen=True, eq=False)
-class _Path:
+class _BranchPath:
     """An eigenvalue along a step, from a to b; ``zeros`` eigenvalues are zero all the way."""
 
     curve: BranchCurve

@@ -14,7 +14,7 @@ from armillary.analysis.operating.branches.continuation import follow
 from armillary.analysis.operating.branches.curve import BranchCurve, CurvePlace
 from armillary.analysis.operating.conditions import conditions
 from armillary.analysis.operating.named_speeds import with_named_speeds
-from armillary.analysis.operating.newton import Equations, Root, newton
+from armillary.analysis.operating.newton import Root, RootProblem, newton
 from armillary.analysis.operating.outcome import held_values, operating_point
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
@@ -218,7 +218,7 @@ class _Tracer:
             wanted[self.wide.rows == self.row] += value - self.varied.now
         unknown = self.wide.unknown[: len(z) - 1]
         values, rows, sizes = self.wide.values, self.wide.rows, self.sizes[:-1]
-        root = newton(Equations(values, self.whole(z), rows, unknown, wanted, sizes, self.weights))
+        root = newton(RootProblem(values, self.whole(z), rows, unknown, wanted, sizes, self.weights))
         if not root.met:
             at = value / self.varied.quantity.factor
             raise ArmillaryError(

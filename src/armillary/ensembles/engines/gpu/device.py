@@ -78,18 +78,18 @@ class Device:
                     copied.result()
         return found
 
-    def compiled(self, text: str, real: str, what: str) -> Compiled:
+    def compiled(self, text: str, real: str, what: str) -> LoadedKernel:
         """A kernel made by NVRTC; CuPy keeps compiled ones on disk."""
         try:
             module = self.cupy.RawModule(code=text, options=("--std=c++14", *_OPTIONS[real]), backend="nvrtc")
-            return Compiled(self, module)
+            return LoadedKernel(self, module)
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             line = next((line for line in lines if "error" in line.lower()), lines[0])
             raise ArmillaryError(f"CUDA cannot take the code of '{what}': {line.strip()}") from error
 
 
-class Compiled:
+class LoadedKernel:
     """A kernel on a card, and what the compiler made of it."""
 
     def __init__(self, device: Device, module: Any) -> None:

@@ -34,7 +34,7 @@ from armillary.mechanics.tree.tree import LINEAR, Tree
 
 
 @dataclass(frozen=True, eq=False)
-class Root:
+class FreeRoot:
     """A body that turns freely on the ground: its link, and the links whose slides carry it; ``held`` where
     its origin does not move.
     """
@@ -120,7 +120,7 @@ class Root:
         return named(scaled(first, 1 / masses[self.base].mass), f"c_{self.name}")
 
 
-def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = ()) -> list[Root]:
+def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = ()) -> list[FreeRoot]:
     """The bodies that turn freely on the ground, or would if the named speeds were not locked."""
 
     def unknown(i: int) -> bool:
@@ -137,7 +137,7 @@ def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = (
         held = link.step == "tumble" and not slides
         carried = link.step == "tumble" and len(slides) == 3 and _orthogonal(tree, slides)
         adrift = link.step == "drift" and link.velocity == "body" and len(spins) == 6 and not slides
-        root = Root(link.name, i, slides, held)
+        root = FreeRoot(link.name, i, slides, held)
         if held or ((carried or adrift) and not is_zero(masses[root.base].mass)):
             found.append(root)
     return found

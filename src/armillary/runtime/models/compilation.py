@@ -17,9 +17,9 @@ from armillary.program.formalisms.momentum import DerivedConvertedEquations, Der
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.program.sensitivities.equations import DerivedSensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
-from armillary.runtime.models.converted import CompiledConvertedModel, CompiledMomentumModel
 from armillary.runtime.models.redundant import CompiledRedundantModel
-from armillary.runtime.models.sensitive import CompiledSensitiveModel
+from armillary.runtime.models.sensitivities import CompiledSensitiveModel
+from armillary.runtime.models.state_conversion import CompiledConvertedModel, CompiledMomentumModel
 
 BACKENDS = ("llvm",)
 TIERS = ("final", "quick")

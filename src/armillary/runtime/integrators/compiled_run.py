@@ -124,7 +124,7 @@ _NO_STOP = _NO_STOPS.ctypes.data
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class _PreparedRuns:
     """What runs of a model with the same settings have in common: all numbers but those of the start."""
 
     settings: IntegrationSettings
@@ -144,12 +144,12 @@ def _prepared(
     stepping: Stepping | None,
     stops: bool,
     changes: RunChanges | None,
-) -> _Prepared:
+) -> _PreparedRuns:
     """What a run begins with; that of the last run is kept with the functions, for runs with the same
     settings (these are the same object where they have the same values, see `completed`).
     """
     figures = None if changes is None else changes.figures
-    kept: _Prepared | None = functions.plans.get(None)
+    kept: _PreparedRuns | None = functions.plans.get(None)
     if (
         kept is not None
         and kept.settings is settings
@@ -178,7 +178,7 @@ def _prepared(
     control.stops = _NO_STOP
     few = not samples.every_step and samples.count < _FIRST_ROWS
     times = samples.times(0, samples.count + 1) if few else None
-    made = _Prepared(settings, figures, stops, stepping, plan, workspace, length, control, times)
+    made = _PreparedRuns(settings, figures, stops, stepping, plan, workspace, length, control, times)
     functions.plans[None] = made
     return made
 
