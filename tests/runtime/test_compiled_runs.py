@@ -316,7 +316,7 @@ def test_runs_with_other_settings_in_between_leave_no_trace() -> None:
         assert np.array_equal(first[k].values, values[k])
 
 
-@pytest.mark.parametrize("method", ["dop853", "dopri5"])
+@pytest.mark.parametrize("method", ["dop853", "dopri5", "scipy:RK45"])
 def test_a_state_that_stays_zero_needs_no_absolute_tolerance(method: str) -> None:
     """Its error and what is tolerated of it are both zero; beside it a motion has its relative error."""
     s = arm.System("two carriages")

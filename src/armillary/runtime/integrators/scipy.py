@@ -23,6 +23,7 @@ from armillary.runtime.integrators.records import Functions, Integration, Status
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.integrators.scipy_events import Events
 from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.stops import before_stop
 
 SECONDS_BETWEEN_REPORTS = 0.1
@@ -191,7 +192,8 @@ def integrate_with_scipy(
     import scipy.integrate
 
     solver, t_end = getattr(scipy.integrate, settings.integrator.solver), settings.t_end
-    tolerances = {"rtol": settings.rtol, "atol": settings.tolerances(functions.n_states)}
+    atol = np.maximum(settings.tolerances(functions.n_states), LEAST_TOLERATED)  # SciPy divides by it
+    tolerances = {"rtol": settings.rtol, "atol": atol if atol.ndim else float(atol)}
     model = _Model(functions, constants)
     run = _Run(model, _Rows(model, settings.samples), settings.t0, t_end, state, memory)
     method: Any = None
