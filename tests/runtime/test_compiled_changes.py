@@ -20,7 +20,7 @@ BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sa
 
 def thrown() -> CompiledModel:
     """Discs on one axis: D1 is released with a speed of its own at the instant at which D2 locks, so that it
-    is not held through the impulse; then D1 is slowed while D0 locks, and both are released, D2 twice.
+    is not held through the impulse; then D1 is slowed while D0 locks, and both are released.
     """
     s = arm.System("discs")
     body: Any = None
@@ -31,7 +31,7 @@ def thrown() -> CompiledModel:
     s.event("grip", "t - 0.5", lock="D2.q1")
     s.event("hold", "t - 0.8", lock="D0.q1", set={"D1.u1": "0.5*D1.u1", "D1.q1": 0})
     s.event("let go", "t - 1", unlock=["D2.q1", "D0.q1"])
-    s.event("let go again", "t - 1.3", unlock="D2.q1")  # which changes nothing, so no run notes it
+    s.event("let go first", "t - 0.26", unlock="D2.q1")  # which changes nothing, so no run notes it
     return s.derive().compile()
 
 
