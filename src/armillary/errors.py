@@ -95,9 +95,10 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def shortened(message: str) -> str:
-    """A message in which nothing quoted and no word is longer than a line: a damaged file may hold any
-    names.
+    """A message in which nothing quoted and no word is longer than a line: a damaged file may hold any names;
+    and in which what follows a question begins a sentence: did you mean 'x'? There are x, y.
     """
+    message = re.sub(r"'\?; (\w)", lambda first: f"'? {first[1].upper()}", message)
     message = re.sub(r"(?<!\w)'[^'\n]{150,}'(?!\w)", lambda name: f"{name[0][:60]}…'", message)
     return re.sub(r"\S{120,}", lambda word: f"{word[0][:60]}…", message)
 
@@ -134,6 +135,18 @@ def nearest_file(name: str, known: Iterable[str]) -> str:
     close = _closest(PurePath(name).stem, [stem.casefold() for stem in by_stem])
     found = [candidate for stem, candidate in by_stem.items() if stem.casefold() in close]
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def there_are(known: Iterable[str]) -> str:
+    """All that there is, for a sentence about an unknown name."""
+    names = list(known)
+    return f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
+
+
+def alternatives(known: Iterable[str]) -> str:
+    """Words of which one is to be chosen: .json, .txt or .html."""
+    *rest, last = known
+    return f"{', '.join(rest)} or {last}" if rest else last
 
 
 def outside() -> int:

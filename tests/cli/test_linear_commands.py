@@ -66,6 +66,6 @@ def test_mistakes_are_sentences(command) -> None:
     done = command("linearize", "push.toml", "--at", "bob.q7=1")
     assert done.exit_code == 2 and "'bob.q7'; did you mean 'bob.q1'?" in done.stderr
     done = command("bode", "push.toml", "--outputs", "bob.q1")
-    assert done.exit_code == 2 and "has no inputs; name them in linearize(inputs=[…])" in done.stderr
+    assert done.exit_code == 2 and "name them: linearize(inputs=[…]), or --inputs on" in done.stderr
     done = command("bode", "push.toml", "--inputs", "m", "--outputs", "bob.q1", "--from", "9", "--to", "1")
     assert done.exit_code == 2 and "not from 9 to 1" in done.stderr

@@ -139,7 +139,7 @@ def test_unknown_forms_are_named() -> None:
     eom = two_links()
     with pytest.raises(ModelError, match=r"there is no form 'M u = f'; did you mean 'M u' = f'\?"):
         eom.latex("M u = f")
-    with pytest.raises(ModelError, match=r"there is no way to write speeds 'v'; there is u, q'"):
+    with pytest.raises(ModelError, match=r"there is no way to write speeds 'v'; there are u, q'"):
         eom.html(speeds="v")
     with pytest.raises(ModelError, match=r"there is no kind of names 'ful'; did you mean 'full'"):
         eom.latex(names="ful")

@@ -180,10 +180,10 @@ def test_two_formalisms_give_the_same_trajectory(seed: int) -> None:
 def test_unknown_formalism_and_backend() -> None:
     s = pendulum()
     with pytest.raises(
-        ModelError, match=r"unknown formalism 'kan'; did you mean 'kane'\?; there are auto, kane"
+        ModelError, match=r"unknown formalism 'kan'; did you mean 'kane'\? There are auto, kane"
     ):
         s.derive("kan")
-    with pytest.raises(ArmillaryError, match=r"unknown backend 'lvm'; did you mean 'llvm'\?; there is llvm"):
+    with pytest.raises(ArmillaryError, match=r"unknown backend 'lvm'; did you mean 'llvm'\? There is llvm"):
         s.derive().compile("lvm")
 
 

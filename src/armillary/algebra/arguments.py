@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from armillary.algebra.arithmetic import plain_float, positive_whole
-from armillary.errors import ArmillaryError, nearest, shown
+from armillary.errors import ArmillaryError, nearest, shown, there_are
 
 Error = type[ArmillaryError]
 Kind = TypeVar("Kind")
@@ -67,7 +67,7 @@ def function(value: Any, what: str, error: Error = ArmillaryError) -> Callable[.
 def one_of(value: Any, known: Collection[str], what: str, error: Error = ArmillaryError) -> str:
     """One of several words."""
     if not isinstance(value, str) or value not in known:
-        raise error(f"{what}{shown(value)}{nearest(value, known)}; there is {', '.join(known)}")
+        raise error(f"{what}{shown(value)}{nearest(value, known)}; {there_are(known)}")
     return value
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from armillary.algebra.arguments import file_path
 from armillary.atomic import reason, replacing
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, alternatives
 
 
 def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Callable[[], str]]) -> None:
@@ -17,7 +17,7 @@ def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Ca
     target = file_path(path, "path")
     text = texts.get(target.suffix.lower())
     if text is None:
-        raise ArmillaryError(f"{what} cannot be saved as '{target.name}': use {' or '.join(texts)}")
+        raise ArmillaryError(f"{what} cannot be saved as '{target.name}': use {alternatives(texts)}")
     content = text()
     with replacing(target) as temporary:
         temporary.write_text(content, encoding="utf-8")
@@ -37,7 +37,9 @@ def read_result(path: str | os.PathLike[str], what: str, key: str) -> dict[str, 
     except OSError as error:
         raise ArmillaryError(f"cannot read '{path}': {reason(error)}") from error
     except ValueError as error:
-        raise ArmillaryError(f"'{path}' is not {what}, nor any other JSON file: {error}") from error
+        raise ArmillaryError(
+            f"'{path}' is not {what}, nor any other JSON file ({error}); only what was saved as .json is read"
+        ) from error
     if not isinstance(content, dict) or key not in content:
         raise ArmillaryError(f"'{path}' is not {what} that Armillary wrote")
     return content

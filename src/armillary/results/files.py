@@ -22,7 +22,7 @@ import numpy as np
 
 from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
-from armillary.errors import ArmillaryError, MissingExtraError, nearest_file, require
+from armillary.errors import ArmillaryError, MissingExtraError, alternatives, nearest_file, require
 from armillary.results.erd import read_erd, write_erd
 from armillary.results.record import (
     TIME,
@@ -270,5 +270,5 @@ FORMATS = {
 def _format(path: str | os.PathLike[str]) -> _Format:
     suffix = file_path(path, "the file of a run").suffix.lower()
     if suffix not in FORMATS:
-        raise ArmillaryError(f"'{path}' has no known format: use a name that ends in {', '.join(FORMATS)}")
+        raise ArmillaryError(f"'{path}' has no known format: use a name that ends in {alternatives(FORMATS)}")
     return FORMATS[suffix]

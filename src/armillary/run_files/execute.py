@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.errors import ArmillaryError, ParameterError, alternatives
 from armillary.model.kinds import shown
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
@@ -192,7 +192,7 @@ class Simulation:
         """Errors for results that could not be written, before anything is computed."""
         if self.results.suffix.lower() not in SUFFIXES:
             raise ArmillaryError(
-                f"'{self.results.name}' has no known format: use a name that ends in {', '.join(SUFFIXES)}"
+                f"'{self.results.name}' has no known format: use a name that ends in {alternatives(SUFFIXES)}"
             )
         if self.results.is_dir():
             raise ArmillaryError(f"'{self.results}' is a folder; name a file for the results")

@@ -229,7 +229,7 @@ def test_files_hold_all_of_a_linear_model(tmp_path: Path) -> None:
         assert {n: np.asarray(v).tolist() for n, v in again.parameters.items()} == {
             n: np.asarray(v).tolist() for n, v in one.parameters.items()
         }
-    with pytest.raises(ArmillaryError, match=r"cannot be saved as 'lin\.mat': use \.json or \.txt"):
+    with pytest.raises(ArmillaryError, match=r"cannot be saved as 'lin\.mat': use \.json, \.txt or \.html"):
         lin.save(tmp_path / "lin.mat")
     lin.save(tmp_path / "report.html")
     assert "<table>" in (tmp_path / "report.html").read_text(encoding="utf-8")

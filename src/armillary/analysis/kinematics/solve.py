@@ -240,6 +240,7 @@ class _Search:
         by = f"; limits hold back {', '.join(at)}" if at else ""
         return ReachError(
             f"no position of '{m.kinematics.system.name}' was found from {self.starts} starts with "
-            f"{', '.join(missed)}{by}; change these, or give start= near a solution",
+            f"{', '.join(missed)}{by}; change these, or begin near a solution (start=, or "
+            "--set initial.NAME=VALUE on the command line)",
             nearest,
         )

@@ -133,7 +133,8 @@ def needs_ports(lin: LinearModel) -> None:
     for names, what in ((lin.inputs, "inputs"), (lin.outputs, "outputs")):
         if not names:
             raise ArmillaryError(
-                f"the linear model of '{lin.system}' has no {what}; name them in linearize({what}=[…])"
+                f"the linear model of '{lin.system}' has no {what}; name them: linearize({what}=[…]), or "
+                f"--{what} on the command line"
             )
 
 

@@ -34,17 +34,22 @@ def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, Any], show
         ".txt": lambda: f"{shown}\n",
         ".html": lambda: html_page(title, shown._repr_html_()),
     }
-    write_result(path, kind, texts)
+    write_result(path, _named(kind), texts)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """The data of a file of this kind."""
-    content = read_result(path, f"a file of {kind}", "armillary")
+    content = read_result(path, f"a file of {_named(kind)}", "armillary")
     if content.pop("armillary") != kind:
-        raise ArmillaryError(f"'{path}' is not a file of {kind}")
+        raise ArmillaryError(f"'{path}' is not a file of {_named(kind)}")
     if content.pop("version", None) != _VERSION:
         raise ArmillaryError(f"'{path}' was written by a newer Armillary; update this one to read it")
     return {name: _array(x) for name, x in content.items()}
+
+
+def _named(kind: str) -> str:
+    """The kind in a sentence: modes, a root locus."""
+    return kind if kind.endswith("modes") else f"a {kind}"
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,6 +77,8 @@ def trim(
 
     if plot is not None and trace is None:
         raise ArmillaryError("--plot draws the branch of --trace NAME=FROM:TO; give that too")
+    if output is not None:
+        _check_format(output, trace is not None)
     simulation = options.simulation(source, loading, {}, assignments)
     given = simulation.given()
     start = given.get("initial", {}) | assigned(values["start"], "start")
@@ -106,6 +109,19 @@ def trim(
     text = "\n".join([shown, *(f"wrote {path}" for path in written)])
     show.emit(json_wanted, _data(op, branch, written), text)
     return 0
+
+
+def _check_format(output: str, branch: bool) -> None:
+    from armillary.errors import ArmillaryError
+
+    what, use = (
+        ("a branch", ".json, or leave out --trace")
+        if branch
+        else ("an operating point", ".json, or .toml for a run file")
+    )
+    name = Path(output)
+    if name.suffix.lower() != ".json" and (branch or name.suffix.lower() != ".toml"):
+        raise ArmillaryError(f"{what} cannot be saved as '{name.name}': use {use}")
 
 
 def _written(

@@ -244,11 +244,13 @@ def _check(equations: DerivedEquations, configurations: bool, releases: bool) ->
         locks = bool(event.lock or event.unlock)
         if configurations and locks:
             if moved := _moved(event, system, releases):
+                where = " of systems with constraints" if system.constraints else ""
+                who = f"exported code{where}" if releases else "an FMU"
                 raise ArmillaryError(
-                    f"event '{event.name}' locks or unlocks joints and sets {', '.join(moved)}; exported "
-                    "code cannot do both at once: set it in an event of its own, or run in the process"
+                    f"event '{event.name}' releases {', '.join(moved)} and sets it at once, which {who} "
+                    "cannot do: set it in a later event, or run in the process"
                 )
-        elif locks or any(s.data.name in equations.configuration.locked for s in event.changes):
+        elif locks:
             raise ArmillaryError(
                 f"event '{event.name}' locks or unlocks joints, which needs other equations while a run "
                 "goes on; exports hold all of them unless configurations=False: leave this option or the "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from armillary.algebra.units.dimension import Dimension
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError, nearest, there_are
 
 NUMERIC = (
     "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean",
@@ -102,9 +102,9 @@ class Fmu:
                 f"{where}: {causality} '{name}' of '{self.name}' is of type {other.type}, which cannot be "
                 "connected; numbers, truths and enumerations can"
             )
-        there = ", ".join(list(known)[:8]) or "none"
         raise ModelError(
-            f"{where}: '{self.name}' has no {causality} '{name}'{nearest(name, known)}; there is {there}"
+            f"{where}: '{self.name}' has no {causality} '{name}'{nearest(name, known)}; "
+            f"{there_are(list(known)[:8])}"
         )
 
     def elements(self, name: str, causality: str) -> list[FmuVariable]:

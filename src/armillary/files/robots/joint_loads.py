@@ -10,7 +10,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import SPEED
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError, nearest, there_are
 from armillary.files.robots.building import SINGLE, Builder, listed, triple
 from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, RobotFreedom
 from armillary.model.loads.armature import armature
@@ -130,7 +130,7 @@ def _check_stops(stops: Mapping[str, float]) -> None:
         raise ModelError(f"stops={stops!r} is not a table such as {{'stiffness': 1e4, 'damping': 0.1}}")
     for key in stops:
         if key not in _STOPS:
-            raise ModelError(f"stops: there is no '{key}'{nearest(str(key), _STOPS)}; {', '.join(_STOPS)}")
+            raise ModelError(f"stops: there is no '{key}'{nearest(str(key), _STOPS)}; {there_are(_STOPS)}")
 
 
 def _stop(builder: Builder, name: str, low: float, high: float, stops: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from armillary.algebra.expression import Expr, number
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError, nearest, there_are
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.borders import outward
 from armillary.files.fmu.description import Fmu, FmuVariable
@@ -147,8 +147,9 @@ def _driven(
     for key in sorted(unused):
         at = connector(key, units, f"{where}, inputs")
         if not at.component:
-            there = ", ".join(package.inputs) or "none"
-            raise ModelError(f"{where} has no input '{key}'{nearest(key, package.inputs)}; there is {there}")
+            raise ModelError(
+                f"{where} has no input '{key}'{nearest(key, package.inputs)}; {there_are(package.inputs)}"
+            )
         variable = units[at.component].variable(at.variable, "input", where)
         if (at.component, variable) in found:
             raise ModelError(f"{where}: input '{key}' is connected inside the package already")

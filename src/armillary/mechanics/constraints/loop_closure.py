@@ -35,8 +35,11 @@ def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
 
 def redundant_text(reduction: Reduction) -> str:
     """The error where redundant constraints are not redundant."""
-    names = ", ".join(f"'{row.constraint.name}'" for row in reduction.elimination.redundant)
+    redundant = [f"'{row.constraint.name}'" for row in reduction.elimination.redundant]
+    first = (
+        f"constraint {redundant[0]} is" if len(redundant) == 1 else f"constraints {', '.join(redundant)} are"
+    )
     return (
-        f"constraint {names} is redundant at the default parameters, but not at these: the system has "
-        "fewer degrees of freedom here; give the parameters defaults that are meant, and derive again"
+        f"{first} redundant at the default parameters, but not at these: the system has fewer "
+        "degrees of freedom here; give the parameters defaults that are meant, and derive again"
     )

@@ -82,7 +82,7 @@ class Configurations:
             gone, now = (set(self[c].equations.dependents) for c in exchange)
             text = (
                 f"{', '.join(sorted(gone - now))} became independent in place of "
-                f"{', '.join(sorted(now - gone))} (nearly singular there)"
+                f"{', '.join(sorted(now - gone))}, which hardly determined the others there"
             )
             texts[exchange] = text if gone != now else ""
         return texts[exchange]
@@ -196,7 +196,7 @@ class Configurations:
             lost = [reduction.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
             raise SimulationError(
                 f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank "
-                f"({', '.join(lost)} is redundant there), so the motion can go on in more than one way; "
+                f"(redundant there: {', '.join(lost)}), so the motion can go on in more than one way; "
                 "start a little away from there",
                 None,
             )

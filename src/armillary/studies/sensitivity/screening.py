@@ -156,9 +156,9 @@ def sensitivity(
     count = int(complete.sum())
     fewest = 2 if design.kind == "morris" else _FEWEST
     if count < fewest:
-        what = {"saltelli": "complete groups", "morris": "complete trajectories"}.get(design.kind, "runs")
+        what = {"saltelli": "groups", "morris": "trajectories"}.get(design.kind, "runs")
         raise ArmillaryError(
-            f"'{metric}' is known in {count} {what} of {complete.size}: too few to find what it depends on; "
+            f"'{metric}' is known in {count} of {complete.size} {what}: too few to find what it depends on; "
             f"{fewest} are needed at least"
         )
     kept = np.repeat(complete, design.group)

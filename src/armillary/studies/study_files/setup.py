@@ -48,7 +48,7 @@ class StudySetup(Simulation):
         if "tier" in self.values.settings:
             source = self.values.settings["tier"].source
             raise RunFileError(
-                [f"{source}: runs of a study have final code, so that they can be repeated anywhere"]
+                [f"{source}: runs of a study have final code, to be repeated anywhere; leave out tier"]
             )
         self.check_places()
         self.check_values()
