@@ -4,12 +4,16 @@
     python -m benchmarks.branches hexapod       some of them
     python -m benchmarks.branches robot.urdf    a robot of a file, on a free base
 
-Both kinds of code are timed in turns at the same states, after their rates were compared.
+Both kinds of code, in the process and as exported C, are timed in turns at the same states, after their rates
+were compared.
 """
 
 from __future__ import annotations
 
+import ctypes
+import shutil
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -26,6 +30,8 @@ from armillary.llvm.jit import Compiled, registers
 from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from benchmarks.build import run
+from benchmarks.exported import address_in
 from benchmarks.formalisms import candidate, difference
 from benchmarks.linkages import LINKAGES
 from benchmarks.models import MODELS
@@ -128,18 +134,33 @@ def measure(source: str, effort: Effort) -> dict[str, Any]:
     speeds = np.arange(len(start_state)) >= len(models[0].coordinate_names)
     loose = np.where(speeds, 1.0, 0.0 if equations.dependents else 0.3)  # not all angles close a loop
     states = start_state + loose * rng.uniform(-1, 1, (STATES, len(start_state)))
-    rates = [np.array([model.derivatives(0.0, y) for y in states]) for model in models]
-    single, lanes = time_interleaved([candidate(model, states) for model in models], effort)
+    candidates = [candidate(model, states) for model in models]
+    if shutil.which("cc"):
+        candidates += [candidate(models[0], states, _exported(equations, lanes)) for lanes in (1, 2)]
+    single, lanes, *in_c = time_interleaved(candidates, effort)
+    first, *others = (
+        np.array([c.at(i, len(models[0].speed_names)) for i in range(STATES)]) for c in candidates
+    )
     return {
         "model": equations.system.name,
         "operations": equations.operations.total,
         "paired": equations.paired.total,
-        "difference": difference(rates[1], rates[0]),
+        "difference": max(difference(other, first) for other in others),
         "single_ns": single.minimum,
         "lanes_ns": lanes.minimum,
+        **dict(zip(("c_ns", "c_lanes_ns"), [t.minimum for t in in_c], strict=False)),
         "compile_single": seconds[0],
         "compile_lanes": seconds[1],
     }
+
+
+def _exported(equations: Any, lanes: int) -> int:
+    """The address of the derivatives in C, compiled by its own Makefile."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = equations.export("c", Path(folder) / "c", lanes=lanes)
+        run(["make", "-C", str(path), "shared"])
+        library = next(path.glob("*.so"))
+        return address_in(ctypes.CDLL(str(library)), f"{library.stem}_derivatives")
 
 
 def _loaded(path: str) -> arm.System:
@@ -149,14 +170,24 @@ def _loaded(path: str) -> arm.System:
 
 
 def branches_table(records: list[dict[str, Any]]) -> str:
-    head = ("model", "operations", "in lanes", "single, ns", "lanes, ns", "ratio", "compile, s", "lanes, s")
+    head = (
+        "model", "operations", "in lanes", "single, ns", "lanes, ns", "ratio", "C, ns", "C lanes, ns",
+        "ratio", "compile, s", "lanes, s",
+    )  # fmt: skip
     rows = []
     for r in records:
-        times = [f"{r[key]:.0f}" for key in ("single_ns", "lanes_ns")]
+        times = _pair(r, "single_ns", "lanes_ns") + _pair(r, "c_ns", "c_lanes_ns")
         compilation = [f"{r[key]:.2f}" for key in ("compile_single", "compile_lanes")]
-        ratio = f"{r['lanes_ns'] / r['single_ns']:.2f}"
-        rows.append([r["model"], str(r["operations"]), str(r["paired"]), *times, ratio, *compilation])
+        rows.append([r["model"], str(r["operations"]), str(r["paired"]), *times, *compilation])
     return "\n".join(aligned([list(head), *rows]))
+
+
+def _pair(record: dict[str, Any], single: str, lanes: str) -> list[str]:
+    """Two times and their ratio."""
+    if single not in record:
+        return ["-"] * 3
+    a, b = record[single], record[lanes]
+    return [f"{a:.0f}", f"{b:.0f}", f"{b / a:.2f}"]
 
 
 def main(sources: list[str]) -> int:

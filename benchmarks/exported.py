@@ -45,7 +45,7 @@ def _measure(name: str, folder: Path, effort: Effort) -> dict[str, Any]:
         _candidate(label, address, compiled)
         for label, address in (
             ("in the process", compiled.address("derivatives")),
-            ("exported C", _address(library, f"{stem}_derivatives")),
+            ("exported C", address_in(library, f"{stem}_derivatives")),
         )
     )
     times = [t.minimum for t in time_interleaved((ours, theirs), effort)]
@@ -74,7 +74,8 @@ def _example(name: str) -> Any:
     return module.system()
 
 
-def _address(library: ctypes.CDLL, name: str) -> int:
+def address_in(library: ctypes.CDLL, name: str) -> int:
+    """Where a function of a library lies."""
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 

@@ -139,7 +139,8 @@ def difference(found: np.ndarray, wanted: np.ndarray) -> float:
     return worst if np.isfinite(worst) else float("inf")
 
 
-def candidate(model: Any, states: np.ndarray) -> Native:
+def candidate(model: Any, states: np.ndarray, function: int = 0) -> Native:
+    """The derivatives of a model at these states, or another ``function`` with its arguments."""
     from armillary.runtime.start.initial import initial_memory
 
     constants = np.tile(model.constants(), (len(states), 1))
@@ -147,7 +148,7 @@ def candidate(model: Any, states: np.ndarray) -> Native:
     arrays = (states, constants, memory, np.zeros(states.shape[1]))
     nq = len(model.coordinate_names)
     record = DerivativesRecord(
-        model.address("derivatives"), len(states), nq, states.shape[1] - nq, constants.shape[1],
+        function or model.address("derivatives"), len(states), nq, states.shape[1] - nq, constants.shape[1],
         *map(pointer, arrays),
     )  # fmt: skip
     return generated(

@@ -41,6 +41,7 @@ def _languages() -> Iterable[str]:
 @click.option("-o", "--output", type=click.Path(), help="Folder, or .fmu file; else NAME_LANGUAGE here.")
 @click.option("--force", is_flag=True, help="Write over files that are there and are not of an export.")
 @click.option("--profile", help="Of C: host, or embedded for microcontrollers.")
+@click.option("--lanes", type=int, help="Of C: 2 or 4 doubles in a vector, for branches that are alike.")
 @click.option("--option", "extra", multiple=True, metavar="NAME=VALUE", help="An option of the language.")
 def export(
     language: str,
@@ -51,6 +52,7 @@ def export(
     output: str | None,
     force: bool,
     profile: str | None,
+    lanes: int | None,
     extra: tuple[str, ...],
     json_wanted: bool,
 ) -> int:
@@ -73,6 +75,7 @@ def export(
     path = output or (f"{stem}.fmu" if language == "fmu" else f"{stem}_{language}")
     settings = _settings(simulation, language) | dict(parse_setting(text) for text in extra)
     settings |= {"profile": profile} if profile else {}
+    settings |= {"lanes": lanes} if lanes is not None else {}
     made = write(simulation.equations, language, path, force=force, **settings)
     there = (p.relative_to(made) for p in made.rglob("*") if p.is_file() and not p.name.startswith("."))
     files = sorted(map(str, there)) if made.is_dir() else []

@@ -6,7 +6,7 @@ takes no change of sign, and a sum only where its terms disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
@@ -66,7 +66,7 @@ class PackWriter(Writer):
         lane = pack.lanes.index(node)
         if pack in self._packs:
             vector, signs = self._packs[pack]
-            found = self.emit(f"extractelement {_type(pack)} {vector}, i64 {lane}")
+            found = self.lane(vector, lane, len(pack.lanes))
         else:
             found, signs = self.load("work", self.crossing[node]), self.signs[pack]
         self.values[node] = found
@@ -107,15 +107,13 @@ class PackWriter(Writer):
             here = [p for p in packs if len(p.lanes) == width]
             terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in here]
             total, _ = self._added([*terms, *halves], None, vote=False)
-            kind = f"<{width} x double>"
             width //= 2
             if width == 1:
-                low, high = (self.emit(f"extractelement {kind} {total}, i64 {i}") for i in range(2))
+                low, high = (self.lane(total, i, 2) for i in range(2))
                 return self.add(low, high)
             halves = []
             for first in (0, width):
-                mask = ", ".join([f"i32 {first + i}" for i in range(width)])
-                half = self.emit(f"shufflevector {kind} {total}, {kind} poison, <{width} x i32> <{mask}>")
+                half = self.chosen_lanes(total, range(first, first + width), 2 * width)
                 halves.append(((half, (1,) * width), (1.0,) * width))
 
     def trigonometry(self, angles: list[Expr]) -> None:
@@ -166,14 +164,14 @@ class PackWriter(Writer):
             signs = [start if sum([f[i] * f[0] for f in plain]) >= 0 else -start for i in range(count)]
         value = None
         if offsets is not None:
-            value = self._numbers(tuple([c * s for c, s in zip(offsets, signs, strict=True)]))
-        with self._vectors(count):
+            value = self.lane_numbers(tuple([c * s for c, s in zip(offsets, signs, strict=True)]))
+        with self.vectors_of(count):
             for vector, factors in signed:
                 f = tuple([c * s for c, s in zip(factors, signs, strict=True)])
                 minus = max(f) < 0
                 if minus:
                     f = tuple([-c for c in f])
-                scale = None if set(f) == {1} else self._numbers(f)
+                scale = None if set(f) == {1} else self.lane_numbers(f)
                 if value is None:
                     value = self.chain([*self._products.get(vector, (vector,)), *([scale] if scale else [])])
                     value = self.neg(value) if minus else value
@@ -197,9 +195,9 @@ class PackWriter(Writer):
             if n % 2:
                 signs = tuple([a * b for a, b in zip(signs, own, strict=True)])
             factors.append((vector, n))
-        above = [] if set(sizes) == {1.0} and any([n > 0 for _, n in factors]) else [self._numbers(sizes)]
+        above = [] if set(sizes) == {1.0} and any([n > 0 for _, n in factors]) else [self.lane_numbers(sizes)]
         below: list[str] = []
-        with self._vectors(len(signs)):
+        with self.vectors_of(len(signs)):
             for vector, n in factors:
                 power = vector if abs(n) == 1 else self.power(vector, abs(n))
                 (above if n > 0 else below).append(power)
@@ -217,14 +215,14 @@ class PackWriter(Writer):
         plain = (1,) * len(pack.lanes)
         node = pack.lanes[0]
         if node in self.values:  # sines of plain angles, known
-            return self._inserted([self.values[n] for n in pack.lanes]), plain
+            return self.together([self.values[n] for n in pack.lanes]), plain
         args = [self._vector(column, plain=True)[0] for column in pack.operands]
         if node.data in ("sin", "cos"):
-            return self._sine(pack, args[0]), plain
-        with self._vectors(len(plain)):
+            return self.sine_pack(pack, args[0]), plain
+        with self.vectors_of(len(plain)):
             return self.function_value(node, args), plain
 
-    def _sine(self, pack: Pack, angles: str) -> str:
+    def sine_pack(self, pack: Pack, angles: str) -> str:
         """Sines or cosines of angles that are not plain; both are computed at once."""
         kind, lanes = _type(pack), len(pack.lanes)
         both = f"{{ {kind}, {kind} }}"
@@ -246,8 +244,9 @@ class PackWriter(Writer):
                 self._columns[column] = self._gathered(column)
             found = self._columns[column]
         if plain and min(found[1]) < 0:
-            with self._vectors(len(column)):
-                return self.times(found[0], self._numbers(tuple(map(float, found[1])))), (1,) * len(column)
+            with self.vectors_of(len(column)):
+                turned = self.times(found[0], self.lane_numbers(tuple(map(float, found[1]))))
+                return turned, (1,) * len(column)
         return found
 
     def _pack(self, pack: Pack) -> Vector:
@@ -263,9 +262,9 @@ class PackWriter(Writer):
         plain, count = (1,) * len(column), len(column)
         first = column[0]
         if all([n is first for n in column]):
-            return self._splat(self.value(first), count), plain
+            return self.splat(self.value(first), count), plain
         if first.kind == "number":
-            return self._numbers(tuple([float(n.data) for n in column])), plain
+            return self.lane_numbers(tuple([float(n.data) for n in column])), plain
         if neighbours(column, self.places):
             array, start = self.places[first]
             return self.load_vector(array, start, count), plain
@@ -273,23 +272,32 @@ class PackWriter(Writer):
         if pack is not None and all([self.home.get(n) is pack for n in column]):
             vector, signs = self._pack(pack)
             places = [pack.lanes.index(n) for n in column]
-            mask = ", ".join([f"i32 {i}" for i in places])
-            operands = f"{_type(pack)} {vector}, {_type(pack)} poison, <{count} x i32> <{mask}>"
-            return self.emit(f"shufflevector {operands}"), tuple([signs[i] for i in places])
-        return self._inserted([self.value(n) for n in column]), plain
+            chosen = self.chosen_lanes(vector, places, len(pack.lanes))
+            return chosen, tuple([signs[i] for i in places])
+        return self.together([self.value(n) for n in column]), plain
 
-    def _inserted(self, values: list[str]) -> str:
+    def lane(self, vector: str, lane: int, count: int) -> str:
+        """A lane of a vector of so many."""
+        return self.emit(f"extractelement <{count} x double> {vector}, i64 {lane}")
+
+    def chosen_lanes(self, vector: str, places: Sequence[int], count: int) -> str:
+        """Lanes of a vector of so many as another vector."""
+        kind, mask = f"<{count} x double>", ", ".join([f"i32 {i}" for i in places])
+        return self.emit(f"shufflevector {kind} {vector}, {kind} poison, <{len(places)} x i32> <{mask}>")
+
+    def together(self, values: list[str]) -> str:
+        """A vector of single values."""
         vector, kind = "poison", f"<{len(values)} x double>"
         for i, value in enumerate(values):
             vector = self.emit(f"insertelement {kind} {vector}, double {value}, i64 {i}")
         return vector
 
-    def _splat(self, value: str, count: int) -> str:
+    def splat(self, value: str, count: int) -> str:
         kind = f"<{count} x double>"
         one = self.emit(f"insertelement {kind} poison, double {value}, i64 0")
         return self.emit(f"shufflevector {kind} {one}, {kind} poison, <{count} x i32> zeroinitializer")
 
-    def _numbers(self, values: tuple[float, ...]) -> str:
+    def lane_numbers(self, values: tuple[float, ...]) -> str:
         """A number for each lane, from the array of numbers where the function has one."""
         literal = f"<{', '.join(f'double {real(v)}' for v in values)}>"
         if self._array is None:
@@ -310,7 +318,7 @@ class PackWriter(Writer):
         self.store(value, array, index, f"<{count} x double>")
 
     @contextmanager
-    def _vectors(self, count: int) -> Iterator[None]:
+    def vectors_of(self, count: int) -> Iterator[None]:
         """Meanwhile operations are on vectors."""
         before = self.types, self.real, self.bits, self.mask, self.number
         self.types, self.real, self.bits, self.mask, self.number = _vector_types(count)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.arranged_writer import ArrangedPackWriter, ArrangedWriter
@@ -272,29 +272,25 @@ def _function(
     on arm64. With one address for all of them, code of the fruitfly (108 speeds) is 0.4 times as long there
     and takes 0.9 times the time.
     """
-    angles = _angles(section)
+    angles = plain_angles(section)
     loading = module.lanes == 1
     read = {place[0] for place in places.values() if isinstance(place, tuple)}
     fits = all([len(pack.lanes) == 2 for pack in section.packs])  # a register
     arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
-    pieces = _pieces(
+    found = cut(
         section,
         ENCODED_PIECE if arranging and module.encodes else PIECE,
         loading=loading and not (arranging and (module.encodes or not section.packs)),
     )
-    packs = {node: pack for pack in section.packs for node in pack.lanes}
-    arrival = section.arrival
-    fused = fused_products(section.nodes, section.results, arrival, packs.keys())
-    together = fused_packs(section, arrival)
-    crossing = _crossing(pieces, packs, fused | {node for pack in together for node in pack.lanes})
+    pieces, packs, crossing = found.pieces, found.packs, found.crossing
     array = f"{name}_numbers"
     opposite: set[Expr] = set()
     signs: dict[Pack, Signs] = {}
 
     def writer_of(numbers: dict[Any, int] | None) -> Writer:
-        given = module, places, crossing, arrival, numbers, fused, opposite
+        given = module, places, crossing, found.arrival, numbers, found.fused, opposite
         if packs:
-            return (ArrangedPackWriter if arranging else PackWriter)(*given, packs, together, signs)
+            return (ArrangedPackWriter if arranging else PackWriter)(*given, packs, found.together, signs)
         return (ArrangedWriter if arranging else Writer)(*given)
 
     if len(pieces) == 1:
@@ -313,22 +309,17 @@ def _function(
         return
     passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
     calls = []
-    last = len(pieces) - 1
     numbers: dict[Any, int] | None = {} if loading else None
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"
-    home = {node: k for k, piece in enumerate(pieces) for node in piece}
-    by_piece: dict[int, list[int]] = {}
-    for i, result in enumerate(section.results):  # given values are stored by the last piece
-        by_piece.setdefault(home.get(meant(result), last), []).append(i)
     for k, piece in enumerate(pieces):
         writer = writer_of(numbers)
         if k == 0:
             writer.trigonometry(angles)
         for node in piece:
             writer.node(node)
-        writer.results(section, outs, by_piece.get(k, []))
+        writer.results(section, outs, found.results[k])
         piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline"
         module.define(piece_head, writer.body(f"{name}_{k}"))
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
@@ -343,7 +334,7 @@ def _values(numbers: Iterable[Any]) -> list[float]:
     return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 
-def _angles(section: Section) -> list[Expr]:
+def plain_angles(section: Section) -> list[Expr]:
     """Symbols whose sine or cosine the section needs, in order; they are grouped and come first."""
     found: dict[Expr, None] = {}
     for node in section.nodes:
@@ -361,6 +352,33 @@ def _numbers(node: Expr) -> int:
     if node.kind == "sum":
         return sum([abs(x) not in INSTANT for x in (node.data[0], *node.data[1])])
     return int(node.kind == "product" and abs(node.data[0]) not in INSTANT)
+
+
+class Cut(NamedTuple):
+    """A section cut into pieces, and what their writers need of the whole."""
+
+    pieces: list[list[Expr]]
+    results: list[list[int]]  # that each piece stores
+    packs: dict[Expr, Pack]  # of nodes
+    arrival: Mapping[Expr, int]
+    fused: Set[Expr]  # products that sums take factor by factor
+    together: Set[Pack]  # packs of them
+    crossing: dict[Expr, int]  # places in the work array
+
+
+def cut(section: Section, size: int, *, loading: bool) -> Cut:
+    """A section in pieces of about this ``size``; ``loading`` where LLVM arranges loads of numbers."""
+    pieces = _pieces(section, size, loading=loading)
+    packs = {node: pack for pack in section.packs for node in pack.lanes}
+    arrival = section.arrival
+    fused = fused_products(section.nodes, section.results, arrival, packs.keys())
+    together = fused_packs(section, arrival)
+    crossing = _crossing(pieces, packs, fused | {node for pack in together for node in pack.lanes})
+    home = {node: k for k, piece in enumerate(pieces) for node in piece}
+    results: list[list[int]] = [[] for _ in pieces]
+    for i, result in enumerate(section.results):  # given values are stored by the last piece
+        results[home.get(meant(result), -1)].append(i)
+    return Cut(pieces, results, packs, arrival, fused, together, crossing)
 
 
 def _pieces(section: Section, size: int, *, loading: bool) -> list[list[Expr]]:

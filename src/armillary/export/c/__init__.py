@@ -14,6 +14,7 @@ from pathlib import Path
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.configurations import configuration_files
+from armillary.export.c.lanes import checked_lanes
 from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
@@ -40,11 +41,15 @@ def export(
     method: str | None = None,
     measure: bool | None = None,
     configurations: bool | None = None,
+    lanes: int = 1,
 ) -> Path:
     """A folder with the system's program in C.
 
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
+
+    ``lanes``: with 2 or 4, operations of branches that are alike are on vectors of so many doubles, which GCC
+    and Clang compile.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
     fixed step, and what QEMU ``measure``s in the README (None: where its tools are present).
@@ -52,6 +57,8 @@ def export(
     if profile == "embedded":
         from armillary.export.c.embedded import embedded_files
 
+        if checked_lanes(lanes) > 1:
+            raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
         found = source(equations, configurations)
         files = embedded_files(found, precision or "single", method or "rk4", measure)
         return write_folder(path, files, force=force)
@@ -66,12 +73,12 @@ def export(
             "in double precision and reads its method from the run file"
         )
     made = source(equations, configurations)
-    return write_folder(path, program_files(made), force=force)
+    return write_folder(path, program_files(made, checked_lanes(lanes)), force=force)
 
 
-def program_files(src: Source) -> dict[str, str]:
+def program_files(src: Source, lanes: int = 1) -> dict[str, str]:
     """The files of a system's program, by name."""
-    model = Model(src)
+    model = Model(src, lanes)
     return {
         **model_files(model),
         "main.c": fill(template(__package__, "main.c.txt"), model.values | _settings(model), model.has),

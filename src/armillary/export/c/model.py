@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from armillary.algebra.expression import Expr
 from armillary.columns import aligned
+from armillary.export.c.lanes import RESERVED, in_vectors, remark, vector_function, vector_types
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
 from armillary.export.text.description import ExportDescription
@@ -13,6 +15,7 @@ from armillary.export.text.features import features
 from armillary.export.text.settings import setting_values
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
+from armillary.program.program import Section
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 INPUTS = (
@@ -24,6 +27,7 @@ RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 # Names of the functions and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
 _RESERVED = (
+    *RESERVED,
     *("sine_cosine", "sines_cosines", "reduced_sine_cosine", "large_sines_cosines"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )
@@ -38,7 +42,8 @@ class Model:
 
     kind_of_printer = CPrinter
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, lanes: int = 1) -> None:
+        self.lanes = lanes
         self.source, self.description, self.program = source, source.description, source.program
         self.printer = self.kind_of_printer()
         self.sections = Sections(source, self.printer, _RESERVED)
@@ -85,7 +90,13 @@ class Model:
     @property
     def has(self) -> set[str]:
         """What parts of templates belong to this system."""
-        return {"host", "rows", *features(self.source)}
+        vectors = {"vectors"} if self.wide.packs else set()
+        return {"host", "rows", *vectors, *features(self.source)}
+
+    @cached_property
+    def wide(self) -> Section:
+        """The derivatives, with operations on vectors where these are wanted and pay."""
+        return in_vectors(self.program, self.lanes)
 
     # ---------------------------------------------------------------- header
 
@@ -127,7 +138,8 @@ class Model:
     def code(self) -> str:
         """<name>.c"""
         helping, body = self.functions()
-        head = block([f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)])
+        lines = [f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)]
+        head = block([*lines, *remark(self.wide, self.lanes)])
         values = self.values | {
             "head": head,
             "helpers": helping,
@@ -160,11 +172,11 @@ class Model:
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = self.sines(body)
         turned = (sines or own) if own else ""
-        return "\n".join(text for text in (turned, helpers(body), *tables) if text)
+        return "\n".join(text for text in (vector_types(body), turned, helpers(body), *tables) if text)
 
     def further(self, source: Source) -> Model:
         """The same for another configuration."""
-        return type(self)(source)
+        return type(self)(source, self.lanes)
 
     def sines(self, code: str) -> str:
         """The functions for sines and cosines that a text calls."""
@@ -245,9 +257,11 @@ class Model:
                 continue
             targets = [f"out[{i}]" for i in range(len(section.results))]
             signature = Signature(f"{self.stem}_{section.name}", f"{INPUTS}, {RESULT}", targets)
-            texts.append(
-                function(signature, f"{about}: {counts(section.operations)}.", self.sections.body(section))
-            )
+            about = f"{about}: {counts(section.operations)}."
+            if section is program.derivatives and self.wide.packs:
+                texts.append(vector_function(signature, about, self.wide, self.sections, self.printer))
+            else:
+                texts.append(function(signature, about, self.sections.body(section)))
         return texts
 
     def fire(self) -> list[str]:

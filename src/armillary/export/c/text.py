@@ -63,7 +63,7 @@ def function(signature: Signature, about: str, body: SectionText, scale: dict[in
     if len(pieces) > 1:
         return _long(signature, about, body, pieces, scale or {})
     lines = _lines(body, signature, body.steps, range(len(body.results)), scale or {})
-    return _text(signature, about, lines, _passed(signature))
+    return function_text(signature, about, lines, passed(signature))
 
 
 def _lines(
@@ -113,13 +113,15 @@ def _lines(
     return lines
 
 
-def _passed(signature: Signature) -> list[str]:
+def passed(signature: Signature) -> list[str]:
+    """The names of a function's arguments."""
     return [part.split()[-1].lstrip("*").partition("[")[0] for part in signature.arguments.split(", ")]
 
 
-def _text(
+def function_text(
     signature: Signature, about: str, lines: list[str], names: list[str], prefix: str | None = None
 ) -> str:
+    """A function of these lines, with the arguments that it does not read."""
     body = "\n".join(lines)
     unused = [n for n in names if not _mentions(body, n)]
     if unused:
@@ -190,14 +192,14 @@ def _long(
         for name in sorted(n for n in used if n in home and home[n] != k):
             crossing.setdefault(name, len(crossing))
     arguments = f"{signature.arguments}, double *restrict work"
-    passed = _passed(signature)
+    names = passed(signature)
     texts, calls = [], []
     for k, piece in enumerate(pieces):
         inner = Signature(f"{signature.name}_{k + 1}", arguments, signature.targets)
         received = {n: at for n, at in crossing.items() if n in needed[k] and home[n] < k}
         handed_on = {n: at for n, at in crossing.items() if home[n] == k}
         lines = _lines(body, signature, piece, stored.get(k, []), scale, received, handed_on, angles=k == 0)
-        texts.append(_text(inner, "", lines, [*passed, "work"], "APART static "))
-        calls.append(f"    {inner.name}({', '.join([*passed, 'work'])});")
+        texts.append(function_text(inner, "", lines, [*names, "work"], "APART static "))
+        calls.append(f"    {inner.name}({', '.join([*names, 'work'])});")
     lines = [f"    double work[{max(1, len(crossing))}];", *calls]
-    return "\n".join([*texts, _text(signature, about, lines, passed)])
+    return "\n".join([*texts, function_text(signature, about, lines, names)])
