@@ -23,7 +23,7 @@ from armillary.analysis.modes.mode import Mode
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
-from armillary.program.cost import Operations
+from armillary.program.form.cost import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.studies.sensitivity.screening import Sensitivity
@@ -35,9 +35,9 @@ EXAMPLES = FOLDER / "examples.md"
 # Titles of the public names, by the place in which they are defined.
 GROUPS = {
     "armillary.stages.system.System": "Description",
-    "armillary.model.body": "Description",
+    "armillary.model.bodies.body": "Description",
     "armillary.model.joints": "Joints",
-    "armillary.model.motion": "Motion of points and bodies",
+    "armillary.model.bodies.motion": "Motion of points and bodies",
     "armillary.model.quantities.jacobian": "Motion of points and bodies",
     "armillary.model.loads.laws": "Contact and friction",
     "armillary.model.flexible": "Flexible parts",
@@ -47,7 +47,7 @@ GROUPS = {
     "armillary.algebra.vectors.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",
     "armillary.algebra.expression": "Expressions",
-    "armillary.algebra.calculus": "Expressions",
+    "armillary.algebra.derivatives.calculus": "Expressions",
     "armillary.algebra.walk": "Expressions",
     "armillary.algebra.notation.latex": "Expressions",
     "armillary.algebra.user_functions.tables": "User functions",

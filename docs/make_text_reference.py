@@ -16,8 +16,8 @@ from armillary.files.model.objects import BEAMS, PLATES
 from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
 from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verbs_of
 from armillary.model.joints.text_forms import JOINTS
-from armillary.model.kinds import Either, Form, Kind, ObjectForm, TableOf
 from armillary.model.loads.laws import FRICTIONS
+from armillary.model.reading.kinds import Either, Form, Kind, ObjectForm, TableOf
 from armillary.model.recording.verbs import Verb
 from armillary.model.shapes import FIGURES
 from armillary.model.space.orbit import ORBITS

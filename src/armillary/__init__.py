@@ -10,7 +10,7 @@ run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.calculus import constant_part, derivative, evaluate, nominal, solve_for
+from armillary.algebra.derivatives.calculus import constant_part, derivative, evaluate, nominal, solve_for
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import absolute as abs
 from armillary.algebra.functions import (
@@ -56,7 +56,8 @@ from armillary.errors import (
     UnitsError,
 )
 from armillary.files.fmu import Fmu, fmu
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
+from armillary.model.bodies.motion import partial
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -69,7 +70,6 @@ from armillary.model.joints import (
     Spherical,
 )
 from armillary.model.loads.laws import SmoothFriction, StickSlip, contact_force, friction_force
-from armillary.model.motion import partial
 from armillary.model.quantities.public import (
     acceleration,
     angle,

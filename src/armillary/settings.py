@@ -17,12 +17,21 @@ from typing import Any, Self, TypedDict, TypeVar
 import numpy as np
 
 from armillary.algebra.arguments import reals
-from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import TIME
 from armillary.errors import ArmillaryError, shown
-from armillary.model.kinds import NUMBER, QUANTITY, WORDS, Described, Either, Kind, ListOf, WholeNumber
-from armillary.model.unit_system import SYSTEMS
-from armillary.model.values import BadValueError, finite, read_number
+from armillary.model.reading.kinds import (
+    NUMBER,
+    QUANTITY,
+    WORDS,
+    Described,
+    Either,
+    Kind,
+    ListOf,
+    WholeNumber,
+)
+from armillary.model.units.unit_system import SYSTEMS
+from armillary.model.units.values import BadValueError, finite, read_number
 
 Made = TypeVar("Made")
 

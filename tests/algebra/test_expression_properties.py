@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from armillary.algebra.calculus import derivative, directional_derivatives, evaluate
+from armillary.algebra.derivatives.calculus import derivative, directional_derivatives, evaluate
 from armillary.algebra.expression import number, symbol
 from armillary.algebra.notation.parsing import parse
 from armillary.algebra.walk import Undimensioned, operands_first, substitute

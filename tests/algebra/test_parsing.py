@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary.algebra.calculus import evaluate
+from armillary.algebra.derivatives.calculus import evaluate
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
 from armillary.algebra.notation.parsing import parse

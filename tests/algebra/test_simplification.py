@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary.algebra import functions as fn
-from armillary.algebra.calculus import derivative, directional_derivatives, evaluate, nominal
+from armillary.algebra.derivatives.calculus import derivative, directional_derivatives, evaluate, nominal
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.intermediate import let
 from armillary.algebra.notation.parsing import parse

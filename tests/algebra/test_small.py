@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from armillary.algebra import functions as fn
-from armillary.algebra.calculus import evaluate, evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import Expr, number, power, symbol
 from armillary.algebra.intermediate import judged, let
-from armillary.algebra.node import truncated
+from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.walk import Undimensioned, substitute
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import PchipInterpolator, RegularGridInterpolator
 
-from armillary.algebra.calculus import derivative, evaluate
+from armillary.algebra.derivatives.calculus import derivative, evaluate
 from armillary.algebra.expression import number, symbol
 from armillary.algebra.notation.parsing import parse
 from armillary.algebra.units.dimension import FORCE, LENGTH, SPEED

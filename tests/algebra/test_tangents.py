@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.calculus import directional_derivatives, evaluate_all, gradient
+from armillary.algebra.derivatives.calculus import directional_derivatives, evaluate_all, gradient
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.tangents import tangents
 
 x, y, dx, dy = (symbol(name) for name in ("x", "y", "dx", "dy"))
 RATES = {x: dx, y: dy}

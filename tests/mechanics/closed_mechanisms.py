@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.program.formalisms.tree import RATES
-from armillary.program.targets import targets
+from armillary.program.targets.targets import targets
 from tests.mechanics import reference
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import GROUND, Array, State

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.model import joints
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.stages import System
 from tests.mechanics.reference import (
     GROUND,

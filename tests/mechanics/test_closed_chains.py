@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.model.constraints import loops
 
 

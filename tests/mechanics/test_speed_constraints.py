@@ -25,9 +25,9 @@ from armillary.mechanics.formalisms.kane import implicit_equations
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.uncouple import ORDERS, uncouple
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
+from armillary.model.bodies.motion import velocity
 from armillary.model.joints import Planar, Prismatic, Revolute
-from armillary.model.motion import velocity
 from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values

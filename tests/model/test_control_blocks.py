@@ -13,7 +13,7 @@ from scipy.linalg import solve_continuous_are
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError
-from armillary.model.control.linear import pade
+from armillary.model.signals.control.linear import pade
 
 RNG = np.random.default_rng(5)
 A = RNG.normal(size=(3, 3)) - 3 * np.eye(3)

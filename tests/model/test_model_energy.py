@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armillary.errors import ModelError
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.model.joints import Free, Revolute
 from armillary.stages import System
 from tests.mechanics import reference

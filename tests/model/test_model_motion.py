@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values

@@ -14,12 +14,12 @@ from armillary.algebra.expression import total
 from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, vector_doubles
-from armillary.program.checker import IllegalProgram, check_section
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.checker import IllegalProgram, check_section
+from armillary.program.form.program import Program, Section, section
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
-from armillary.program.program import Program, Section, section
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 

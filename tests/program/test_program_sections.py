@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.errors import ModelError
 from armillary.export.c.model import Model
 from armillary.export.text.source import source
-from armillary.program import schedule
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Section
+from armillary.program.form import schedule
+from armillary.program.form.program import Section
 from tests.mechanics import random_trees
 from tests.program.listings import run_listing
 from tests.program.test_program_counts import everything

@@ -11,8 +11,8 @@ import armillary as arm
 from armillary import cache
 from armillary.algebra.expression import symbol
 from armillary.algebra.intermediate import let
-from armillary.program import search
-from armillary.program.checker import check_program
+from armillary.program.form import search
+from armillary.program.form.checker import check_program
 
 
 @pytest.fixture(autouse=True)

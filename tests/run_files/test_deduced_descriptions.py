@@ -8,9 +8,9 @@ import pytest
 import armillary as arm
 from armillary.algebra.units.dimension import ENERGY, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED
 from armillary.algebra.units.units import parse_unit
-from armillary.model.deduced_units import parameter_units
-from armillary.model.parameter_descriptions import parameter_descriptions
-from armillary.model.unit_system import SYSTEMS
+from armillary.model.quantities.parameter_descriptions import parameter_descriptions
+from armillary.model.units.deduced_units import parameter_units
+from armillary.model.units.unit_system import SYSTEMS
 from examples import car
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, symbol
-from armillary.algebra.tangents import tangents
 from armillary.runtime.models.functions import ModelFunctions
 
 

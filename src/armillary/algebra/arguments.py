@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from armillary.algebra.arithmetic import plain_float, positive_whole
+from armillary.algebra.nodes.arithmetic import plain_float, positive_whole
 from armillary.errors import ArmillaryError, nearest, shown, there_are
 
 Error = type[ArmillaryError]

@@ -25,12 +25,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from armillary.algebra.arithmetic import number_power, whole
-from armillary.algebra.node import TRUNCATION, Node, Symbol, intern
+from armillary.algebra.nodes.arithmetic import number_power, whole
+from armillary.algebra.nodes.node import TRUNCATION, Node, Symbol, intern
+from armillary.algebra.nodes.numpy_operations import apply_numpy
+from armillary.algebra.nodes.terms import (
+    common_dimension,
+    common_factors,
+    factor_order,
+    short,
+    term_order,
+    unlike,
+)
 from armillary.algebra.notation import printing
 from armillary.algebra.notation.latex import latex
-from armillary.algebra.numpy_operations import apply_numpy
-from armillary.algebra.terms import common_dimension, common_factors, factor_order, short, term_order, unlike
 from armillary.algebra.units.dimension import ONE, Dimension
 from armillary.algebra.units.dimension import power as dimension_power
 from armillary.errors import ExpressionError, UnitsError
@@ -248,7 +255,7 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
         c, e = stack.pop()
         kind = e.kind
         if kind == "product" and e.data[0] != 1:
-            c, e = c * e.data[0], _without_coefficient(e)
+            c, e = c * e.data[0], _recoefficiented(e, 1)
             kind = e.kind
         if kind == "number":
             constant += c * e.data
@@ -490,10 +497,6 @@ def _recoefficiented(e: Expr, coefficient: float) -> Expr:
     return intern(Expr, "product", e.args, (coefficient, exponents), e.dimension, key, unit=e.unit)
 
 
-def _without_coefficient(e: Expr) -> Expr:
-    return _recoefficiented(e, 1)
-
-
 def _product(coefficient: float, factors: list[tuple[Expr, float]], unit: Dimension | None = ONE) -> Expr:
     """c · Π bᵢ^nᵢ for distinct bases and nonzero exponents; ``unit`` is the dimension of c."""
     opened = [f for f in factors if (f[0].kind == "product" and f[1] == int(f[1])) or f[0].kind == "number"]
@@ -520,7 +523,8 @@ def power(base: Expr, exponent: float) -> Expr:
     if exponent == 0:
         return UNIT
     if base.kind == "number":
-        return _number_power(base, exponent)
+        dimension = None if base.dimension is None else dimension_power(base.dimension, exponent)
+        return number(number_power(base.data, exponent), dimension)
     if base.kind == "product":
         if base.unit is ONE:
             return _product_power(base, exponent)
@@ -541,7 +545,7 @@ def _product_power(base: Expr, exponent: float) -> Expr:
         halves = _product(1, [(b, n / 2) for b, n in zip(base.args, exponents, strict=True)])
         return scale(_absolute(halves), coefficient**0.5)
     if coefficient != 1 and coefficient > 0:
-        return scale(power(_without_coefficient(base), exponent), coefficient**exponent)
+        return scale(power(_recoefficiented(base, 1), exponent), coefficient**exponent)
     if len(exponents) == 1 and coefficient == 1:
         inner = _absolute(base.args[0]) if exponents[0] % 2 == 0 else base.args[0]
         return _product(1, [(inner, exponents[0] * exponent)])
@@ -553,11 +557,6 @@ def _absolute(e: Expr) -> Expr:
     if e.kind == "product" and e.data[0] < 0:
         e = scale(e, -1)
     return e if e.kind == "call" and e.data == "abs" else call("abs", (e,), e.dimension)
-
-
-def _number_power(base: Expr, exponent: float) -> Expr:
-    dimension = None if base.dimension is None else dimension_power(base.dimension, exponent)
-    return number(number_power(base.data, exponent), dimension)
 
 
 def general_power(base: Expr, exponent: Expr) -> Expr:

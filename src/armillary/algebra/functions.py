@@ -28,8 +28,8 @@ from armillary.algebra.expression import (
     scale,
 )
 from armillary.algebra.intermediate import let, shown
-from armillary.algebra.node import TRUNCATION
-from armillary.algebra.terms import common_dimension
+from armillary.algebra.nodes.node import TRUNCATION
+from armillary.algebra.nodes.terms import common_dimension
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 from armillary.errors import shown as shown_value

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from armillary.algebra.expression import Expr, _node, number, scale
-from armillary.algebra.node import intern
+from armillary.algebra.nodes.node import intern
 from armillary.algebra.units.dimension import ONE, Dimension
 
 

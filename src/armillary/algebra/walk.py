@@ -10,7 +10,7 @@ from armillary.algebra.expression import Expr, as_expr, call, general_power, num
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
 from armillary.algebra.intermediate import KeptName, judged, let, shown
-from armillary.algebra.node import truncated
+from armillary.algebra.nodes.node import truncated
 from armillary.algebra.notation import printing
 from armillary.errors import ExpressionError, nearest
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import positive_whole
+from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.experiments import Measured, measured
 from armillary.analysis.outcome import Fit, Solution, outcome
 from armillary.analysis.residuals import Residuals, experiment_run

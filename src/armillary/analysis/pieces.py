@@ -15,7 +15,7 @@ from armillary.algebra.arguments import real, reals, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.errors import ArmillaryError
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.quantities import energy, mass_properties
 from armillary.program.equations import DerivedEquations
 from armillary.program.pieces.pieces import Pieces, kane_states

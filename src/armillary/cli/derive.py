@@ -11,8 +11,8 @@ from armillary.program.print.forms import FORMS, SPEEDS
 
 if TYPE_CHECKING:
     from armillary.program.configurations.table import ConfigurationTable
-    from armillary.program.cost import Operations
     from armillary.program.equations import DerivedEquations
+    from armillary.program.form.cost import Operations
 
 
 @options.command(

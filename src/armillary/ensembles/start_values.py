@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import positive_whole
+from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.algebra.units.units import is_quantity, magnitude_in_si
 from armillary.errors import ArmillaryError, ParameterError, UnitsError
 from armillary.runtime.models.compiled import CompiledModel

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluator
+from armillary.algebra.derivatives.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.walk import symbols
@@ -31,7 +31,7 @@ from armillary.ensembles.start_values import (
     without_texts,
 )
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance

@@ -17,7 +17,7 @@ from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import transform
 from armillary.errors import ParameterError
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Section, section
+from armillary.program.form.program import Section, section
 from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from armillary.algebra.expression import ZERO, Expr
-from armillary.program.cost import Operations
+from armillary.program.form.cost import Operations
 from armillary.program.linearization.solution import ColumnSolution, Factors, Group, SolvedColumn, groups
 
 # Pointers that may be to the same place, so that LLVM keeps no coefficient on the stack for later blocks.

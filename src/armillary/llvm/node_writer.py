@@ -21,8 +21,8 @@ from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
 from armillary.llvm.lookup import lookup_function
 from armillary.llvm.signals import signal_function
 from armillary.llvm.trigonometry import sine_cosine_function
+from armillary.program.form.program import Section
 from armillary.program.lanes.pack import meant
-from armillary.program.program import Section
 
 Place = tuple[str, int]  # an array and the place in it
 Sines = Callable[[int], tuple[str, str]]  # name and declaration of a function, for vectors of this length

@@ -16,10 +16,10 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import ValueTypes, real
 from armillary.llvm.node_writer import LOADED, Module, Writer
 from armillary.llvm.trigonometry import sine_cosine_function
+from armillary.program.form.program import Section
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant
 from armillary.program.lanes.worth import neighbours
-from armillary.program.program import Section
 
 Signs = tuple[int, ...]
 Vector = tuple[str, Signs]  # the name of a vector, and ±1 per lane: what a lane has to be multiplied with

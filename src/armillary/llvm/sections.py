@@ -21,9 +21,9 @@ from armillary.llvm.instructions import constant_array, real
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Sines, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
+from armillary.program.form.program import Program, Section
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
-from armillary.program.program import Program, Section
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %

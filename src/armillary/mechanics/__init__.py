@@ -7,6 +7,6 @@ Enters: a ``System``. Leaves: rates of its speeds, as expressions (for a program
     masses/       motions that move no mass
     formalisms/   Kane, recursion, back substitution, momentum states, redundant coordinates, JPL
 
-Each folder imports from those above it. Read ``tree/tree.py`` first, then ``tree/build.py``,
-``tree/regroup.py``, ``tree/kinematics.py`` and the formalisms ``kane.py`` and ``recursive.py``.
+Each folder imports from those above it. Read ``tree/tree.py`` first, then ``tree/structure/build.py``,
+``tree/structure/regroup.py``, ``tree/kinematics.py`` and the formalisms ``kane.py`` and ``recursive.py``.
 """

@@ -5,7 +5,7 @@ outputs, complete but not derived. Read ``description.py`` first, the core, then
 ``loads/forces.py``: verbs are functions over the core.
 """
 
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 
 __all__ = ["Body", "Description", "Point"]

@@ -15,8 +15,8 @@ from armillary.algebra.expression import UNIT, Expr, symbol
 from armillary.algebra.units.dimension import TIME
 from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
-from armillary.model import bodies
-from armillary.model.body import Body
+from armillary.model.bodies import bodies
+from armillary.model.bodies.body import Body
 from armillary.model.flexible import attachment
 from armillary.model.quantities import variables
 from armillary.model.reading import expressions, names, references
@@ -34,7 +34,7 @@ from armillary.model.records import (
     StateRecord,
 )
 from armillary.model.shapes import shape as body_shape
-from armillary.model.unit_system import unit_system
+from armillary.model.units.unit_system import unit_system
 
 if TYPE_CHECKING:
     from armillary.model.space.attraction import Attractor

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly
-from armillary.model.kinds import EXPRESSION
+from armillary.model.reading.kinds import EXPRESSION
 from armillary.model.recording.verbs import ListForm, verb
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Vector
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 
 
 @dataclass(frozen=True, eq=False)

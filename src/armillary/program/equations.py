@@ -12,14 +12,14 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.description import Description
 from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
-from armillary.model.unit_system import state_factor
-from armillary.program.cost import Operations, sum_operations
+from armillary.model.units.unit_system import state_factor
+from armillary.program.form.cost import Operations, sum_operations
+from armillary.program.form.program import Program
 from armillary.program.lanes.packing import in_lanes, packed
-from armillary.program.listing import listing, report
 from armillary.program.passes.sequence import Gain
-from armillary.program.program import Program
-from armillary.program.small_quantities import Judged
-from armillary.program.targets import Targets
+from armillary.program.print.listing import listing, report
+from armillary.program.targets.small_quantities import Judged
+from armillary.program.targets.targets import Targets
 
 if TYPE_CHECKING:
     from armillary.mechanics.formalisms.contribution import Contribution

@@ -8,9 +8,9 @@ from dataclasses import replace
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import transform
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.sections import program_of
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.sections import program_of
-from armillary.program.targets import StepSection
+from armillary.program.targets.targets import StepSection
 
 
 def with_functions(
@@ -23,9 +23,9 @@ def with_functions(
     """The equations with a program that holds these functions alone, over one table of constants.
 
     The expressions have no dimensions and hold neither dependent speeds nor accelerations (see
-    ``program/targets.py``); ``inputs`` are the symbols that they contain besides the state. ``search`` looks
-    for what the results of a function have in common, as for the derivatives of a system. Forces of contacts
-    are those of their modes.
+    ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state.
+    ``search`` looks for what the results of a function have in common, as for the derivatives of a system.
+    Forces of contacts are those of their modes.
     """
     forces = equations.targets.forces
     if forces:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.vectors import direction_cosines
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.program.equations import DerivedEquations
 
 LENGTH = 12  # expressions of a pose: d, then R row by row

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, alternatives
-from armillary.model.kinds import shown
+from armillary.model.reading.kinds import shown
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.run_files.echo import echo_text, write_echo

@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 
 from armillary.errors import ArmillaryError, nearest, shortened
 from armillary.files.model.documents import Document, read_document
-from armillary.model.kinds import shown
+from armillary.model.reading.kinds import shown
 from armillary.settings import RUN_TABLE
 
 TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")

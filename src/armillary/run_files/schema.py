@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.files.model.schema import SCHEMA_VERSION
-from armillary.model.kinds import (
+from armillary.model.reading.kinds import (
     COUNT,
     NUMBER,
     PATH,

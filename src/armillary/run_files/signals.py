@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from armillary.algebra.units.csv_columns import read_columns
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.kinds import shown
+from armillary.model.reading.kinds import shown
 from armillary.run_files.run_file import COMMAND_LINE, SourcedValue
 from armillary.runtime.inputs.signal import Signal
 

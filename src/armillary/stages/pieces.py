@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
     from armillary.analysis.pieces import PieceFunctions, PiecePlace
-    from armillary.model.body import Body, Point
+    from armillary.model.bodies.body import Body, Point
     from armillary.program.equations import DerivedEquations
     from armillary.program.pieces.pieces import Pieces
 

@@ -10,16 +10,16 @@ from armillary.files.fmu import element
 from armillary.files.ssp import element as ssp_element
 from armillary.model import description, judgement
 from armillary.model.constraints import equations, given_motion, loops
-from armillary.model.control import feedback, lags, linear, pid
 from armillary.model.loads import armature, contact, forces, rigid
 from armillary.model.quantities import energy, mass_properties, reactions
 from armillary.model.shapes import shape
 from armillary.model.signals import events, memory, outputs, states
+from armillary.model.signals.control import feedback, lags, linear, pid
 from armillary.model.space import attitude, attraction, initial_motion, propulsion, sunlight, wheels
 
 if TYPE_CHECKING:
     from armillary.files.robots.import_notes import Imported
-    from armillary.program.compare import Costs
+    from armillary.program.formalisms.compare import Costs
     from armillary.results.plots.motion import MotionView
     from armillary.stages.equations import Equations
 
@@ -172,7 +172,7 @@ class System(description.Description):
 
     def compare_formalisms(self) -> Costs:
         """Operations of one evaluation by every formalism, side by side; where one refuses, why."""
-        from armillary.program.compare import compare
+        from armillary.program.formalisms.compare import compare
 
         return compare(self)
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import positive_whole
+from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.algebra.units.units import is_quantity
 from armillary.ensembles.batch import check_precision
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Plan
 from armillary.ensembles.request import plan as make_plan
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table, plain_number
 from armillary.runtime.start.initial import state_number

@@ -10,7 +10,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.arithmetic import positive_whole
+from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.atomic import reason
 from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics

@@ -19,10 +19,10 @@ from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.quantities.mass_properties import whole_mass
 from armillary.model.quantities.public import velocity
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
 from armillary.results import Run

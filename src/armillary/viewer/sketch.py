@@ -15,7 +15,7 @@ import numpy as np
 from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.viewer.parts.appearance import COLOURS, Appearance

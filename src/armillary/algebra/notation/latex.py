@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from armillary.algebra.node import Node
+from armillary.algebra.nodes.node import Node
 from armillary.algebra.notation.typesetting import GREEK, Notation, Pieces, name_parts
 from armillary.errors import ExpressionError, shown
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.textbook_form import collected
+from armillary.algebra.notation.textbook_form import collected
 from armillary.columns import Html, aligned, html_table
 from armillary.errors import ArmillaryError, nearest
 

@@ -1,9 +1,9 @@
 """Base parameters: the fewest combinations of inertial parameters on which the motion depends.
 
-Regrouping (``mechanics/tree/regroup.py``) leaves those that a joint cannot distinguish with one link. What is
-left may still have no effect, or effects that are not independent, because of parallel axes, of planes, or of
-a joint on the ground along gravity. The columns of Y at random places show both: a column that depends
-linearly on others gives its parameter to theirs,
+Regrouping (``mechanics/tree/structure/regroup.py``) leaves those that a joint cannot distinguish with one
+link. What is left may still have no effect, or effects that are not independent, because of parallel axes, of
+planes, or of a joint on the ground along gravity. The columns of Y at random places show both: a column that
+depends linearly on others gives its parameter to theirs,
 
     Y κ = Y_i (κ_i + C κ_d),     Y_d = Y_i C
 
@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr, scale, total
 from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.unit_system import default_value
+from armillary.model.units.unit_system import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.results.units import label_units
 

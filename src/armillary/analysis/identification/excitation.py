@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import positive_whole
+from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.inverse.places import Places
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, nearest, shown
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.results import Run
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel

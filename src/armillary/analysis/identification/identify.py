@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all, gradient
+from armillary.algebra.derivatives.calculus import evaluate_all, gradient
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, SPEED
 from armillary.algebra.vectors.matrices import matrix_sum
@@ -42,8 +42,8 @@ from armillary.analysis.inverse.places import Places
 from armillary.analysis.inverse.runs import SPLINE, run_places
 from armillary.analysis.statistics import inverse as covariance_of
 from armillary.errors import ArmillaryError, nearest, shown
-from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
-from armillary.model.body import Body
+from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
+from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table

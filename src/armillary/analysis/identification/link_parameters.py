@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_sum, matrix_vector
@@ -27,10 +27,10 @@ from armillary.analysis.inverse.equations import (
     moving_tree,
     neglecting_as_derived,
 )
+from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.inverse_dynamics import efforts
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.structure.regroup import regroup
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
 from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads

@@ -22,7 +22,7 @@ from armillary.analysis.identification.link_parameters import LinearEfforts, lin
 from armillary.analysis.inverse.places import PlaceReader, Places, repeated
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
 

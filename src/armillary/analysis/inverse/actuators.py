@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.algebra.calculus import gradient
+from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, scale, symbol
 from armillary.algebra.units.dimension import FORCE, MOMENT
 from armillary.algebra.walk import substitute, symbols, transform

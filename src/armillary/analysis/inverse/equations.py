@@ -18,19 +18,19 @@ from functools import cached_property
 from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.node import truncated
+from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.scalars import minus, plus, times
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reactions import constraint_forces, held_effort, joint_wrenches
 from armillary.mechanics.constraints.reduced_equations import dependent_rates
 from armillary.mechanics.constraints.reduction import Reduction, initial_configuration, reduce_system
-from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.inertia_force import net_wrenches
+from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
 from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.loads import accumulated_wrenches, applied_loads
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.structure.build import build_tree
+from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.description import Description
 from armillary.model.records import Load
@@ -38,8 +38,8 @@ from armillary.model.signals.states import state_rates
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.small_quantities import reader
-from armillary.program.targets import Targets
+from armillary.program.targets.small_quantities import reader
+from armillary.program.targets.targets import Targets
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from armillary.analysis.inverse.places import PlaceReader, Places, repeated
 from armillary.analysis.inverse.runs import run_places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
-from armillary.program.cost import Operations
+from armillary.program.form.cost import Operations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions

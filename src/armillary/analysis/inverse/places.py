@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory, initial_states, vector

@@ -11,7 +11,7 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.analysis.inverse.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.units import conversion

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from armillary.algebra.calculus import directional_derivatives, gradient
+from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.walk import Undimensioned, substitute, symbols
@@ -20,11 +20,11 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.mechanics.constraints.reactions import placeholders
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
+from armillary.model.bodies.motion import time_derivative
 from armillary.model.judgement import judgements
-from armillary.model.motion import time_derivative
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets import columns
+from armillary.program.targets.targets import columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.calculus import directional_derivatives, gradient
+from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import maximum, minimum
-from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import substitute, symbols
 from armillary.analysis.kinematics.follower import PathConditions
 from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics, slopes

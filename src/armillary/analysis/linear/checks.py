@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluator
+from armillary.algebra.derivatives.calculus import evaluator
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.jacobians import Linearization, Matrices
@@ -17,7 +17,7 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.equations import DerivedEquations
 from armillary.program.linearization.form import LinearForm
 from armillary.program.sensitivities.jumps import switches
-from armillary.program.targets import INTERNAL_EVENTS
+from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 

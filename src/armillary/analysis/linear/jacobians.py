@@ -15,8 +15,8 @@ from armillary.analysis.linear.implicit import implicit_rates
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
 from armillary.llvm.placement import MatrixPlacement
-from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.cost import Operations
 from armillary.program.linearization.form import Element, Entries, LinearForm, linear_form
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions

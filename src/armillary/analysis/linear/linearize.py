@@ -14,7 +14,7 @@ from armillary.analysis.linear.checks import check_inputs, check_matrices, check
 from armillary.analysis.linear.jacobians import Linearization, Matrices, linearization
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.points import OperatingPoints, operating_points
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.linearization.form import LinearForm
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance

@@ -18,7 +18,7 @@ import numpy as np
 
 from armillary.algebra.arguments import real, table
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.results import Run

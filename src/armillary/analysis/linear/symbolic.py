@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import several
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.walk import transform
 from armillary.columns import html_table

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.intermediate import shown
-from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, unit
 from armillary.algebra.walk import symbols
@@ -33,7 +33,8 @@ from armillary.mechanics.tree.effort_derivatives import (
     is_supported,
     speed_derivatives,
 )
-from armillary.mechanics.tree.inertia_force import net_wrenches
+from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
+from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.inverse_dynamics import joint_efforts
 from armillary.mechanics.tree.kinematics import motions
 from armillary.mechanics.tree.loads import (
@@ -43,7 +44,6 @@ from armillary.mechanics.tree.loads import (
     applied_loads,
     component_along,
 )
-from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate

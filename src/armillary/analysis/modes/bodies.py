@@ -24,15 +24,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import plus, sum_of_products, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.analysis.linear.jacobians import Filled, Linearization
 from armillary.analysis.modes.loads import load_works
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.flexible.energy import flexible_kinetic_energy
 from armillary.model.quantities.energy import body_motions
 from armillary.program.equations import DerivedEquations

@@ -10,7 +10,7 @@ import numpy as np
 from armillary.analysis.modes.bodies import LinearPlace, body_functions
 from armillary.analysis.modes.participation import by_share
 from armillary.columns import aligned, html_table
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 
 _SHOWN = 0.005  # shares below this are not listed
 

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
-from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.scalars import plus, sum_of_products, times
 from armillary.algebra.vectors.triples import add, cross_triples
 from armillary.algebra.vectors.vectors import cross, dot
 from armillary.algebra.walk import transform
-from armillary.model import motion
-from armillary.model.body import Body
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.energy import flexible_momenta
 from armillary.model.quantities.energy import body_motions

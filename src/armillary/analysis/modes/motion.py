@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from armillary.analysis.modes.bodies import LinearPlace
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.results import Run
 
 if TYPE_CHECKING:

@@ -21,15 +21,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.tangents import tangents
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.walk import held_places, symbols, transform
 from armillary.analysis.operating.condition_values import SLOPES, VALUES, ConditionCode, ConditionValues
 from armillary.analysis.operating.cyclic import cyclic
 from armillary.analysis.operating.wording import rate_units
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.linearization import form

@@ -15,7 +15,7 @@ from armillary.algebra.units.dimension import TIME
 from armillary.algebra.units.units import is_quantity, parse_unit
 from armillary.analysis.operating.wording import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.runtime.models.parameters import plain_number, text_number
 from armillary.runtime.start.initial import initial_memory, state_number
 

@@ -9,7 +9,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, symbol
 from armillary.ensembles.plan import BatchMetric
 from armillary.llvm.node_writer import Module, Writer
-from armillary.program.program import section
+from armillary.program.form.program import section
 
 _TIME = symbol("t")
 

@@ -12,7 +12,7 @@ from armillary.ensembles.plan import AT_ONCE, Plan
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.sections import process_text
-from armillary.program.targets import INTERNAL_EVENTS
+from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.loop.layout import Control
 from armillary.runtime.loop.machine_code import compiled_loop

@@ -23,9 +23,9 @@ from armillary.export.text.source import Identifiers, Sections
 from armillary.llvm.node_writer import Module
 from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.sections import Cut, cut, plain_angles
+from armillary.program.form.program import Program, Section
 from armillary.program.lanes.pack import Pack
 from armillary.program.lanes.packing import in_lanes, packed
-from armillary.program.program import Program, Section
 
 WIDTHS = (1, 2, 4)
 RESERVED = tuple(f"lanes_{n}{use}" for n in WIDTHS[1:] for use in ("", "_in_array"))

@@ -15,7 +15,7 @@ from armillary.export.text.features import features
 from armillary.export.text.settings import setting_values
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
-from armillary.program.program import Section
+from armillary.program.form.program import Section
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 INPUTS = (

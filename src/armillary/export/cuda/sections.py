@@ -22,7 +22,7 @@ from armillary.export.text.body import Place, body
 from armillary.export.text.names import Namer
 from armillary.export.text.source import ARGUMENTS, table_count
 from armillary.export.text.template import fill, template
-from armillary.program.program import Program, Section, section
+from armillary.program.form.program import Program, Section, section
 
 # The arguments of a function that changes the state.
 STATE_INPUTS = INPUTS.replace("const double *restrict state", "double *restrict state", 1)

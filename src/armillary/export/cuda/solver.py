@@ -29,7 +29,7 @@ from armillary.export.text.configurations import ChangeTables, has_function, tab
 from armillary.export.text.layout import wrapped
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Program
+from armillary.program.form.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.run_changes import configuration_numbers
 from armillary.runtime.solver.methods import tableau

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
 from armillary.errors import ArmillaryError
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source
 from armillary.program.configurations.sections import LEAVE
+from armillary.program.form.program import Program
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.program.program import Program
 from armillary.runtime.models.changes import ChangeCode, Changes
 from armillary.runtime.models.compilation import compile_equations
 

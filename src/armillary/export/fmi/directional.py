@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from armillary.algebra.calculus import directional_derivatives, gradient
+from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.export.fmi.configurations import motion_rates
-from armillary.program.program import Program, Section, section
+from armillary.program.form.program import Program, Section, section
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from armillary.export.text.description import EventDescription, StateDescription
 from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Program
+from armillary.program.form.program import Program
 from armillary.runtime.models.compilation import compile_equations
 
 

@@ -31,7 +31,7 @@ from armillary.export.text.source import SectionFunction, Sections, Source, sour
 from armillary.export.text.start import StartSource
 from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Section
+from armillary.program.form.program import Section
 
 WIDTH = 130
 _PIECE = 50  # bytes of a constant in one line: all of them may be quotes, which are written twice

@@ -23,7 +23,7 @@ from armillary.export.text.settings import run_keys
 from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start import StartSource
 from armillary.export.text.template import fill, template
-from armillary.program.program import Section
+from armillary.program.form.program import Section
 from armillary.settings import RUN_TABLE
 
 WIDTH = 110

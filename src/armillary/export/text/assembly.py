@@ -16,7 +16,7 @@ from armillary.export.text.layout import one_line
 from armillary.mechanics.constraints.assembly import Geometry
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Section, section
+from armillary.program.form.program import Section, section
 from armillary.runtime.solver.translator import Solver, read_assembly
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from armillary.algebra.expression import Expr
 from armillary.export.text.names import Namer
 from armillary.export.text.printer import CHOICE, Operand, Printer
-from armillary.program.listing import assigned_names
-from armillary.program.program import Section
+from armillary.program.form.program import Section
+from armillary.program.print.listing import assigned_names
 
 Place = tuple[str, int]  # an array's name and an index, from 0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Program
+from armillary.program.form.program import Program
 from armillary.runtime.models.run_changes import (
     change_shape,
     configuration_numbers,

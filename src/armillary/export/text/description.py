@@ -12,11 +12,11 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.walk import symbols
 from armillary.export.text.layout import one_line
-from armillary.model.parameter_descriptions import parameter_descriptions
-from armillary.model.unit_system import state_factor
-from armillary.program.cost import Operations
+from armillary.model.quantities.parameter_descriptions import parameter_descriptions
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets import INTERNAL_EVENTS
+from armillary.program.form.cost import Operations
+from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.version import VERSION
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armillary.export.text.source import Source
 from armillary.program.configurations.sections import released_settings
-from armillary.program.targets import DEPENDENT_SPEEDS
+from armillary.program.targets.targets import DEPENDENT_SPEEDS
 
 
 def features(source: Source) -> frozenset[str]:

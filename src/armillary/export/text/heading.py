@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from armillary.columns import aligned
 from armillary.export.text.description import ExportDescription
-from armillary.program.cost import Operations
+from armillary.program.form.cost import Operations
 
 
 def operations_text(operations: Operations) -> str:

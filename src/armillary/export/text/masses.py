@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.export.text.layout import one_line
 from armillary.mechanics.masses.massless import places, tree_masses
-from armillary.mechanics.tree.mass_matrix import mass_matrix
+from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.program import Section, section
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.program.program import Section, section
 from armillary.runtime.models.weak_masses import REMEDY, SINGULAR_THERE
 
 _MOST = 24  # speeds of a system whose matrix is written out for this

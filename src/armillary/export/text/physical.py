@@ -8,7 +8,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import symbols
 from armillary.export.text.layout import one_line
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Section, section
+from armillary.program.form.program import Section, section
 from armillary.runtime.models.parameters import body_quantities
 
 

@@ -26,9 +26,9 @@ from armillary.program.configurations.sections import released_settings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.program import Program, Section
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
-from armillary.program.program import Program, Section
 from armillary.runtime.models.compilation import compile_equations
 
 # Names of arguments and locals that generated functions have besides those of the model.

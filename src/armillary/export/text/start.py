@@ -21,10 +21,10 @@ from armillary.algebra.walk import Undimensioned, transform
 from armillary.export.text.body import Place
 from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import mass_centre_starts
-from armillary.program.contact_targets import decision_event
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.program import Section, section
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.program.program import Section, section
+from armillary.program.targets.contact_targets import decision_event
 
 
 @dataclass(frozen=True)

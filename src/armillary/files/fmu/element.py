@@ -14,16 +14,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.expression import Expr, number, symbol
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import TIME
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.borders import add_memory, from_fmu, input_place, outward, plain_name
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf, TableOf
 from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf, TableOf
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import EventRecord, Memory, OutputRecord

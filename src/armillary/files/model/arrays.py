@@ -14,7 +14,7 @@ from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document
 from armillary.files.model.objects import BEAMS, PLATES, SECTION
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart, GivenModes, Lumps
-from armillary.model.kinds import OneOf, tuples
+from armillary.model.reading.kinds import OneOf, tuples
 
 LARGEST = 2**30  # bytes of all arrays of one file
 

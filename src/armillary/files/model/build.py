@@ -20,10 +20,10 @@ from armillary.files.model.documents import Document, FileError
 from armillary.files.model.sections import ADDED, SECTIONS, entry_form, verb_of
 from armillary.model.constraints.given_motion import start
 from armillary.model.description import Description
-from armillary.model.kinds import tuples
 from armillary.model.reading.expressions import parse_text
+from armillary.model.reading.kinds import tuples
 from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 
 _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isinstance(v.form, LaterForm)}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?\Z")

@@ -9,8 +9,8 @@ from typing import Any
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
-from armillary.model.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
-from armillary.model.unit_system import unit_system
+from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
+from armillary.model.units.unit_system import unit_system
 
 FORMAT = 1
 

@@ -12,8 +12,18 @@ from armillary.model.flexible.parts.plate import Plate
 from armillary.model.flexible.parts.section import Section
 from armillary.model.joints import Joint
 from armillary.model.joints.text_forms import JOINTS
-from armillary.model.kinds import NUMBER, NUMBERS, WORDS, Either, Kind, ListOf, ObjectForm, OneOf, TableOf
 from armillary.model.loads.laws import FRICTIONS
+from armillary.model.reading.kinds import (
+    NUMBER,
+    NUMBERS,
+    WORDS,
+    Either,
+    Kind,
+    ListOf,
+    ObjectForm,
+    OneOf,
+    TableOf,
+)
 from armillary.model.shapes import FIGURES
 from armillary.model.space.orbit import ORBITS
 

@@ -28,10 +28,10 @@ from armillary.files.model.documents import FileError
 from armillary.files.model.load import load_text
 from armillary.files.model.sections import LAYOUT, SECTIONS, entry_form, entry_kind, verb_of
 from armillary.files.model.values import Values
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.kinds import PATH, Kind, ListOf, Written
+from armillary.model.reading.kinds import PATH, Kind, ListOf, Written
 from armillary.model.recording.equality import differences
 from armillary.model.recording.recorder import Record, undo_always
 from armillary.model.recording.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from armillary.files.model.objects import BEAMS, PLATES
-from armillary.model.kinds import (
+from armillary.model.reading.kinds import (
     ARRAY,
     BODY,
     COUNT,

@@ -22,10 +22,10 @@ from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.model.objects import object_form
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Joint
-from armillary.model.kinds import PATH
+from armillary.model.reading.kinds import PATH
 
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 _SHORT = 400  # characters up to which a text repeats what its expression shares

@@ -24,7 +24,7 @@ from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import is_identity, tidy
 from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, RobotFreedom, RobotLink
 from armillary.files.robots.visuals import Visual
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
 from armillary.model.loads.forces import gravity

@@ -15,7 +15,7 @@ from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.element import FmuPart, check_period, join, prepare, settings
 from armillary.files.ssp.package import Connector, Package, connector
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, TableOf
+from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, TableOf
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import OutputRecord

@@ -21,7 +21,7 @@ from typing import Any
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
 from armillary.mechanics.constraints.reduced_equations import reduced_equations
 from armillary.mechanics.constraints.rows import Elimination
-from armillary.mechanics.tree.mass_matrix import mass_matrix
+from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 

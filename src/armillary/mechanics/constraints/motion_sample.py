@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import directional_derivatives, evaluate_all, evaluator
+from armillary.algebra.derivatives.calculus import directional_derivatives, evaluate_all, evaluator
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
@@ -19,7 +19,7 @@ from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.mechanics.constraints.sizes import row_units, speed_kind, unit_sizes
 from armillary.model.description import Description
-from armillary.model.unit_system import default_value
+from armillary.model.units.unit_system import default_value
 
 _AWAY = 0.2  # how far the further places are from the first, in radians and units of the SI
 _SHUT = 1e-8

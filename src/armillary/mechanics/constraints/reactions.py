@@ -12,17 +12,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from armillary.algebra.calculus import derivative
+from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
 from armillary.algebra.vectors.scalars import minus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.inertia_force import net_wrenches
+from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
 from armillary.mechanics.tree.inverse_dynamics import joint_efforts
 from armillary.mechanics.tree.loads import Wrench, accumulated_wrenches, applied_loads, load_wrenches
+from armillary.mechanics.tree.structure.build import build_tree
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 

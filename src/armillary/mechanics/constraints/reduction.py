@@ -19,9 +19,9 @@ from armillary.mechanics.constraints.dependent_speeds import choose_dependent_sp
 from armillary.mechanics.constraints.motion_sample import MotionSample, geometry_expressions
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
 from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes, sized_factors
-from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.structure.build import build_tree
+from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.joints import Drift

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.calculus import gradient
+from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, total
 from armillary.algebra.vectors.scalars import is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
+from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
-from armillary.model.motion import time_derivative
 from armillary.model.records import Constraint, Prescription
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import minus
-from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
+from armillary.mechanics.tree.inertia.inertia_force import modal_forces, net_wrenches
+from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix, unknown_freedoms
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     accumulated_wrenches,
     component_along,
     components_along_modes,
 )
-from armillary.mechanics.tree.mass_matrix import mass_matrix, unknown_freedoms
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations
 

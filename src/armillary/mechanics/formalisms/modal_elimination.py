@@ -18,9 +18,9 @@ from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, named_matrix
 from armillary.algebra.vectors.scalars import combination, is_zero, minus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, named, scaled
-from armillary.mechanics.tree.articulated_inertia import Articulated, upper
+from armillary.mechanics.tree.inertia.articulated_inertia import Articulated, upper
+from armillary.mechanics.tree.inertia.modal_equations import ModalEquations
 from armillary.mechanics.tree.loads import Wrench, twist_dot
-from armillary.mechanics.tree.modal_equations import ModalEquations
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.mechanics.tree.uncouple import pivot_inverse
 

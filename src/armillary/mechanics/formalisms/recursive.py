@@ -37,17 +37,17 @@ from armillary.mechanics.formalisms.modal_elimination import (
     eliminate_modes,
     flexed_acceleration,
 )
-from armillary.mechanics.tree.articulated_inertia import (
+from armillary.mechanics.tree.inertia.articulated_inertia import (
     Articulated,
     acceleration_from_parent,
     inertia_at_parent,
     inertia_sum,
     rigid_body,
 )
-from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
+from armillary.mechanics.tree.inertia.inertia_force import modal_forces, net_wrenches
+from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
+from armillary.mechanics.tree.inertia.modal_equations import couple_to_modes, modal_equations
 from armillary.mechanics.tree.loads import AppliedLoads, component_along
-from armillary.mechanics.tree.mass_matrix import unknown_freedoms
-from armillary.mechanics.tree.modal_equations import couple_to_modes, modal_equations
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree, deformed
 from armillary.mechanics.tree.uncouple import pivot_inverse
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluator
+from armillary.algebra.derivatives.calculus import evaluator
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.triples import unit
 from armillary.algebra.walk import symbols

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.walk import Undimensioned, symbols
@@ -35,10 +35,10 @@ from armillary.mechanics.masses.mass_sweep import (
     sparse_basis,
     sweep,
 )
-from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.structure.build import build_tree
 from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree
 from armillary.model.description import Description
-from armillary.model.unit_system import default_value
+from armillary.model.units.unit_system import default_value
 
 _TIMES = (0.37, 1.13, 2.9)
 CLEAR = 1e-6  # of its own size, with which a link's own inertia surely suffices

@@ -47,15 +47,15 @@ from armillary.algebra.vectors.triples import (
     unit,
     vanishes,
 )
-from armillary.mechanics.tree.kinematics import Motion
-from armillary.mechanics.tree.loads import Wrench, component_along
-from armillary.mechanics.tree.mass_matrix import (
+from armillary.mechanics.tree.inertia.mass_matrix import (
     Composite,
     composite_with_child,
     set_element,
     unknown_freedoms,
 )
-from armillary.mechanics.tree.rotation import AxisRotation, NoRotation, Rotation, RotationChain
+from armillary.mechanics.tree.kinematics import Motion
+from armillary.mechanics.tree.loads import Wrench, component_along
+from armillary.mechanics.tree.structure.rotation import AxisRotation, NoRotation, Rotation, RotationChain
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 
 _SAME = NoRotation()

@@ -12,6 +12,7 @@ from typing import Any
 
 from armillary.algebra.vectors.scalars import minus, plus, sum_of_products
 from armillary.algebra.vectors.triples import ZEROS, Triple, cross_triples, named, scaled
+from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     Wrench,
@@ -19,7 +20,6 @@ from armillary.mechanics.tree.loads import (
     component_along,
     components_along_modes,
 )
-from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.tree import Tree, deformed
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.vectors.scalars import minus, plus
-from armillary.mechanics.tree.inertia_force import modal_remainders, net_wrenches
+from armillary.mechanics.tree.inertia.inertia_force import modal_remainders, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     Wrench,

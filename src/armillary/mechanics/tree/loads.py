@@ -17,8 +17,8 @@ from armillary.algebra.vectors.scalars import plus, sum_of_products, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_loads, modal_forces

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_sum, matrix_vector
 from armillary.algebra.vectors.scalars import plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add
-from armillary.mechanics.tree.link_modes import LinkModes
-from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
+from armillary.mechanics.tree.inertia.link_modes import LinkModes
+from armillary.mechanics.tree.structure.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
 
 SAME = NoRotation()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z

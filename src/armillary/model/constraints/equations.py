@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.calculus import derivative
+from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
 from armillary.algebra.units.dimension import FORCE, SPEED
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.model.description import Description
-from armillary.model.kinds import BODY, EXPRESSION, NAME, POINT, VECTOR, WORDS
 from armillary.model.reading.expressions import refuse_equation
+from armillary.model.reading.kinds import BODY, EXPRESSION, NAME, POINT, VECTOR, WORDS
 from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load

@@ -9,13 +9,13 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.units import is_quantity
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, NAME
+from armillary.model.reading.kinds import EXPRESSION, NAME
 from armillary.model.reading.references import find_speed
 from armillary.model.recording.verbs import ListForm, PairForm, verb
 from armillary.model.records import Prescription
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 
 
 @verb(PairForm("start", EXPRESSION, "values"))

@@ -16,12 +16,12 @@ from armillary.algebra.vectors.triples import cross_triples
 from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.constraints.equations import add_constraint, constraint_name
 from armillary.model.description import Description
 from armillary.model.joints.base import UNIT_AXES, across
-from armillary.model.kinds import AXIS, EXPRESSION, NAME, POINT, VECTOR, Either, ListOf, choice
+from armillary.model.reading.kinds import AXIS, EXPRESSION, NAME, POINT, VECTOR, Either, ListOf, choice
 from armillary.model.reading.references import (
     constant_reader,
     find_point,

@@ -11,9 +11,9 @@ from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
-from armillary.model.bodies import make_acceleration, massless_body
-from armillary.model.body import Body
-from armillary.model.body_frames import build_frames
+from armillary.model.bodies.bodies import make_acceleration, massless_body
+from armillary.model.bodies.body import Body
+from armillary.model.bodies.body_frames import build_frames
 from armillary.model.flexible.kinematics import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker

@@ -12,7 +12,7 @@ from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import combination, inner, plus, product
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples
 from armillary.algebra.vectors.vectors import Vector
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.flexible.deformation import Deformation, deformation
 
 

@@ -16,7 +16,7 @@ from armillary.model.joints import (
     Revolute,
     Spherical,
 )
-from armillary.model.kinds import (
+from armillary.model.reading.kinds import (
     AXIS,
     FLAG,
     WORDS,

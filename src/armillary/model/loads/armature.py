@@ -19,7 +19,7 @@ from armillary.algebra.units.dimension import ENERGY
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.kinds import EXPRESSION
+from armillary.model.reading.kinds import EXPRESSION
 from armillary.model.reading.references import constant_reader, find_speed
 from armillary.model.recording.verbs import PairForm, verb
 

@@ -17,9 +17,8 @@ from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, D
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.vectors import dot
 from armillary.errors import ModelError
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, Either, ListOf, choice, expressions
 from armillary.model.loads.forces import force
 from armillary.model.loads.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
 from armillary.model.loads.places import (
@@ -34,6 +33,17 @@ from armillary.model.loads.places import (
 from armillary.model.loads.rigid import LAWS, Rebound, lock, rigid_contact, rigid_stop
 from armillary.model.loads.sticking import Limits, sticking_friction
 from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.kinds import (
+    EXPRESSION,
+    NAME,
+    NUMBER,
+    POINT,
+    VECTOR,
+    Either,
+    ListOf,
+    choice,
+    expressions,
+)
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, check_sign, find_point, known_value
 from armillary.model.recording.verbs import EntryForm, verb

@@ -12,12 +12,12 @@ from armillary.algebra.intermediate import Signed
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
 from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
-from armillary.model.kinds import BODY, EXPRESSION, POINT, VECTOR, ListOf, Written
 from armillary.model.loads.line_force import line_variables
 from armillary.model.reading.expressions import parse_text
+from armillary.model.reading.kinds import BODY, EXPRESSION, POINT, VECTOR, ListOf, Written
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import find_body, find_point, unit_direction
 from armillary.model.reading.text_functions import argument_range

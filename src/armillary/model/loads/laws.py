@@ -10,7 +10,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.errors import ModelError
-from armillary.model.kinds import EXPRESSION, ObjectForm, OneOf
+from armillary.model.reading.kinds import EXPRESSION, ObjectForm, OneOf
 
 
 def contact_force(penetration: Any, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1) -> Any:

@@ -17,8 +17,8 @@ from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.vectors import vectors as vec
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import substitute
-from armillary.model import motion
-from armillary.model.body import Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Point
 from armillary.model.description import Description
 
 _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")

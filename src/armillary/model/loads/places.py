@@ -13,8 +13,8 @@ from armillary.algebra.vectors.triples import Triple, cross_triples
 from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints.base import UNIT_AXES, across
 from armillary.model.loads.forces import add_load

@@ -1,8 +1,8 @@
 """Contacts without compliance, and brakes and clutches that lock.
 
 Their forces are symbols in loads; the derivation finds them from the modes of all contacts together
-(``program/contact_targets.py``). Here are the records that it needs: gaps, relative velocities with their
-rates, and memories of modes.
+(``program/targets/contact_targets.py``). Here are the records that it needs: gaps, relative velocities with
+their rates, and memories of modes.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
-from armillary.algebra.calculus import derivative
+from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, NAME, NUMBER, ListOf, choice, expressions
 from armillary.model.loads.forces import add_load, force
 from armillary.model.loads.places import axes_in_plane, effort_of, load_on, travel
 from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.kinds import EXPRESSION, NAME, NUMBER, ListOf, choice, expressions
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, check_sign, known_value
 from armillary.model.recording.verbs import EntryForm, verb

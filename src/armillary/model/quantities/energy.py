@@ -17,8 +17,8 @@ from armillary.algebra.vectors.scalars import plus, sum_of_products
 from armillary.algebra.vectors.triples import Triple, add, cross_triples
 from armillary.algebra.vectors.vectors import Frame, Vector, cross, direction_cosines
 from armillary.errors import ModelError
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.flexible.energy import (
     first_moment,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.algebra.calculus import gradient
+from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix
 from armillary.errors import ModelError, shown
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 
 POINT_ROWS = ("vx", "vy", "vz")
 BODY_ROWS = (*POINT_ROWS, "wx", "wy", "wz")

@@ -13,8 +13,8 @@ from armillary.algebra.vectors.scalars import is_zero, plus
 from armillary.algebra.vectors.triples import Triple, add, scaled
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.flexible.energy import first_moment
 from armillary.model.recording.verbs import quantity

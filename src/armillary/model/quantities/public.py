@@ -1,7 +1,7 @@
 """The functions of vectors and motion that users call, whose calls are recorded for saved models."""
 
 from armillary.algebra.vectors import vectors as vec
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.model.recording.recorder import records_calls
 
 dot = records_calls(vec.dot)

@@ -11,7 +11,7 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Vector
 from armillary.errors import ModelError
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.quantities.variables import effort_symbol, reaction_symbols
 from armillary.model.reading.references import find_body, find_speed

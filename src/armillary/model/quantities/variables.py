@@ -8,7 +8,7 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units.dimension import FORCE, MOMENT, RATE
 
 if TYPE_CHECKING:
-    from armillary.model.body import Body
+    from armillary.model.bodies.body import Body
     from armillary.model.description import Description
 
 

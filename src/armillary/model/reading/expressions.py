@@ -18,7 +18,7 @@ from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_un
 from armillary.algebra.vectors.vectors import Dyadic, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.quantities.variables import variables
 from armillary.model.reading.inertia_input import dimensioned, finite_number
 from armillary.model.reading.names import check_new_name, declare_parameter

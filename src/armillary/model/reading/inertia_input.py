@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from armillary.algebra.arguments import item_count
-from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.expression import ZERO, Expr, number
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import INERTIA, MASS
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.vectors.matrices import SIX, Matrix

@@ -15,12 +15,12 @@ from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.joints import JointType
 from armillary.model.joints.base import UNIT_AXES, check_axis
 from armillary.model.reading.expressions import check_owner, expression, parse_text
 from armillary.model.reading.inertia_input import finite_number
-from armillary.model.unit_system import default_value
+from armillary.model.units.unit_system import default_value
 
 if TYPE_CHECKING:
     from armillary.model.description import Description

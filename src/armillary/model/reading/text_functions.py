@@ -10,7 +10,7 @@ from typing import Any
 from armillary.algebra.expression import number
 from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError, shown
-from armillary.model import motion
+from armillary.model.bodies import motion
 from armillary.model.loads import laws
 
 _MOST_ARGUMENTS = 255

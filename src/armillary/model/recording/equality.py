@@ -14,11 +14,11 @@ from zlib import crc32
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate
+from armillary.algebra.derivatives.calculus import evaluate
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import JointType
 

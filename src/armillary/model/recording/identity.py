@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
-from armillary.model.unit_system import UnitSystem
+from armillary.model.units.unit_system import UnitSystem
 
 if TYPE_CHECKING:
     from armillary.model.description import Description

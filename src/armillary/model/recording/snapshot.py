@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Frame, Vector
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.flexible.attachment import Flexible
 from armillary.model.recording.recorder import Recorder
 

@@ -14,7 +14,7 @@ from armillary.algebra.arguments import count, item_count
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.units.dimension import LENGTH
 from armillary.errors import ModelError
-from armillary.model.kinds import COUNT, EXPRESSION, FLAG, TRIPLE, Either, Kind, ListOf, ObjectForm
+from armillary.model.reading.kinds import COUNT, EXPRESSION, FLAG, TRIPLE, Either, Kind, ListOf, ObjectForm
 from armillary.model.reading.references import constant_reader, triple
 from armillary.model.shapes.figure import Figure, radius_of
 

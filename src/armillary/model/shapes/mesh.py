@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from armillary.algebra.arguments import file_path, item_count, real
 from armillary.algebra.call_record import records_arguments
 from armillary.errors import ModelError
-from armillary.model.kinds import NUMBER, PATH, Either, ListOf, ObjectForm, choice
+from armillary.model.reading.kinds import NUMBER, PATH, Either, ListOf, ObjectForm, choice
 from armillary.model.shapes.figure import Figure
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
-from armillary.model.body import Body, Point
-from armillary.model.kinds import (
+from armillary.model.bodies.body import Body, Point
+from armillary.model.reading.kinds import (
     BODY,
     EXPRESSION,
     MATRIX,

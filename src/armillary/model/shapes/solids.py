@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.call_record import records_arguments
-from armillary.model.kinds import AXIS, EXPRESSION, Kind, ListOf, ObjectForm
+from armillary.model.reading.kinds import AXIS, EXPRESSION, Kind, ListOf, ObjectForm
 from armillary.model.shapes.figure import Figure
 
 

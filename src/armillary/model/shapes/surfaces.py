@@ -19,7 +19,7 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units.dimension import LENGTH
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.model.kinds import (
+from armillary.model.reading.kinds import (
     AXIS,
     COUNT,
     EXPRESSION,

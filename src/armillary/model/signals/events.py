@@ -10,8 +10,8 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.functions import CONDITIONS
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.kinds import COUNT, EXPRESSION, FLAG, NAME, WORDS, ListOf, TableOf
 from armillary.model.reading.expressions import refuse_equation
+from armillary.model.reading.kinds import COUNT, EXPRESSION, FLAG, NAME, WORDS, ListOf, TableOf
 from armillary.model.reading.references import find_speeds
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import EventRecord

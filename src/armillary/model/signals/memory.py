@@ -10,8 +10,8 @@ from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER, choice
 from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER, choice
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import EventRecord, Memory
 from armillary.model.signals.states import new_variable, rate_dimension

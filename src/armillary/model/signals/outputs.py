@@ -8,8 +8,8 @@ from armillary.algebra.arguments import text
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, LABELLED
 from armillary.model.reading.expressions import check_dimension
+from armillary.model.reading.kinds import EXPRESSION, LABELLED
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import OutputRecord
 

@@ -19,8 +19,8 @@ from armillary.algebra.units.dimension import TIME, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, nearest
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
 from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import StateRecord

@@ -19,12 +19,12 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_product, transposed
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError, nearest, shown
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
-from armillary.model.kinds import BODY, UNITS, WORDS
+from armillary.model.reading.kinds import BODY, UNITS, WORDS
 from armillary.model.reading.references import find_body
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.outputs import output

@@ -18,12 +18,11 @@ from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import inner, is_zero
 from armillary.algebra.vectors.triples import Triple, add, scaled
 from armillary.errors import ModelError, nearest
-from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.flexible.energy import Central, central
 from armillary.model.joints import Free
-from armillary.model.kinds import EXPRESSION, FLAG, TRIPLE, VECTOR, WORDS, Either
 from armillary.model.quantities.mass_properties import (
     carried,
     composites,
@@ -31,6 +30,7 @@ from armillary.model.quantities.mass_properties import (
     named_triple,
     total_mass,
 )
+from armillary.model.reading.kinds import EXPRESSION, FLAG, TRIPLE, VECTOR, WORDS, Either
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb

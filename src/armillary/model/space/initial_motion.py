@@ -18,13 +18,13 @@ from armillary.algebra.vectors.triples import Triple, add, scaled
 from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
-from armillary.model import motion
-from armillary.model.body import Body
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
-from armillary.model.kinds import NAME, TRIPLE
 from armillary.model.quantities.mass_properties import composites
+from armillary.model.reading.kinds import NAME, TRIPLE
 from armillary.model.reading.references import find_body, ground_place, known_value
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.space.attraction import Attractor, find_attractor

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.call_record import records_arguments
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
-from armillary.model.kinds import NUMBER, WORDS, Either, ObjectForm, OneOf
+from armillary.model.reading.kinds import NUMBER, WORDS, Either, ObjectForm, OneOf
 
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
 

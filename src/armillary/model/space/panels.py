@@ -13,8 +13,8 @@ from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError, nearest, shown
-from armillary.model.bodies import body
-from armillary.model.body import Body
+from armillary.model.bodies.bodies import body
+from armillary.model.bodies.body import Body
 from armillary.model.constraints import given_motion
 from armillary.model.description import Description
 from armillary.model.joints import Revolute

@@ -14,8 +14,8 @@ from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, POINT, VECTOR, Either, ListOf
 from armillary.model.loads.forces import force
+from armillary.model.reading.kinds import EXPRESSION, POINT, VECTOR, Either, ListOf
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import (
     bounded_constant,

@@ -22,11 +22,11 @@ from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.units.dimension import FORCE, LENGTH, ONE
 from armillary.algebra.vectors.vectors import Vector, direction, dot
 from armillary.errors import ModelError
-from armillary.model import motion
-from armillary.model.body import Point
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Point
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR, expressions
 from armillary.model.loads.forces import add_load
+from armillary.model.reading.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR, expressions
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, find_point, known_value, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb

@@ -13,16 +13,26 @@ from armillary.algebra.units.dimension import INERTIA, RATE
 from armillary.algebra.vectors.matrices import SIX
 from armillary.algebra.vectors.scalars import is_zero, sum_of_products
 from armillary.errors import ModelError, nearest
-from armillary.model.bodies import INERTIA as INERTIA_KIND
-from armillary.model.bodies import body
-from armillary.model.body import Body
+from armillary.model.bodies.bodies import INERTIA as INERTIA_KIND
+from armillary.model.bodies.bodies import body
+from armillary.model.bodies.body import Body
 from armillary.model.constraints.given_motion import prescribe, start
 from armillary.model.constraints.loops import AXES
 from armillary.model.description import Description
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
-from armillary.model.kinds import AXIS, BODY, EXPRESSION, TRIPLE, WORDS, Either, ListOf, expressions, tuples
 from armillary.model.loads.forces import moment
+from armillary.model.reading.kinds import (
+    AXIS,
+    BODY,
+    EXPRESSION,
+    TRIPLE,
+    WORDS,
+    Either,
+    ListOf,
+    expressions,
+    tuples,
+)
 from armillary.model.reading.references import bounded_constant, find_body, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
 

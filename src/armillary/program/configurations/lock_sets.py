@@ -14,8 +14,8 @@ from functools import cached_property
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.mechanics.constraints.reduction import initial_configuration
+from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
-from armillary.model.motion import time_derivative
 from armillary.model.records import EventRecord
 
 LockSet = frozenset[str]  # names of the locked speeds

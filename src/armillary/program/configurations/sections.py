@@ -22,20 +22,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr, as_expr, symbol
-from armillary.algebra.node import truncated
+from armillary.algebra.nodes.node import truncated
 from armillary.algebra.walk import symbols, transform
 from armillary.mechanics.constraints.impulse import speeds_after_impulse
 from armillary.mechanics.constraints.reduction import full_tree
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.model.description import Description
 from armillary.model.records import EventRecord
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.program import Program
+from armillary.program.form.sections import with_change_sections
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.program.program import Program
-from armillary.program.sections import with_change_sections
-from armillary.program.small_quantities import reader
-from armillary.program.targets import StepSection
+from armillary.program.targets.small_quantities import reader
+from armillary.program.targets.targets import StepSection
 
 LEAVE, ENTER, IMPULSE, RATINGS = "leave", "enter", "impulse", "ratings"
 

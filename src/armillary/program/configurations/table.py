@@ -26,8 +26,8 @@ from armillary.program.configurations.sections import with_changes
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.small_quantities import reader
-from armillary.program.targets import POOR_PIVOT
+from armillary.program.targets.small_quantities import reader
+from armillary.program.targets.targets import POOR_PIVOT
 
 LIMIT = 16
 _GOOD = 2.0 * POOR_PIVOT  # conditioning of a choice that is good at a place

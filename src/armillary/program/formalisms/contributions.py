@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import as_expr
-from armillary.algebra.node import truncated
+from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.back_substitution import eliminate_branches

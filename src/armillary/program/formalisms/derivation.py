@@ -14,11 +14,11 @@ from armillary.algebra.intermediate import own_intermediates
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.masses.massless import MotionWithoutMass
 from armillary.model.description import Description
-from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations, Stage
+from armillary.program.form.cost import Operations
+from armillary.program.form.sections import program_of
 from armillary.program.lanes.alike import corresponding
-from armillary.program.sections import program_of
-from armillary.program.targets import Targets
+from armillary.program.targets.targets import Targets
 
 Kind = TypeVar("Kind", bound=DerivedEquations)
 
@@ -69,7 +69,7 @@ class Derivation:
         if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):
             # Where branches are alike, what one of them gains would make it differ from the others, with
             # which it is computed in vectors.
-            from armillary.program.search import fewest_operations
+            from armillary.program.form.search import fewest_operations
 
             rates, gained = fewest_operations(wanted.rates, self.system.parameters)
             wanted = replace(wanted, rates=tuple(rates))

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors.matrices import matrix_sum
@@ -28,13 +28,13 @@ from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, scaled
 from armillary.algebra.walk import transform
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.program.targets import StepSection, Targets, targets
+from armillary.program.targets.targets import StepSection, Targets, targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
-from armillary.program.targets import OutputColumn, Targets, targets
+from armillary.program.targets.targets import OutputColumn, Targets, targets
 
 
 def derive_appendages(d: Derivation, formulation: str) -> DerivedEquations:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from armillary.algebra.calculus import directional_derivatives, gradient
+from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import ENERGY
 from armillary.algebra.vectors.scalars import minus, plus
@@ -36,15 +36,15 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     with_speeds,
 )
 from armillary.mechanics.formalisms.momentum.roots import FreeRoot, free_roots
-from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.structure.build import build_tree
+from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.targets import OutputColumn, StepSection, Targets, targets
+from armillary.program.targets.targets import OutputColumn, StepSection, Targets, targets
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +

@@ -30,7 +30,7 @@ from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
-from armillary.program.targets import OutputColumn, StepSection, Targets, columns, normalised
+from armillary.program.targets.targets import OutputColumn, StepSection, Targets, columns, normalised
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.node import truncated
+from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
@@ -29,18 +29,18 @@ from armillary.mechanics.tree.uncouple import Order, eliminate, uncouple
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
+from armillary.program.form.schedule import critical_path
 from armillary.program.formalisms.derivation import Clock, Derivation
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain
-from armillary.program.schedule import critical_path
-from armillary.program.small_quantities import (
+from armillary.program.targets.small_quantities import (
     Judged,
     check_vanished,
     explain_singular,
     reader,
     truncated_targets,
 )
-from armillary.program.targets import Targets, targets
+from armillary.program.targets.targets import Targets, targets
 
 if TYPE_CHECKING:
     from armillary.program.formalisms.free_speeds import Chosen
@@ -183,7 +183,7 @@ def _searched(
     best: _Candidate, loads: AppliedLoads, system: Description, reduction: Reduction
 ) -> tuple[_Candidate, tuple[Gain, ...]]:
     """Kane's equations with the order of elimination that takes the fewest operations of those tried."""
-    from armillary.program.search import best_order
+    from armillary.program.form.search import best_order
 
     def rates(order: Order) -> Sequence[Expr]:
         return tried(order).targets.rates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from armillary.algebra.expression import Expr
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.program.lanes.pack import WIDEST
 

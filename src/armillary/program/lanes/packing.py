@@ -12,7 +12,7 @@ from armillary.program.lanes.packs import possible_packs
 from armillary.program.lanes.worth import worthwhile
 
 if TYPE_CHECKING:
-    from armillary.program.program import Section
+    from armillary.program.form.program import Section
 
 
 def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import operands_first, transform
 from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
 from armillary.program.linearization.positions import LoopPositions, Position, closed_loops, positions
 from armillary.program.linearization.solution import ColumnSolution, Factors, SolvedColumn
 from armillary.program.sensitivities.directions import directions, outputs_of
-from armillary.program.targets import OutputColumn
+from armillary.program.targets.targets import OutputColumn
 
 Element = tuple[int, int]
 # States times operations of their rates above which A and C are not written out.

@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.tangents import tangents
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.motion_sample import MotionSample
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from armillary.algebra.expression import Expr, number, scale, total
-from armillary.program.cost import numbers_before
+from armillary.program.form.cost import numbers_before
 from armillary.program.passes.graph import Graph
 from armillary.program.passes.hoist import Constants, hoisted_product
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import chain
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.renaming import is_negative, renamed
+from armillary.algebra.nodes.renaming import is_negative, renamed
 from armillary.algebra.walk import operands_first, rebuild
-from armillary.program.cost import Operations, count_nodes
+from armillary.program.form.cost import Operations, count_nodes
 
 
 class Graph:

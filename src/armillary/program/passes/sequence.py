@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.program.cost import Operations
+from armillary.program.form.cost import Operations
 from armillary.program.passes import (
     Constants,
     Graph,

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from armillary.algebra.calculus import gradient
+from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, total
-from armillary.algebra.node import truncated
+from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.vectors.scalars import minus, plus, times
@@ -38,13 +38,13 @@ from armillary.mechanics.constraints.reduction import (
     with_given,
 )
 from armillary.mechanics.formalisms.kane import force_array, implicit_equations
-from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.generalised_forces import elasticity, generalised_forces, weight
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads, loads_on_tree
+from armillary.mechanics.tree.structure.build import build_tree
 from armillary.mechanics.tree.tree import Link, Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations
-from armillary.model.body import Body, Point
+from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.quantities.jacobian import jacobian_of_rows, velocity_rows
 from armillary.model.reading.expressions import parse_text
@@ -54,7 +54,7 @@ from armillary.model.signals.states import state_rates
 from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.small_quantities import reader
+from armillary.program.targets.small_quantities import reader
 
 _NOTHING = AppliedLoads({}, {})
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from armillary.algebra.expression import Expr
-from armillary.program.listing import assigned_names, in_steps
+from armillary.program.form.program import Section
 from armillary.program.print import tables
 from armillary.program.print.documents import Block, Displayed, Heading, document, notation_of
-from armillary.program.program import Section
+from armillary.program.print.listing import assigned_names, in_steps
 
 if TYPE_CHECKING:
     from armillary.program.equations import DerivedEquations

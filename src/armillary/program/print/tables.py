@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.notation.printing import text
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.program.print.documents import DocumentTable
 
@@ -41,7 +41,7 @@ def moving(symbols: Sequence[Expr]) -> DocumentTable:
 
 def parameters(system: Description, units: Mapping[str, str] | None = None) -> DocumentTable:
     """All parameters with their defaults in their units: stated ones, or those of a table."""
-    from armillary.model.parameter_descriptions import parameter_descriptions
+    from armillary.model.quantities.parameter_descriptions import parameter_descriptions
 
     about = parameter_descriptions(system)
     rows = []

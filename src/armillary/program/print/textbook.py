@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import ZERO, Expr, scale, symbol
+from armillary.algebra.notation.textbook_form import collected
 from armillary.algebra.notation.typesetting import name_parts
-from armillary.algebra.textbook_form import collected
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
-from armillary.program.listing import assigned_names, in_steps
+from armillary.program.form.program import section
 from armillary.program.pieces.pieces import Pieces
 from armillary.program.print.forms import NAMES, SPEEDS
-from armillary.program.program import section
+from armillary.program.print.listing import assigned_names, in_steps
 
 
 class SymbolEntry(NamedTuple):

@@ -11,7 +11,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.functions import absolute, maximum
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.model.unit_system import default_value, state_factor
+from armillary.model.units.unit_system import default_value, state_factor
 from armillary.program.equations import DerivedEquations
 
 _LEAST = 1e-3  # of a parameter's default, or of 1: its size where it is smaller in a run

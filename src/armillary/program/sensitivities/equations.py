@@ -25,20 +25,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.intermediate import let
-from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.model.description import Description
-from armillary.model.unit_system import default_value
+from armillary.model.units.unit_system import default_value
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.sections import program_of
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.sections import program_of
 from armillary.program.sensitivities.directions import Direction, directions, outputs_of, quotient
 from armillary.program.sensitivities.jumps import JumpSearch
-from armillary.program.targets import INTERNAL_EVENTS, OutputColumn, Targets
+from armillary.program.targets.targets import INTERNAL_EVENTS, OutputColumn, Targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluator
+from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.functions import sin
-from armillary.algebra.tangents import tangents
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import operands_first, symbols
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.program.targets import LOST_RANK, POOR_PIVOT
+from armillary.program.targets.targets import LOST_RANK, POOR_PIVOT
 
 POOR_CHOICE = POOR_PIVOT  # a conditioning at which a choice of dependent speeds is poor
 CHOICE_MARGIN = 1e-3 * POOR_PIVOT  # by which a choice is better than poor; a step may end just before it is

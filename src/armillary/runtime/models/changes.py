@@ -17,7 +17,7 @@ from armillary.mechanics.constraints.reduction import Configuration
 from armillary.program.configurations.sections import ENTER, IMPULSE, LEAVE, RATINGS, with_ratings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.equations import DerivedEquations
-from armillary.program.program import Program
+from armillary.program.form.program import Program
 from armillary.runtime.addresses import lasting
 from armillary.runtime.loop.change_thresholds import CHOICE_MARGIN, POOR_CHOICE
 from armillary.runtime.start.place import Place

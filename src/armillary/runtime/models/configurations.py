@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate
+from armillary.algebra.derivatives.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
@@ -18,7 +18,7 @@ from armillary.mechanics.constraints.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.records import EventRecord
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets import POOR_PIVOT
+from armillary.program.targets.targets import POOR_PIVOT
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 

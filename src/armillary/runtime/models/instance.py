@@ -18,9 +18,9 @@ from armillary.algebra.arguments import real
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.closing_thresholds import BROKEN
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
 from armillary.runtime.addresses import address, lasting
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.mass_thresholds import WEAK

@@ -16,7 +16,7 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import EventRecord
-from armillary.program.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RANK, PIVOT_SIGN
+from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RANK, PIVOT_SIGN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.records import RunChanges

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import table
-from armillary.algebra.arithmetic import plain_float
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.mechanics.masses.run_masses import RunMasses
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
-from armillary.model.unit_system import UnitSystem
-from armillary.model.values import BadValueError, read_number
+from armillary.model.units.unit_system import UnitSystem
+from armillary.model.units.values import BadValueError, read_number
 from armillary.program.equations import DerivedEquations
 
 

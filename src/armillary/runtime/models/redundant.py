@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.llvm.jit import Compiled

@@ -18,7 +18,7 @@ from armillary.model.description import Description
 from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import RATINGS, released_settings
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, ChangeShape
 from armillary.runtime.models.configurations import (

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluator
-from armillary.algebra.tangents import tangents
+from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.sensitivities.equations import (
     DerivedSensitiveEquations,
     JumpCheck,

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate, evaluate_all, evaluator
+from armillary.algebra.derivatives.calculus import evaluate, evaluate_all, evaluator
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.masses.massless import (
     Masses,
@@ -33,7 +33,7 @@ from armillary.mechanics.masses.massless import (
     tree_masses,
 )
 from armillary.model.quantities.energy import kinetic_energy
-from armillary.model.unit_system import state_factor
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
 from armillary.runtime.loop.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluator
+from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import Expr, as_expr, symbol
-from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout, GeometryValues

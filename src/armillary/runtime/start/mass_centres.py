@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate, evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ParameterError
 from armillary.model.records import UNDECIDED
-from armillary.program.contact_targets import decision_event
 from armillary.program.equations import DerivedEquations
+from armillary.program.targets.contact_targets import decision_event
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:

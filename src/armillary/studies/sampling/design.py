@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.errors import ParameterError, nearest, outside
 from armillary.studies.sampling.correlation import Correlated
 from armillary.studies.sampling.distributions import Choice, Distribution, LogNormal, Normal

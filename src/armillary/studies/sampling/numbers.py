@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit, si_text
 from armillary.errors import ParameterError, UnitsError, shortened
-from armillary.model.values import number_and_unit, number_in_text
+from armillary.model.units.values import number_and_unit, number_in_text
 
 
 def in_one_unit(given: Mapping[str, Any], units: str, where: str) -> tuple[dict[str, Any], str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.studies.sampling.distributions import (

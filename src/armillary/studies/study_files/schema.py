@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.model.kinds import QUANTITY
+from armillary.model.reading.kinds import QUANTITY
 from armillary.run_files.schema import run_schema
 from armillary.studies.study_files.study_file import STUDY_TABLE
 

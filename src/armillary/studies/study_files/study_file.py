@@ -36,7 +36,7 @@ from typing import Any
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
 from armillary.files.model.documents import Document, read_document
-from armillary.model.kinds import (
+from armillary.model.reading.kinds import (
     FLAG,
     Described,
     Either,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.vectors.vectors import dot
+from armillary.model.bodies.motion import position
 from armillary.model.joints import Revolute
-from armillary.model.motion import position
 from armillary.stages import System
 from armillary.verification.rows import Case, value
 

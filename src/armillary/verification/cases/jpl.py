@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.vectors.vectors import dot
-from armillary.model.motion import angular_acceleration
+from armillary.model.bodies.motion import angular_acceleration
 from armillary.verification.reference import (
     TIGHT,
     TRAJECTORIES,

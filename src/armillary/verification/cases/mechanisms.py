@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.vectors.vectors import dot
+from armillary.model.bodies.motion import angular_acceleration
 from armillary.model.joints import Prismatic, Revolute
-from armillary.model.motion import angular_acceleration
 from armillary.stages import System
 from armillary.verification.reference import TIGHT, drift, largest_difference
 from armillary.verification.rows import Case, difference

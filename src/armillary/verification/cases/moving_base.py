@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.vectors.vectors import dot
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
+from armillary.model.bodies.motion import position
 from armillary.model.flexible.parts.beam import Beam
 from armillary.model.joints import Gimbal
-from armillary.model.motion import position
 from armillary.stages import System
 from armillary.verification.reference import TIGHT, scaled_difference
 from armillary.verification.rows import Case, difference

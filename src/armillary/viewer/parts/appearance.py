@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate, evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.walk import symbols
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Drift, Slide, Tumble, Turn

@@ -33,8 +33,8 @@ from armillary.export.cuda.ensemble import Kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
 from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
-from armillary.program.program import Program
-from armillary.program.targets import INTERNAL_EVENTS
+from armillary.program.form.program import Program
+from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
 from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.compiled import CompiledModel

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from armillary.export.c.text import counts
 from armillary.export.text.source import Source
-from armillary.program.cost import Operations
-from armillary.program.program import Program
+from armillary.program.form.cost import Operations
+from armillary.program.form.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.methods import tableau
 

@@ -12,7 +12,7 @@ from armillary.files.robots.mjcf.bodies import WORLD, MjcfTree
 from armillary.files.robots.mjcf.settings import Defaults
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
 from armillary.files.xml import Element
-from armillary.model.body import Point
+from armillary.model.bodies.body import Point
 from armillary.model.constraints.equations import constrain
 from armillary.model.constraints.loops import close_joint, close_loop
 from armillary.model.joints import Fixed

@@ -18,9 +18,9 @@ from armillary.algebra.vectors.scalars import minus, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, negative
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Square
-from armillary.mechanics.tree.rigid_groups import Reader
+from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.mechanics.tree.tree import Placement
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.flexible.part import FlexiblePart
 
 Pairs = Mapping[Any, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes

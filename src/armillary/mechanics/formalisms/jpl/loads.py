@@ -18,10 +18,10 @@ from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples,
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups
 from armillary.mechanics.tree.loads import own_point
-from armillary.mechanics.tree.rigid_groups import GROUND, Reader
+from armillary.mechanics.tree.structure.rigid_groups import GROUND, Reader
 from armillary.mechanics.tree.tree import Placement
-from armillary.model import motion
-from armillary.model.body import Body
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.records import Load
 

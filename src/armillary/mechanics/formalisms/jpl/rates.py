@@ -27,10 +27,10 @@ from armillary.mechanics.formalisms.jpl.spinning_appendages import (
 )
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups, hinged_groups, reader
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle
-from armillary.mechanics.tree.rigid_groups import Reader
+from armillary.mechanics.tree.structure.rigid_groups import Reader
+from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.motion import time_derivative
 
 __all__ = ["FORMULATIONS", "AppendageRates", "appendage_rates"]
 

@@ -28,9 +28,9 @@ from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.appendages import Pairs, columns
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Particle, SpinningAppendage
-from armillary.mechanics.tree.rigid_groups import Reader
+from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.mechanics.tree.tree import Placement
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.flexible.complex_modes import (
     Array,
     ComplexModes,

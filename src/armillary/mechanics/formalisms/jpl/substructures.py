@@ -30,9 +30,9 @@ from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.rotors import along
-from armillary.mechanics.tree.rigid_groups import GROUND, Reader, RigidGroup, rigid_groups
+from armillary.mechanics.tree.structure.rigid_groups import GROUND, Reader, RigidGroup, rigid_groups
 from armillary.mechanics.tree.tree import Placement
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift, Turn
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import combination, inner, minus, plus, times

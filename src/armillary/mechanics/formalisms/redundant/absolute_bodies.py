@@ -38,9 +38,9 @@ from armillary.mechanics.formalisms.redundant.modes import (
     modal_remainders,
     node_frame,
 )
-from armillary.mechanics.tree.rigid_groups import GROUND, RigidGroup, rigid_groups
+from armillary.mechanics.tree.structure.rigid_groups import GROUND, RigidGroup, rigid_groups
 from armillary.mechanics.tree.tree import Placement
-from armillary.model.body import Body
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.deformation import deformation
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn

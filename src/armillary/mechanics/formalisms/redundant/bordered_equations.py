@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, total
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
 from armillary.algebra.walk import symbols

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.calculus import derivative, directional_derivatives, evaluate_all
+from armillary.algebra.derivatives.calculus import derivative, directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
@@ -39,7 +39,7 @@ from armillary.mechanics.formalisms.redundant.joints import (
 )
 from armillary.mechanics.formalisms.redundant.loads import forces
 from armillary.model.description import Description
-from armillary.model.unit_system import default_value
+from armillary.model.units.unit_system import default_value
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, inertia_remainder
 from armillary.mechanics.formalisms.redundant.modes import node_load
 from armillary.mechanics.tree.loads import own_point
-from armillary.mechanics.tree.rigid_groups import GROUND
-from armillary.model import motion
-from armillary.model.body import Body
+from armillary.mechanics.tree.structure.rigid_groups import GROUND
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_gravities, all_loads

@@ -1,0 +1,1 @@
+"""Interned nodes behind expressions, and what expressions compute with: numbers, terms, operands."""

@@ -1,0 +1,40 @@
+"""The same operation on operands that differ from its own in name and sign alone."""
+
+from __future__ import annotations
+
+from armillary.algebra.expression import Expr, _canonical_sum, _product, _recoefficiented
+from armillary.algebra.nodes.node import TRUNCATION
+from armillary.algebra.nodes.terms import common_dimension
+from armillary.algebra.units.dimension import ONE
+
+
+def renamed(node: Expr, args: list[Expr]) -> Expr | None:
+    """What ``rebuild`` makes of a sum or product whose new operands are its own under other names, or their
+    negatives, and different where its own are: no terms to collect, no factors to take out, only a new order.
+
+    None for other nodes, and where it is not as simple as that.
+    """
+    if node.kind == "sum" and TRUNCATION.get() is None:
+        terms = []
+        for c, e in zip(node.data[1], args, strict=True):
+            if e.kind == "product" and e.data[0] != 1:
+                e, c = _recoefficiented(e, 1), -c
+            terms.append((e, c))
+        return _canonical_sum(terms, node.data[0], common_dimension([e for e, _ in terms], checked=False))
+    if node.kind != "product" or node.unit is not ONE:
+        return None
+    coefficient = node.data[0]
+    factors = []
+    for base, n in zip(args, node.data[1], strict=True):
+        if base.kind == "product":
+            if n != int(n) or not is_negative(base):
+                return None
+            base = base.args[0]
+            coefficient = -coefficient if n % 2 else coefficient
+        factors.append((base, n))
+    return _product(coefficient, factors)
+
+
+def is_negative(e: Expr) -> bool:
+    """Whether an expression is the negative of a value that is no product."""
+    return e.kind == "product" and e.data == (-1, (1,)) and e.unit is ONE

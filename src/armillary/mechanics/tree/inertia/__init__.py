@@ -1,0 +1,1 @@
+"""Inertia of the links of a tree: rigid, articulated and flexible; inertia forces; the mass matrix."""

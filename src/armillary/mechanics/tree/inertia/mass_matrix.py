@@ -1,0 +1,170 @@
+"""The mass matrix of a tree, from composite bodies: Kane's sums over bodies nested along the tree.
+
+A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies are taken once,
+leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is what a unit
+speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each joint on the way
+its component is an element. For a turn the column is read off after the composite has been turned into the
+parent's axes, where its turned elements are at hand: k is the same in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors.matrices import Matrix, matrix_sum, matrix_vector, named_symmetric
+from armillary.algebra.vectors.scalars import inner, plus
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled, unit
+from armillary.mechanics.tree.inertia.modal_equations import ModalEquations, couple_to_modes, modal_equations
+from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.loads import Wrench, component_along, twist_dot, wrench_at_parent
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed
+
+
+def unknown_freedoms(link: Link) -> list[Freedom]:
+    """Degrees of freedom of the link's joint whose speeds are not prescribed."""
+    return [d for d in link.freedoms if not d.prescribed]
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """Mass, first moment and inertia of everything from a joint outwards."""
+
+    mass: Any
+    first: Triple
+    inertia: Matrix
+
+    @classmethod
+    def of(cls, link: Link) -> Composite:
+        """That of a link alone, in its present shape."""
+        link = deformed(link)
+        return cls(link.mass, link.first, link.inertia)
+
+    def momentum(self, w: Triple, v: Triple) -> Wrench:
+        """(angular momentum about the joint's point, momentum) for a twist."""
+        n = add(matrix_vector(self.inertia, w), cross_triples(self.first, v))
+        return n, add(scaled(v, self.mass), cross_triples(w, self.first))
+
+    def named(self, name: str) -> Composite:
+        """The same as intermediate values."""
+        return Composite(
+            self.mass, named(self.first, f"h_{name}"), named_symmetric(self.inertia, f"J_{name}")
+        )
+
+    def turned(self, link: Link) -> Composite:
+        """The same in the axes of the link's parent."""
+        return Composite(
+            self.mass,
+            named(link.rotation.to_parent(self.first), f"hp_{link.name}"),
+            link.rotation.symmetric_to_parent(self.inertia, f"Jp_{link.name}"),
+        )
+
+
+def mass_matrix(tree: Tree) -> dict[tuple[int, int], Any]:
+    """M by (row, column), row ≤ column, of all speeds that are not prescribed."""
+    composites = [Composite.of(link) for link in tree.links]
+    matrix: dict[tuple[int, int], Any] = {}
+    modal = modal_equations(tree)
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        own = composites[i].named(link.name)
+        _own_block(link, own, matrix)
+        couple_to_modes(tree, i, modal, own.momentum, (ZEROS, ZEROS))
+        if i in modal:
+            _modal_block(tree, i, modal[i], matrix)
+        if link.parent < 0:
+            continue
+        turned = own.turned(link)
+        composites[link.parent] = composite_with_child(composites[link.parent], turned, link.offset)
+        for d in unknown_freedoms(link):
+            carry_column(tree, link.parent, parent_column(link, own, turned, d), d, matrix)
+    return matrix
+
+
+def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> Wrench:
+    """A column in the axes of the link's parent, about its origin."""
+    axis = scaled(unit(d.direction % 3), d.sign)
+    if link.step in ("turn", "slide"):  # the axis is constant in the parent
+        n, f = _momenta(turned, link.rotation.to_parent(axis), d.direction >= LINEAR)
+    else:
+        n, f = _momenta(own, axis, d.direction >= LINEAR)
+        n, f = link.rotation.to_parent(n), named(link.rotation.to_parent(f), "col_f")
+    n = named(add(n, cross_triples(link.offset, f)), f"col_{d.index + 1}_n")
+    return n, named(f, f"col_{d.index + 1}_f")
+
+
+def momentum_column(body: Composite, d: Freedom) -> Wrench:
+    """A column of M in the link's axes: the momentum of the composite body at unit speed."""
+    return _momenta(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
+
+
+def _momenta(body: Composite, axis: Triple, linear: bool) -> Wrench:
+    """(angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
+    if linear:
+        return cross_triples(body.first, axis), scaled(axis, body.mass)
+    n = tuple(inner(row, axis) for row in body.inertia)
+    return n, cross_triples(axis, body.first)
+
+
+def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) -> None:
+    freedoms = unknown_freedoms(link)
+    for position, d in enumerate(freedoms):
+        n, f = momentum_column(body, d)
+        for other in freedoms[: position + 1]:
+            value = component_along(other, n, f)
+            set_element(matrix, other, d, plus(value, d.armature) if other is d else value)
+
+
+def _modal_block(tree: Tree, index: int, block: ModalEquations, matrix: dict[tuple[int, int], Any]) -> None:
+    """Rows of a flexible link's modes: among themselves, with its joint, and towards the ground."""
+    link = tree.links[index]
+    block.name()
+    for (p, q), value in block.masses.items():
+        set_element(matrix, block.freedoms[p], block.freedoms[q], value)
+    for p, (n, f) in block.wrenches.items():
+        d = block.freedoms[p]
+        for other in unknown_freedoms(link):
+            set_element(matrix, other, d, component_along(other, n, f))
+        if link.parent >= 0:
+            carry_column(tree, link.parent, wrench_at_parent(tree, index, n, f), d, matrix)
+
+
+def carry_column(
+    tree: Tree, index: int, wrench: Wrench, d: Freedom, matrix: dict[tuple[int, int], Any], hub: int = -1
+) -> Wrench | None:
+    """Adds the elements of a column from a link to the ground, or to a hub; returns the wrench at the hub."""
+    while index != hub:
+        link = tree.links[index]
+        for other in unknown_freedoms(link):
+            set_element(matrix, other, d, component_along(other, *wrench))
+        if link.carrier >= 0:
+            for mode, column in zip(modal_freedoms(tree, index), link.columns, strict=True):
+                if not mode.prescribed:
+                    set_element(matrix, mode, d, twist_dot(column, wrench))
+        if link.parent < 0:
+            return None
+        wrench = wrench_at_parent(tree, index, *wrench)
+        index = link.parent
+    return wrench
+
+
+def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
+    """The modes that move a flexed link."""
+    modes = tree.links[tree.links[index].carrier].modes
+    return () if modes is None else modes.freedoms
+
+
+def set_element(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
+    """An element of M: the sum, where modes meet a joint twice, through a node and through the held body."""
+    i, j = sorted((a.index, b.index))
+    matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"M_{i + 1}_{j + 1}")
+
+
+def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Composite:
+    """A parent's composite with a child's, which is in the parent's axes about a point at r."""
+    first = add(parent.first, child.first, scaled(r, child.mass))
+    shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
+    return Composite(
+        plus(parent.mass, child.mass), first, matrix_sum(matrix_sum(parent.inertia, child.inertia), shift)
+    )

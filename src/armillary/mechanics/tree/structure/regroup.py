@@ -1,0 +1,138 @@
+"""Regrouping of inertial parameters: parts of a child's inertia that its parent can carry.
+
+A part of a child's inertia that has the same effect when it is fixed in the parent moves there, leaves first.
+With m, h, J about the joint's point and k the axis:
+
+    turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
+    slide     J                                            the child does not turn in its parent
+    tumble    m                                            the point is fixed in both
+    fixed     all of it
+
+λ is free: J_aa or J_bb make a diagonal element vanish; (J_aa + J_bb − J_kk)/2, the second moment along the
+axis, makes the child a flat figure across it. Parts that reach the ground vanish. All this happens on
+constants, before anything is derived; it subsumes AUTOSIM's rotors, fixed masses and composite bodies
+(Sayers 1990, section 8.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from armillary.algebra.vectors.matrices import Matrix, matrix_sum
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
+from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.structure.rotation import NoRotation, RotationChain
+from armillary.mechanics.tree.structure.slide_origins import slide_origins
+from armillary.mechanics.tree.tree import Link, Tree, with_inertia
+
+CHOICES = ("sparsest", "first", "second", "flat")
+
+
+def simplified(tree: Tree) -> Tree:
+    """The tree with origins where offsets vanish, and then its inertia regrouped; exact."""
+    return regroup(slide_origins(tree))
+
+
+def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
+    """The tree with inertia moved towards the ground as far as its joints allow; exact.
+
+    ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or
+    for each turn the one of these that leaves the fewest elements ("sparsest").
+    """
+    links = list(tree.links)
+    for i in reversed(range(len(links))):
+        child = links[i]
+        if child.step in ("drift", "flexed"):
+            continue
+        kept, mass, first, inertia = _split(child, choice)
+        links[i] = kept
+        if child.parent >= 0:
+            links[child.parent] = _received(links[child.parent], child, mass, first, inertia)
+    return _with_rotors_at_rest(replace(tree, links=tuple(links)))
+
+
+def _with_rotors_at_rest(tree: Tree) -> Tree:
+    """The tree with non-rotating axes for rotors, whose remaining inertia is axisymmetric.
+
+    A link without mass, first moment and inertia but that about its axis, and with nothing hanging on it,
+    has the same equations in either axes; in those at rest no sine or cosine is needed.
+    """
+    links, placements = list(tree.links), dict(tree.placements)
+    carrying_others = {link.parent for link in links}
+    for i, link in enumerate(links):
+        if i in carrying_others or not _is_rotor(link):
+            continue
+        turning = link.rotation.second if isinstance(link.rotation, RotationChain) else link.rotation
+        at_rest = link.rotation.first if isinstance(link.rotation, RotationChain) else NoRotation()
+        links[i] = replace(link, rotation=at_rest)
+        for name, p in placements.items():
+            if p.link == i:
+                columns = [turning.to_parent(column) for column in zip(*p.rotation, strict=True)]
+                rotation: Matrix = tuple(zip(*columns, strict=True))  # type: ignore[assignment]
+                placements[name] = replace(p, rotation=rotation, origin=turning.to_parent(p.origin))
+    return replace(tree, links=tuple(links), placements=placements)
+
+
+def _is_rotor(link: Link) -> bool:
+    if link.step != "turn" or link.modes is not None or isinstance(link.rotation, NoRotation):
+        return False
+    k = link.freedoms[0].direction
+    J = link.inertia
+    rest = [J[i][j] for i in range(3) for j in range(i, 3) if not i == j == k]
+    return all(is_zero(x) for x in (link.mass, *link.first, *rest))
+
+
+def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
+    """(child after the split; mass, first moment and inertia that move, in the child's axes)."""
+    none: Matrix = (ZEROS, ZEROS, ZEROS)
+    if child.step == "slide":
+        return replace(child, inertia=none), 0, ZEROS, child.inertia
+    if child.step == "tumble":
+        return replace(child, mass=0), child.mass, ZEROS, none
+    if child.step == "fixed":
+        return replace(child, mass=0, first=ZEROS, inertia=none), child.mass, child.first, child.inertia
+    k = child.freedoms[0].direction
+    a, b = (k + 1) % 3, (k + 2) % 3
+    J = child.inertia
+    candidates = {
+        "first": J[a][a],
+        "second": J[b][b],
+        "flat": times(0.5, minus(plus(J[a][a], J[b][b]), J[k][k])),
+    }
+    moved = candidates[choice] if choice != "sparsest" else _sparsest(candidates.values(), J[a][a], J[b][b])
+    across = _across(k, moved)
+    along = scaled(unit(k), child.first[k])
+    first: Triple = tuple(0 if i == k else child.first[i] for i in range(3))  # type: ignore[assignment]
+    rest = matrix_sum(J, _across(k, minus(0, moved)))
+    return replace(child, mass=0, first=first, inertia=rest), child.mass, along, across
+
+
+def _sparsest(candidates: Iterable[Any], J_aa: Any, J_bb: Any) -> Any:
+    """The λ that leaves the fewest diagonal elements in the child, and among those none in the parent."""
+    return min(
+        candidates,
+        key=lambda moved: (
+            sum(not is_zero(minus(J, moved)) for J in (J_aa, J_bb)),
+            not is_zero(moved),
+        ),
+    )
+
+
+def _across(k: int, value: Any) -> Matrix:
+    """value (1 − k kᵀ)."""
+    return tuple(tuple(value if i == j and i != k else 0 for j in range(3)) for i in range(3))  # type: ignore[return-value]
+
+
+def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
+    """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
+    r = child.offset
+    constant = child.constant_rotation
+    h = constant.to_parent(first)
+    J = constant.symmetric_to_parent(inertia, "")
+    if child.step == "slide":
+        return with_inertia(parent, 0, ZEROS, J)  # no mass or moment moves, so the place does not matter
+    shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
+    return with_inertia(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))

@@ -1,0 +1,1 @@
+"""Bodies and points of a description, their frames, and their motion as vectors."""

@@ -1,0 +1,98 @@
+"""Numbers as users write them, in Python, in files and on the command line: 55, "55 mile/hour", "pi/2"."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.notation.parsing import parse
+from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.units.units import parse_unit
+from armillary.errors import ArmillaryError, ParameterError, shown
+from armillary.model.units.unit_system import UnitSystem
+
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
+# After a number, unlike a unit: an operator (but "-" alone is a unit), or another number.
+_ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
+_ARITHMETIC_AND_UNIT = re.compile(r"(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z", re.DOTALL)  # "pi/18 rad"
+_LONGEST = 200  # characters of a value; what is longer is no number that somebody wrote
+
+
+class BadValueError(ArmillaryError):
+    """What is wrong with a value, as the end of a sentence that begins with its name: "needs a number"."""
+
+
+def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
+    """A value in ``units``, from a plain number in them or from text that may bring its own.
+
+    Without ``units`` the quantity is in the model's own, and its dimension decides which texts fit; where
+    that is not known either, any do. What follows a number is a unit, or else the whole is arithmetic.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
+    if not isinstance(value, str):
+        return finite(value)
+    if len(value) > _LONGEST:
+        raise BadValueError(f"needs a number with a unit, not {shown(value)}")
+    number_text, unit_text = number_and_unit(value)
+    number = _arithmetic(number_text, units)
+    if not unit_text:
+        return number
+    unit = parse_unit(unit_text)
+    wanted = parse_unit(units).dimension if units else dimension
+    if wanted is not None and unit.dimension is not wanted:
+        raise BadValueError(
+            f"has units of [{wanted}]{f' ({units})' if units else ''}, but '{value}' has [{unit.dimension}]"
+        )
+    scale = parse_unit(units).scale if units else system.scale(unit.dimension)
+    return finite(number if unit.text == units else number * unit.scale / scale)
+
+
+def number_and_unit(text: str) -> tuple[str, str]:
+    """The number or arithmetic in a text, and the unit after it; "" where there is none."""
+    found = _NUMBER_AND_UNIT.match(text)
+    if found is None or _ARITHMETIC.match(found[2]):
+        found = _ARITHMETIC_AND_UNIT.match(text)
+    return (found[1], found[2].strip()) if found is not None else (text, "")
+
+
+def finite(value: float) -> float:
+    """The value, if it is a finite number."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise BadValueError(f"is {number}; give a finite number")
+    return number
+
+
+def number_in_text(text: str, where: str) -> float:
+    """The number that a text such as "pi/2" means; names other than pi mean nothing here."""
+
+    def name(word: str) -> Expr:
+        if word != "pi":
+            raise ParameterError(f"{where} needs a number, not {text!r}")
+        return as_expr(math.pi)
+
+    return float(parse(text, name))
+
+
+def _arithmetic(text: str, units: str) -> float:
+    if _NUMBER.fullmatch(text):
+        return finite(float(text.replace("_", "")))
+    try:
+        return finite(number_in_text(text, "it"))
+    except BadValueError:
+        raise
+    except ArmillaryError:
+        raise BadValueError(
+            f"needs a number, or text such as '{_example(units)}', not {shown(text)}"
+        ) from None
+
+
+def _example(units: str) -> str:
+    return f"2.5 {units}" if units and units != "-" else "2.5 deg"

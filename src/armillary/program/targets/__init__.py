@@ -1,0 +1,1 @@
+"""What a program must compute, as expressions: `targets.py` first."""

@@ -1,0 +1,274 @@
+"""What a system's program must compute, as expressions of time, state, memory and parameters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.functions import sqrt
+from armillary.algebra.nodes.node import truncated
+from armillary.algebra.units.dimension import FORCE, MOMENT
+from armillary.algebra.walk import Undimensioned, symbols, transform
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.reactions import placeholders, reaction_values
+from armillary.mechanics.constraints.reduction import Reduction
+from armillary.mechanics.constraints.sizes import speed_kind
+from armillary.model.description import Description
+from armillary.model.records import UNDECIDED, EventRecord
+from armillary.model.signals.states import state_rates
+from armillary.model.units.unit_system import state_factor
+from armillary.program.targets.contact_targets import ContactTargets, contact_targets
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One output of a run: its name, units and description, and the factor from the model's units to them."""
+
+    name: str
+    units: str
+    about: str
+    expression: Expr
+
+
+@dataclass(frozen=True, repr=False)
+class StepSection:
+    """A further section that integrators call: its name, and its results with their labels."""
+
+    name: str
+    labels: tuple[str, ...]
+    results: tuple[Expr, ...]
+    search: bool = False  # for what the results have in common
+
+
+@dataclass(frozen=True, repr=False)
+class Targets:
+    """Expressions for every section of a system's program."""
+
+    time: Expr
+    coordinates: tuple[Expr, ...]
+    speeds: tuple[Expr, ...]
+    memory: tuple[Expr, ...]
+    rates: tuple[Expr, ...]
+    columns: tuple[OutputColumn, ...]
+    watched: tuple[
+        EventRecord, ...
+    ]  # events of the description, and the one that watches over dependent speeds
+    events: tuple[Expr, ...]
+    updates: tuple[Expr, ...]
+    fires: tuple[tuple[Expr, ...], ...]
+    normalised: tuple[Expr, ...]
+    quaternions: tuple[int, ...]
+    corrected: tuple[int, ...] = ()
+    corrections: tuple[Expr, ...] = ()
+    geometry: tuple[Expr, ...] = ()
+    sizes: tuple[Expr, ...] = ()  # of the coordinates that are corrected, then of all speeds
+    row_sizes: tuple[Expr, ...] = ()  # of the rows of constraints
+    forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by the symbols in loads
+    states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
+    carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
+    inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
+    stepping: tuple[StepSection, ...] = ()
+    search: bool = True  # for what the rates have in common
+
+    @property
+    def shown_events(self) -> list[EventRecord]:
+        """Events of the user and of contacts: they come first in every configuration; others are internal."""
+        return [e for e in self.watched if e.name not in INTERNAL_EVENTS]
+
+    @property
+    def integrated(self) -> tuple[Expr, ...]:
+        """All states that have rates: coordinates, speeds or momenta, and those of the user's own."""
+        return (*self.coordinates, *self.speeds, *self.states)
+
+
+def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Reduction) -> Targets:
+    """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
+    plain = reduction.plain
+    contacts = contact_targets(system, speed_rates, reduction)
+    forces = {} if contacts is None else contacts.forces
+    speed_rates = speed_rates if contacts is None else contacts.rates
+    accelerations = forces | {
+        plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)
+    }
+
+    asked = [c.expression for c in columns(system)] + [e.expression for e in system.events.values()]
+    asked += [m.update for m in system.memories.values() if m.update is not None]
+    asked += [value for e in system.events.values() for value in e.changes.values()]
+    own = state_rates(system)
+    asked += own.values()
+    wanted = placeholders(system) & set(symbols(*asked))
+    check_rates(system, speed_rates.values(), plain)
+    reactions = reaction_values(system, reduction, speed_rates, wanted)
+    resolved_reactions = transform(reactions.values(), forces.get) if forces else list(reactions.values())
+    accelerations |= {plain(s): value for s, value in zip(reactions, resolved_reactions, strict=True)}
+
+    def resolved(expressions: list[Expr]) -> list[Expr]:
+        """Without dimensions, given and dependent speeds, and accelerations."""
+        return transform([plain(e) for e in expressions], accelerations.get)
+
+    def decided(expressions: list[Expr]) -> list[Expr]:
+        """The same, whole whatever is small: an event is where its expression is zero, to all orders."""
+        with truncated(None):
+            return transform([plain.exact(e) for e in expressions], accelerations.get)
+
+    free, coordinates = reduction.independent(system), reduction.coordinates(system)
+    index = {u: i for i, u in enumerate(system.speeds)}
+    rates = resolved([system.rates[q] for q in coordinates])
+    rates += [as_expr(speed_rates[index[u]]) for u in free]
+    rates += resolved(list(own.values()))
+    shown = columns(system)
+    outputs = resolved([c.expression for c in shown])
+    memory = [m.symbol for m in system.memories.values()]
+    state = [*coordinates, *free, *own]
+    own_events, switching = list(system.events.values()), _switching(reduction)
+    watched = [*own_events, *(contacts.events if contacts else ()), *switching]
+    guards = decided([e.expression for e in own_events])
+    guards += [*(contacts.guards if contacts else ()), *decided([e.expression for e in switching])]
+    fires = [tuple(decided([event.changes.get(s, s) for s in [*memory, *state]])) for event in watched]
+    if contacts is not None:
+        fires = _with_contacts(contacts, watched, fires, [plain(s) for s in [*memory, *state]])
+    quaternions = _quaternions(system, coordinates)
+    plain_coordinates = [plain(q) for q in coordinates]
+    corrected = [(i, q) for i, q in enumerate(plain_coordinates) if q in reduction.corrections]
+    return Targets(
+        time=plain(system.time),
+        coordinates=tuple(plain_coordinates),
+        speeds=tuple(plain(u) for u in free),
+        memory=tuple(plain(m) for m in memory),
+        rates=tuple(rates),
+        columns=tuple(OutputColumn(c.name, c.units, c.about, e) for c, e in zip(shown, outputs, strict=True)),
+        watched=tuple(watched),
+        events=tuple(guards),
+        updates=tuple(decided([m.symbol if m.update is None else m.update for m in system.memories.values()]))
+        if any(m.update is not None for m in system.memories.values())
+        else (),
+        fires=tuple(fires),
+        normalised=tuple(normalised(plain_coordinates, quaternions)),
+        quaternions=tuple(quaternions),
+        corrected=tuple(i for i, _ in corrected),
+        corrections=tuple(q + reduction.corrections[q] for _, q in corrected),
+        geometry=reduction.geometry,
+        sizes=_sizes(system, reduction, [coordinates[i] for i, _ in corrected]),
+        row_sizes=tuple(map(as_expr, reduction.row_sizes)),
+        forces=forces,
+        states=tuple(plain(s) for s in own),
+    )
+
+
+def _with_contacts(
+    contacts: ContactTargets, watched: list[EventRecord], fires: list[tuple[Expr, ...]], before: list[Expr]
+) -> list[tuple[Expr, ...]]:
+    """Memory and state after each event, with the contacts decided anew where it changes anything."""
+    decided = tuple(contacts.changes.get(s, s) for s in before)
+    found = []
+    for event, after in zip(watched, fires, strict=True):
+        if event in contacts.events:
+            found.append(decided)
+        elif event.changes:
+            new = {s: x for s, x in zip(before, after, strict=True) if s is not x}
+            if any(s.data.role in ("coordinate", "speed") for s in event.changes):
+                new = dict.fromkeys(contacts.modes, as_expr(UNDECIDED)) | new
+            found.append(tuple(transform(decided, new.get)))
+        else:
+            found.append(after)
+    return found
+
+
+def _sizes(system: Description, reduction: Reduction, corrected: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Sizes of the coordinates that are corrected, then of all speeds."""
+    if not reduction.rows:
+        return ()
+    kinds = [*(q.dimension for q in corrected), *(speed_kind(u) for u in system.speeds)]
+    return tuple(as_expr(reduction.sizes[kind]) for kind in kinds)
+
+
+def check_rates(system: Description, rates: Iterable[Any], plain: Undimensioned) -> None:
+    """An error for loads that depend on reactions, which depend on the accelerations that loads give."""
+    stand_ins = {plain(s) for s in placeholders(system)}
+    found = symbols(*(rate for rate in rates if isinstance(rate, Expr))) if stand_ins else []
+    for s in found:
+        if s in stand_ins:
+            raise ModelError(
+                f"a load depends on '{s}', a reaction that is known only once the accelerations are; use a "
+                "memory that takes its value at each step"
+            )
+
+
+# Share of a pivot in its row, squared, at which another choice of dependent speeds is made: there dependent
+# speeds have up to four times the error of the independent ones, which is what methods control.
+POOR_PIVOT = 0.05
+DEPENDENT_SPEEDS = "dependent speeds"
+# What is left of a row, squared, where the constraints are about to lose rank, whatever the choice.
+LOST_RANK = 0.25
+CONSTRAINT_RANK = "rank of constraints"
+# The factor of a dependent speed in its row: its sign changes where it fails.
+PIVOT_SIGN = "sign of pivots"
+INTERNAL_EVENTS = (
+    DEPENDENT_SPEEDS,
+    CONSTRAINT_RANK,
+    PIVOT_SIGN,
+)  # handled by runs, not shown to users
+
+
+def _switching(reduction: Reduction) -> list[EventRecord]:
+    """The events of a choice of dependent speeds that becomes poor, and of constraints that lose rank."""
+    watched = (
+        (DEPENDENT_SPEEDS, reduction.quality, POOR_PIVOT, -1),
+        (CONSTRAINT_RANK, reduction.strength, LOST_RANK, -1),
+        *((PIVOT_SIGN, pivot, 0.0, 0) for pivot in reduction.pivots),
+    )
+    return [
+        EventRecord(name, value - least, direction, {}, True, "", hidden=True)
+        for name, value, least, direction in watched
+        if value is not None
+    ]
+
+
+def columns(system: Description) -> list[OutputColumn]:
+    """Coordinates, speeds, states, memories, loads and the user's outputs, each once by name; the user's
+    definition wins.
+    """
+    found: dict[str, OutputColumn] = {}
+    for s in system.moving():
+        factor = state_factor(s)
+        shown = s if factor == 1.0 else s / factor
+        found[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
+    for memory in (m for m in system.memories.values() if m.period is None and not m.hidden):
+        s, factor = memory.symbol, memory.factor
+        shown = s if factor == 1.0 else s / factor
+        found[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
+    for load in system.loads.values():
+        units = system.units.unit_text(FORCE if load.kind == "force" else MOMENT)
+        found[load.name] = OutputColumn(
+            load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude
+        )
+    for c in system.contacts.values():  # forces that are no load by themselves
+        for force, name in ((c.push, c.name), (c.drag, f"{c.name}_friction")):
+            if force is not None and name not in found and c.name not in found:
+                units = system.units.unit_text(force.dimension)
+                found[name] = OutputColumn(name, units, f"force of contact {name}", force)
+    for output in system.outputs.values():
+        value = output.expression if output.scale == 1.0 else output.expression * output.scale
+        found[output.name] = OutputColumn(output.name, output.units, output.about, value)
+    return list(found.values())
+
+
+def _quaternions(system: Description, coordinates: list[Expr]) -> list[int]:
+    index = {q: i for i, q in enumerate(coordinates)}
+    return [
+        index[body.coordinates[start]]
+        for body in system.bodies.values()
+        for start in body.assembly.quaternions
+    ]
+
+
+def normalised(state: list[Expr], quaternions: list[int]) -> list[Expr]:
+    """Euler parameters divided by their length, group after group."""
+    result: list[Expr] = []
+    for start in quaternions:
+        e = state[start : start + 4]
+        length = sqrt(as_expr(sum((x * x for x in e), as_expr(0))))
+        result += [x / length for x in e]
+    return result
