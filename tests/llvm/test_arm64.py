@@ -93,10 +93,17 @@ def random_code(seed: int, size: int) -> Code:
         add(next(s for s in SHAPES if s.startswith(word)))
     while len(lines) < size:
         add(rng.choice([s for s in SHAPES if "<2 x i32> zeroinitializer" not in s]))
-    kept = [*pool["double"][-30:], *list(opposites)[-3:], pool["double"][0]]
+    for name in pool["double"][-12::2]:  # opposites of values that nothing else takes, and of others
+        opposites[negative := next(names)] = name
+        pool["double"].append(negative)
+    kept = [*pool["double"][-40:], *list(opposites)[-9:-6], *pool["double"][:2], *pool[PAIR][-30:]]
+    kept.insert(20, kept[3])  # twice, beside others
     kinds = {name: kind for kind in given for name in pool[kind]}
-    stores = [(v, ("out", 3 * i, kinds[opposites.get(v, v)])) for i, v in enumerate(kept)]
-    stores += [(v, ("out", 3 * (i + len(kept)), PAIR)) for i, v in enumerate(pool[PAIR][-30:])]
+    stores, place = [], 31  # neighbours, across the places up to which one instruction stores two
+    for value in kept:
+        kind = kinds[opposites.get(value, value)]
+        stores.append((value, ("out", place, kind)))
+        place += 1 if kind == "double" else 2
     stores.append(("0x0000000000000000", ("out", 299, "double")))
     return lines, loads, opposites, stores
 

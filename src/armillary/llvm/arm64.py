@@ -47,7 +47,8 @@ _FUSED_PAIRS = (0x4E60CC00, 0x4EE0CC00)  # into a register, which holds c
 _FUSED_ALL, _MULTIPLY_ALL = (0x4FC01000, 0x4FC05000), 0x4FC09000  # both lanes of a by the first one of b
 _COPY, _SELECT, _INSERT = 0x4EA01C00, 0x6E601C00, 0x6E180400
 _LOAD, _STORE = (0xFD400000, 0x3DC00000), (0xFD000000, 0x3D800000)
-_STORE_ZERO = 0xF9000000
+_LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
+_STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
 _ADDRESS_PLUS = 0x91000000  # a number of twelve bits
 
 
@@ -74,10 +75,15 @@ class MachineCode(Registers):
         ]  # last those to be saved
         self.taken: set[int] = set()
         self.made = -1
+        # Two doubles in one instruction take one turn of the units for additions, as one does: the arm's A
+        # and B gain 10 % by that. So a result waits for its neighbour while there is room.
+        self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
 
     def function(self, order: Sequence[Operation]) -> list[int]:
         """The words of a function from its first instruction to its return."""
         self.pass_over(order)
+        for value in list(self.waiting):
+            self.store_waiting(value)
         size = -(-self.slots // 2) * 16
         saved = [r for r in range(8, 16, 2) if r in self.taken or r + 1 in self.taken]
         head = [_ADDRESS_PLUS | 8 << 10 | base << 5 | odd for base, odd in self.odd.items()]
@@ -88,6 +94,15 @@ class MachineCode(Registers):
                 head.append(0xD1000000 | shift | step << 10 | _STACK << 5 | _STACK)
                 tail.insert(0, _ADDRESS_PLUS | shift | step << 10 | _STACK << 5 | _STACK)
         return [*head, *self.words, *tail, 0xD65F03C0]
+
+    def neighbours(self) -> list[tuple[str, str]]:
+        """Results that one instruction can store."""
+        found = []
+        for (array, index, kind), name in self.results_at.items():
+            other = self.results_at.get((array, index + 1, kind))
+            if other is not None and other != name and kind == "double" and not index % 2:
+                found.append((name, other))
+        return found
 
     # ---------------------------------------------------------------- registers and memory
 
@@ -119,6 +134,48 @@ class MachineCode(Registers):
     def store(self, register: int, place: Load) -> None:
         self.memory(_STORE, register, place)
 
+    def store_result(self, name: str, register: int, place: Load) -> None:
+        array, index, kind = place
+        other = self.results_at.get((array, index ^ 1, kind), "")
+        single = kind == self.kinds[name] == "double" and place in self.results_at
+        if other in self.waiting and single:
+            there = self.waiting.pop(other)
+            low, high = (register, self.held[other]) if place < there else (self.held[other], register)
+            self.store_two(low, high, min(place, there))
+            self.stored[name], self.stored[other] = place, there
+            if not self.uses.get(other):
+                self.release(self.held.pop(other))
+        elif other and single and other not in self.stored and self.kinds[other] == kind:
+            self.waiting[name] = place
+        else:
+            super().store_result(name, register, place)
+
+    def spill(self, value: str, next_best: str) -> None:
+        """With the value that would be next, which stays where it is."""
+        if not self.kinds[value] == self.kinds.get(next_best) == "double" or next_best in self.waiting:
+            super().spill(value, next_best)
+            return
+        for i, name in enumerate((value, next_best)):
+            self.stored[name] = ("slots", self.slots + i, "double")
+        self.store_two(self.held[value], self.held[next_best], self.stored[value])
+        self.slots += 2
+
+    def store_two(self, low: int, high: int, place: Load) -> None:
+        """Doubles in two registers to neighbouring places, from this one on."""
+        array, index, _ = place
+        base = _STACK if array == "slots" else self.arrays.setdefault(array, len(self.arrays))
+        if index > 63:
+            base, index = self.further(base, 8 * index), 0
+        self.words.append(_STORE_TWO | index << 15 | high << 10 | base << 5 | low)
+
+    def further(self, base: int, offset: int) -> int:
+        """A register with an address so many bytes further."""
+        for step, shift in ((offset >> 12, 0x400000), (offset & 4095, 0)):
+            if step:
+                self.words.append(_ADDRESS_PLUS | shift | step << 10 | base << 5 | _ADDRESS)
+                base = _ADDRESS
+        return base
+
     def memory(self, words: tuple[int, int], register: int, place: Load) -> None:
         array, index, kind = place
         base = _STACK if array == "slots" else self.arrays.setdefault(array, len(self.arrays))
@@ -127,11 +184,7 @@ class MachineCode(Registers):
         if offset % size:  # a pair's place is odd: by the address after the first double
             base, offset = self.odd.setdefault(base, len(self.odd) + MOST_ARRAYS), offset - 8
         if offset >= 4096 * size:
-            for step, shift in ((offset >> 12, 0x400000), (offset & 4095, 0)):
-                if step:
-                    self.words.append(_ADDRESS_PLUS | shift | step << 10 | base << 5 | _ADDRESS)
-                    base = _ADDRESS
-            offset = 0
+            base, offset = self.further(base, offset), 0
         self.words.append(words[wide] | offset // size << 10 | base << 5 | register)
 
     # ---------------------------------------------------------------- operations
@@ -152,7 +205,7 @@ class MachineCode(Registers):
     def into(self, name: str) -> int:
         """A register that holds a value and may be changed: its own, where nothing else needs it."""
         register = self.held.get(name)
-        if register is not None and len(self.uses[name]) == 1:
+        if register is not None and len(self.uses[name]) == 1 and name not in self.waiting:
             self.made = register
             return self.made
         copy = self.new()
@@ -238,24 +291,24 @@ class MachineCode(Registers):
         return made
 
     def put(self, operation: Operation) -> int:
-        """A store of a value that is loaded, or of an opposite, or of zero."""
-        array, index, kind = operation.place
-        if operation.signed:
-            pairs = kind != "double"
-            name, minus = operation.signed[0]
-            register = self.held[name]
-            if minus:
-                self.words.append(_NEGATE[pairs] | register << 5 | _SPARE[0])
-                register = _SPARE[0]
-            self.store(register, operation.place)
+        """Zero, or a value that is loaded: by the registers of integers, whose units have time."""
+        place = operation.place
+        if not operation.signed:
+            self.memory(_STORE_INTEGER, 31, place)
+            return -1
+        name, _ = operation.signed[0]
+        given = self.loads[name]
+        if given[2] == place[2] == "double":
+            self.memory(_LOAD_INTEGER, _ADDRESS + 1, given)
+            self.memory(_STORE_INTEGER, _ADDRESS + 1, place)
         else:
-            self.memory((_STORE_ZERO, 0), 31, (array, index, kind))
+            self.store(self.held[name], place)
         return -1
 
 
 _PUT = Pattern(MachineCode.put, False)
 _ALIKE = Pattern(MachineCode.put, False)  # the same register: nothing is written
-_OPPOSITE = Pattern(MachineCode.simple, True, (_NEGATE[1],))
+_NEGATIONS = [Pattern(MachineCode.simple, pairs, (_NEGATE[pairs],)) for pairs in (False, True)]
 _BOTH_LANES = Pattern(MachineCode.simple, True, (0x4E080400,))
 _SECOND_LANE = Pattern(MachineCode.simple, True, (0x5E180400,))
 _LANES_ADDED = Pattern(MachineCode.simple, True, (0x7E70D800,))
@@ -310,6 +363,7 @@ _KINDS = {
     for text, shape in SHAPES.items()
 }
 _ADDITION = SHAPES["fadd double $, $"]
+_SUBTRACTION = SHAPES["fsub double $, $"]
 _LATENCIES = {text: latency(text) for text in SHAPES}
 
 
@@ -335,7 +389,7 @@ def encoded(
         return None
     operations, own = found
     code = MachineCode(loads, own)
-    words = code.function(chosen_order(operations, own))
+    words = code.function(chosen_order(operations, own, code.neighbours()))
     return Encoded(words, list(code.arrays)) if len(code.arrays) <= MOST_ARRAYS else None
 
 
@@ -363,7 +417,7 @@ def _operations(
             if not given[0][1]:
                 alike[name] = given[0][0]
                 continue
-            shape, given = _OPPOSITE, [(given[0][0], False)]
+            shape, given = _NEGATIONS[True], [(given[0][0], False)]
         elif shape.pairs or of_one:
             shape, given = _of_lanes(name, shape, given, of_one)
         operation = Operation(name, _KINDS[form], [a for a, _ in given], _LATENCIES[form])
@@ -374,16 +428,58 @@ def _operations(
         computed.add(name)
     if any([kind != "double" and kind != PAIR for _, _, kind in loads.values()]):
         return None
-    own, others = stored_values([(alike.get(value, value), place) for value, place in stores], computed)
-    known = computed | loads.keys()
+    named = [(alike.get(value, value), place) for value, place in stores]
+    own, others = stored_values(_opposite_results(named, operations, opposites), computed)
     for value, place in others:
-        given = [] if value == _ZERO and place[2] == "double" else [signed(value)]
-        if given and given[0][0] not in known:
+        name, minus = signed(value)
+        if value == _ZERO and place[2] == "double":
+            given = []
+        elif name not in computed and name not in loads:
             return None
+        else:
+            given = [(name, minus)]
         operation = Operation("", "", [a for a, _ in given], 0)
-        operation.shape, operation.signed, operation.place = _PUT, given, place
+        if minus:  # a value of its own, which may be stored together with another one
+            operation = Operation(f"{value} {place[1]}", place[2], [name], _LATENCIES["fadd double $, $"])
+            operation.shape, operation.signed = _NEGATIONS[place[2] != "double"], [(name, False)]
+            own[operation.name] = [place]
+        else:
+            operation.shape, operation.signed, operation.place = _PUT, given, place
         operations.append(operation)
     return operations, own
+
+
+def _opposite_results(
+    stores: Sequence[Store], operations: Sequence[Operation], opposites: Mapping[str, str]
+) -> list[Store]:
+    """Stores of values instead of opposites, where operations can give these themselves."""
+    users: dict[str, int] = {}
+    for name in [a for o in operations for a in o.operands] + [opposites.get(v, v) for v, _ in stores]:
+        users[name] = users.get(name, 0) + 1
+    made = {o.name: o for o in operations}
+    found = []
+    for value, place in stores:
+        source = opposites.get(value, "")
+        operation = made.get(source)
+        if operation is not None and users[source] == 1 and _turned_round(operation):
+            value = source
+        found.append((value, place))
+    return found
+
+
+def _turned_round(operation: Operation) -> bool:
+    """Changes an operation on doubles to that of the opposite value, where this costs no instruction."""
+    shape, given = operation.shape, operation.signed
+    if shape.pairs:
+        return False
+    if shape.write is MachineCode.fuse or shape.write is MachineCode.multiply:
+        for i in (0, 2)[: len(given) - 1]:
+            given[i] = given[i][0], not given[i][1]
+        return True
+    if shape is _SUBTRACTION and not given[0][1] and not given[1][1]:
+        given.reverse()
+        return True
+    return False
 
 
 def _of_lanes(

@@ -8,10 +8,12 @@ Neoverse N1, where a store takes the place of an addition, a fifth of the arm's 
        chain behind it. While more than ALIVE values wait for their users, that which leaves the fewest goes
        first. Code that is wide (more than WIDE operations per cycle of its longest chain) is limited by
        registers: there fewer values wait, and only the next WINDOW operations of the given order are looked
-       at. With the limits of wide code a chain of eight takes 6 % longer; with those of narrow code a tree of
-       31 bodies does.
+       at. With the limits of wide code a chain of eight and A and B of arms take 2 to 6 % longer; with those
+       of narrow code a tree of 31 bodies does.
     2. where a value needs a register, that with the farthest next use gives its own up (Belady 1966).
-       Inputs and numbers are loaded again; others are stored once, on the first such occasion.
+       Inputs and numbers are loaded again; others are stored once, on the first such occasion. Where one
+       instruction stores two values (``arm64.py``), the value that would be next is stored as well, and
+       results wait for their neighbours.
 
 Loads and stores are volatile, and every few operations there is a label, over which LLVM's schedulers move
 nothing; so its register allocation finds room for all values and has nothing to decide. Together with
@@ -25,7 +27,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-WIDE = 2.5
+WIDE = 5
 ALIVE, ALIVE_WIDE = 60, 24
 WINDOW = 128
 SPARE = 3  # registers left to LLVM, which needs some on the way
@@ -82,9 +84,26 @@ def stored_values(stores: Sequence[Store], computed: Set[str]) -> tuple[dict[str
     return own, [store for store in stores if store[0] not in computed]
 
 
-def chosen_order(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
-    """Operations whose values are used or stored, as the model machine starts them."""
-    return _order(_needed(operations, results))
+def chosen_order(
+    operations: list[Operation], results: Mapping[str, Sequence[Load]], pairs: Sequence[tuple[str, str]] = ()
+) -> list[Operation]:
+    """Operations whose values are used or stored, as the model machine starts them; ``pairs`` of values wait
+    for each other.
+    """
+    needed = _needed(operations, results)
+    if not pairs:
+        return _order(needed)
+    other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+    listed: list[Operation] = []
+    known: set[str] = set()
+    for operation in needed:
+        listed.append(operation)
+        known.add(operation.name)
+        if other.get(operation.name) in known:
+            wait = Operation("", "", (operation.name, other[operation.name]), 0)
+            wait.shape = None
+            listed.append(wait)
+    return [operation for operation in _order(listed) if operation.shape is not None]
 
 
 def parsed(name: str, text: str) -> Line:
@@ -274,6 +293,7 @@ class Registers:
         self.slots = 0  # doubles of values that are no results
         self.kinds: dict[str, str] = {name: load[2] for name, load in loads.items()}
         self.uses: dict[str, list[int]] = {}  # places of the users of a value in the order, last one first
+        self.waiting: dict[str, Load] = {}  # results in registers that are stored together with another one
 
     def operate(self, operation: Operation) -> Any:
         raise NotImplementedError
@@ -283,6 +303,19 @@ class Registers:
 
     def store(self, register: Any, place: Load) -> None:
         raise NotImplementedError
+
+    def store_result(self, name: str, register: Any, place: Load) -> None:
+        self.store(register, place)
+        if place[2] == self.kinds[name]:
+            self.stored[name] = place
+
+    def spill(self, value: str, next_best: str) -> None:
+        """A value to a place of its own; ``next_best`` is the one that would be next, or ""."""
+        kind = self.kinds[value]
+        self.slots += self.slots % _DOUBLES[kind]
+        self.stored[value] = ("slots", self.slots, kind)
+        self.slots += _DOUBLES[kind]
+        self.store(self.held[value], self.stored[value])
 
     def release(self, register: Any) -> None:
         """A value is wanted no more."""
@@ -309,15 +342,13 @@ class Registers:
         made = self.operate(operation)
         for a in operation.operands:
             uses[a].pop()
-            if not uses[a] and a in held:
+            if not uses[a] and a in held and a not in self.waiting:
                 self.release(held.pop(a))
         name = operation.name
         if name:
             for place in self.results.get(name, ()):
-                self.store(made, place)
-                if place[2] == operation.kind:
-                    self.stored[name] = place
-            if operation.held and name in uses:
+                self.store_result(name, made, place)
+            if operation.held and (name in uses or name in self.waiting):
                 self.free(i + 1, ())
                 held[name] = made
                 self.finish()
@@ -335,24 +366,31 @@ class Registers:
         held = self.held
         if len(held) < self.size:
             return
-        kept, costly, next_kept, next_costly = "", "", -1, -1
+        kept, costly, second, next_kept, next_costly, next_second = "", "", "", -1, -1, -1
         for value in held:
             if value in operands:
                 continue
-            wanted = self.uses[value][-1]
+            uses = self.uses.get(value)
+            wanted = uses[-1] if uses else _NEVER
             if value in self.loads or value in self.stored:
                 if wanted > next_kept:
                     kept, next_kept = value, wanted
             elif wanted > next_costly:
-                costly, next_costly = value, wanted
+                costly, second, next_costly, next_second = value, costly, wanted, next_costly
+            elif wanted > next_second:
+                second, next_second = value, wanted
         if next_kept < next_costly and next_kept < now + NEAR:
-            kept, kind = costly, self.kinds[costly]
-            self.slots += self.slots % _DOUBLES[kind]
-            place = ("slots", self.slots, kind)
-            self.slots += _DOUBLES[kind]
-            self.store(held[costly], place)
-            self.stored[costly] = place
+            kept = costly
+            if costly in self.waiting:
+                self.store_waiting(costly)
+            else:
+                self.spill(costly, second)
         self.release(held.pop(kept))
+
+    def store_waiting(self, value: str) -> None:
+        """A result whose partner is not there yet."""
+        self.stored[value] = self.waiting.pop(value)
+        self.store(self.held[value], self.stored[value])
 
 
 class _Lines(Registers):

@@ -63,6 +63,7 @@ class ColumnCode:
         self.length = len(self.before)
         factors = self.solution.factors
         self.work = [*self.before, *(x for row in _rows(factors) for x in row.values())]
+        self.work += [ZERO] * (len(self.work) % 2)  # two right sides are stored and loaded at once
         for group in groups(self.solution):
             vectors = -(-len(group.columns) // self.lanes)
             count = -(-vectors // _vectors(len(group.near)))
@@ -82,7 +83,7 @@ class ColumnCode:
 
     def _laid_out(self, group: Group, width: int) -> _Blocks:
         count = -(-len(group.columns) // width)
-        lanes = [*group.columns, *[group.columns[-1]] * (count * width - len(group.columns))]
+        lanes = [*group.columns, *[None] * (count * width - len(group.columns))]
         factors = self.solution.factors
         turned = {r for r, row in factors.turned.items() if not group.wanted.isdisjoint(row)}
         kept = group.wanted.union(group.added, turned)
@@ -91,12 +92,13 @@ class ColumnCode:
         for i in range(count):
             block = lanes[i * width : (i + 1) * width]
             for k in group.right:
-                self.work += [c.right.get(k, ZERO) for c in block]
+                self.work += [c.right.get(k, ZERO) if c else ZERO for c in block]
             for k in group.added:
-                self.work += [c.added.get(k, ZERO) for c in block]
+                self.work += [c.added.get(k, ZERO) if c else ZERO for c in block]
             for k, row in rows.items():
                 for lane, column in enumerate(block):
-                    self.places.setdefault((column, k), self.length + row * width + lane)
+                    if column is not None:
+                        self.places[column, k] = self.length + row * width + lane
             self.length += len(rows) * width
         return found
 

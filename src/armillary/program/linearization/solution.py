@@ -192,7 +192,7 @@ def groups(solution: ColumnSolution) -> list[Group]:
         own = support[column]
         wider = [reach for reach in found if own <= reach and len(reach) <= _WIDER * len(own)]
         found.setdefault(min(wider, key=len) if wider else own, []).append(column)
-    members = list(found.values())
+    members = [_alternating(solution, columns) for columns in found.values()]
     by_unknown = {next(iter(c.right)): c for c in inverse}
     for column in [by_unknown[k] for k in reversed(factors.order) if k in by_unknown]:
         last = members[-1] if members and members[-1][0] in inverse else []
@@ -201,6 +201,16 @@ def groups(solution: ColumnSolution) -> list[Group]:
             members.append(last := [])
         last.append(column)
     return [_group(solution, columns) for columns in members]
+
+
+def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[SolvedColumn]:
+    """Columns of a coordinate and of its speed side by side: their right sides are made of the same values,
+    at nearly the same time.
+    """
+    first = min(solution.rows.values())
+    place = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}
+    several = Counter(place[c][0] for c in columns)
+    return sorted(columns, key=lambda c: (-several[place[c][0]], place[c]))
 
 
 def _group(solution: ColumnSolution, columns: list[SolvedColumn]) -> Group:
