@@ -297,6 +297,132 @@ def _words(text: str) -> list[str]:
     return [f"{a}: {b.partition(' ')[2]}" if " remains" in b else a + b for a, _, b in shown]
 
 
+IN_C = """\
+#include "{stem}_assembly.h"
+#include <stdio.h>
+static {stem}_run run;
+static {stem}_loops room;
+static {real} p[{upper}_PARAMETERS];
+static int given[{upper}_COORDINATES];
+static void begin(void)
+{{
+    {stem}_default_parameters(p);
+    for (int i = 0; i < {upper}_COORDINATES; i++) given[i] = 0;
+}}
+static void show(void)
+{{
+    const int found = {stem}_close(&run, &room, given);
+    {stem}_begin(&run);
+    printf("%d %d", found, run.status);
+    for (int i = 0; i < {upper}_COORDINATES; i++)
+        printf(" %.17g", (double)(i < {upper}_GAPS && found ? room.numbers[i] : run.state[i]));
+    printf("\\n");
+}}
+int main(void)
+{{
+{starts}
+    return 0;
+}}
+"""
+IN_RUST = """\
+use {stem}::*;
+fn main() {{
+    let mut room = Loops::new();
+    let show = |run: &mut Run, room: &mut Loops, given: &[bool; {coordinates}]| {{
+        let found = run.close(room, given);
+        run.begin();
+        let values: Vec<String> = run.state[..{coordinates}].iter().map(|x| format!("{{}}", x)).collect();
+        println!("{{}} {{}} {{}}", found, run.status, values.join(" "));
+    }};
+{starts}
+}}
+"""
+
+
+def microcontroller_starts(eom: DerivedEquations, starts: list[Start], rust: bool) -> str:
+    """Statements that close the loops of each start, in C or in Rust."""
+    stem = eom.system.name.replace("-", "_").replace(" ", "_")
+    lines = []
+    for start in starts:
+        own = {list(eom.parameters).index(n): v for n, v in start.parameters.items()}
+        state = {eom.coordinates.index(n): v for n, v in start.initial.items()}
+        if rust:
+            flags = ", ".join(str(i in state).lower() for i in range(len(eom.coordinates)))
+            lines += ["{ let mut p = PARAMETER_VALUES;", *(f"p[{i}] = {v!r};" for i, v in own.items())]
+            lines += ["let mut run = Run::new(&p, 0.0, 1.0, 1e-3);"]
+            lines += [f"run.state[{i}] = FIRST_GUESS[{i}];" for i in range(len(eom.coordinates))]
+            lines += [f"run.state[{i}] = {v!r};" for i, v in state.items()]
+            lines += [f"show(&mut run, &mut room, &[{flags}]); }}"]
+        else:
+            lines += ["begin();", *(f"p[{i}] = {v!r};" for i, v in own.items())]
+            lines += [f"{stem}_setup(&run, p, 0, 1, 1);"]
+            lines += [f"run.state[{i}] = {stem}_first_guess[{i}];" for i in range(len(eom.coordinates))]
+            lines += [f"run.state[{i}] = {v!r}; given[{i}] = 1;" for i, v in state.items()]
+            lines += ["show();"]
+    return "\n".join(lines)
+
+
+def on_microcontroller(
+    eom: DerivedEquations, folder: Path, starts: list[Start], precision: str
+) -> np.ndarray:
+    """Rows of code, status of the run and coordinates, of C."""
+    stem = eom.system.name.replace("-", "_").replace(" ", "_")
+    eom.export("c", folder, profile="embedded", precision=precision, measure=False)
+    text = IN_C.format(
+        stem=stem, upper=stem.upper(), real="float" if precision == "single" else "double",
+        starts=microcontroller_starts(eom, starts, False),
+    )  # fmt: skip
+    (folder / "driver.c").write_text(text)
+    strict = ["-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror", "-Isrc"]
+    names = [str(p.relative_to(folder)) for p in folder.glob("src/*.c")]
+    subprocess.run(["cc", *strict, "driver.c", *names, "-o", "driver", "-lm"], cwd=folder, check=True)
+    return np.array([line.split() for line in called(["./driver"], folder)[1].splitlines()], dtype=float)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("model", [linkage, slider_crank])
+def test_microcontrollers_close_loops_from_rough_values(model: Any, precision: str, tmp_path: Path) -> None:
+    """On the branch of the process and to the precision; where it cannot be, the code and what remains."""
+    opening = [(n, s) for n, s in OPEN.items() if s.model is model]
+    starts = [*((n, s) for n, s in CLOSING.items() if s.model is model), *opening]
+    rows = on_microcontroller(model(), tmp_path / "c", [s for _, s in starts], precision)
+    size = 100.0 if model is slider_crank else 1.0
+    room = (2e-6 if precision == "single" else 1e-9) * size
+    for (name, start), (code, status, *values) in zip(starts, rows, strict=True):
+        if name in OPEN:
+            assert (code, status) == (1, 6), name
+            left = [v for v in values[: len(model().reduction.layout.gaps)] if v != 0.0]
+            flat = 1e-3 if precision == "single" else 1e-4  # the root of rounding: gaps are smallest there
+            np.testing.assert_allclose(left, _numbers(refusal(name)), rtol=flat)
+        else:
+            assert (code, status) == (0, 0), name
+            assert gap(start, dict(zip(model().coordinates, values, strict=True))) < room, name
+            state = compiled(model).state(start.initial, start.parameters)
+            np.testing.assert_allclose(values, state[: len(values)], atol=room, rtol=0, err_msg=name)
+    header = next((tmp_path / "c" / "src").glob("*_assembly.h")).read_text()
+    assert "the loops cannot be closed" in header and "remains, set by" in header
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="no Rust compiler (cargo)")
+def test_rust_closes_loops_from_rough_values(tmp_path: Path) -> None:
+    starts = [s for s in (*CLOSING.values(), *OPEN.values()) if s.model is slider_crank]
+    eom = slider_crank()
+    folder = eom.export("rust", tmp_path / "rust")
+    text = IN_RUST.format(
+        stem="slider_crank", coordinates=3, starts=microcontroller_starts(eom, starts, True)
+    )
+    (folder / "examples").mkdir()
+    (folder / "examples" / "closed.rs").write_text(text)
+    code, out, said = called(["cargo", "run", "--offline", "--quiet", "--example", "closed"], folder)
+    assert code == 0, said
+    rows = np.array([line.split() for line in out.splitlines()], dtype=float)
+    assert rows[:, :2].tolist() == [*[[0, 0]] * (len(starts) - 1), [1, 6]]
+    for start, (_, _, *values) in zip(starts[:-1], rows, strict=False):
+        state = compiled(slider_crank).state(start.initial, start.parameters)
+        np.testing.assert_allclose(values, state[:3], atol=1e-7, rtol=0)
+
+
 def test_what_is_left_open_is_as_small_as_it_can_be() -> None:
     """A rod of 10 mm on a crank of 40 mm at 1.5 rad leaves 40 sin 1.5 − 10 at least, straight down."""
     assert "pin along ground.y" in refusal("rod too short")

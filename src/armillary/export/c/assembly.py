@@ -12,6 +12,7 @@ from armillary.export.text.assembly import AssemblySource
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
+from armillary.runtime.solver.translator import Solver
 
 
 class PlainPrinter(CPrinter):
@@ -32,42 +33,59 @@ def assembly_code(source: Source, file: str = "", opening: str = _OPENING, closi
     """The file of a system that has loops; the same text in C++ between other lines than these."""
     loops = source.assembly
     assert loops is not None
-    stem = source.stem
     printer = PlainPrinter()
-    body = Sections(source, printer).body(loops.section)
+    geometry = geometry_function(source.stem, loops, Sections(source, printer))
+    tables = [lookup_function(name, table, printer) for table, name in printer.tables.items()]
+    solved = AssemblyPrinter(loops, source.stem, loops.described)
+    values = assembly_values(source, solved, solved.text().rstrip("\n"), file) | {
+        "opening": opening.replace("@name@", source.stem),
+        "closing": closing,
+        "helpers": "\n".join([_APART, helpers(geometry), *tables]),
+        "functions": geometry,
+        "before": _texts(before for before, _ in loops.gaps),
+        "after": _texts(after for _, after in loops.gaps),
+        "redundant": quoted(loops.redundant),
+    }
+    return fill(template(__package__, "assembly.c.txt"), values, loop_features(loops) | {"host"})
+
+
+def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> str:
+    """The function that finds gaps and their matrix."""
     targets = [f"out[{i}]" for i in range(len(loops.section.results))]
     signature = Signature(f"{stem}_geometry", f"{INPUTS}, {RESULT}", targets, "static ")
-    geometry = function(signature, "Gaps, elements of J, elements of N, sizes of gaps.", body)
-    tables = [lookup_function(name, table, printer) for table, name in printer.tables.items()]
+    about = "Gaps, elements of J, elements of N, sizes of gaps."
+    return function(signature, about, sections.body(loops.section))
+
+
+def loop_features(loops: AssemblySource) -> set[str]:
+    """Parts of templates for these loops."""
+    has = {"redundant"} if loops.redundant else set()
+    return has | ({"quaternions"} if loops.quaternions else set())
+
+
+def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: str = "") -> dict[str, str]:
+    """What templates put in, but for what depends on the program around it."""
+    loops, stem = solved.loops, source.stem
     head = [
         f"{file or f'{stem}_assembly.c'}: {source.description.name}: loops closed before a run", "",
         "Coordinates that are given stay; others move: those of dependent speeds, then all that the loops",
         "depend on, then these from scattered starts. Only where more is given than the loops leave free,",
         "given dependent coordinates are first guesses.",
     ]  # fmt: skip
-    solved = AssemblyPrinter(loops, stem)
-    values = {
+    return {
         "name": stem,
         "NAME": stem.upper(),
         "head": block(head),
-        "opening": opening.replace("@name@", stem),
-        "closing": closing,
-        "helpers": "\n".join([_APART, helpers(geometry), *tables]),
-        "functions": geometry,
         "sizes": _listed("enum { ", [f"{name} = {n}" for name, n in loops.sizes.items()], " };"),
+        "coordinates": str(len(loops.coordinates)),
         "tables": solved.tables(),
+        "record": solved.record_type,
         "fields": "\n".join(solved.record()),
         "constants": "\n".join(solved.constants()),
-        "solver": solved.text().rstrip("\n"),
+        "solver": solver,
         "first": _listed("", map(repr, loops.first)),
         "whole": _listed("", map(str, loops.whole)),
-        "before": _texts(before for before, _ in loops.gaps),
-        "after": _texts(after for _, after in loops.gaps),
-        "redundant": quoted(loops.redundant),
     }
-    has = {"redundant"} if loops.redundant else set()
-    has |= {"quaternions"} if loops.quaternions else set()
-    return fill(template(__package__, "assembly.c.txt"), values, has)
 
 
 _APART = """\
@@ -82,8 +100,8 @@ _APART = """\
 class AssemblyPrinter(CSolverPrinter):
     """The functions that close loops."""
 
-    def __init__(self, loops: AssemblySource, stem: str) -> None:
-        super().__init__(loops.described, stem)
+    def __init__(self, loops: AssemblySource, stem: str, described: Solver) -> None:
+        super().__init__(described, stem)
         self.names = {name: name.lower() for name in self.solver.constants} | {
             "FIRST": "0",
             "INFINITY": "INFINITY",

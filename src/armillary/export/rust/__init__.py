@@ -15,6 +15,7 @@ from armillary.export.c.embedded.model import ATTEMPTS
 from armillary.export.c.embedded.options import checked_precision, fixed_method
 from armillary.export.c.embedded.solver import bounded_solver
 from armillary.export.c.text import counts
+from armillary.export.rust.assembly import assembly_file
 from armillary.export.rust.configurations import configuration_files
 from armillary.export.rust.model import RustModel
 from armillary.export.rust.printer import RustPrinter
@@ -56,12 +57,13 @@ def export(
         "steps": step_table(model, chosen, ATTEMPTS),
     }
     names = ["changes", *(f"configuration{other.prefix}" for other in made.others)] if made.others else []
+    names += ["assembly"] if made.assembly is not None else []
     values["modules"] = "".join(f"mod {name};\n" for name in names)
     plain = {"src/lib.rs": "lib.rs.txt", "src/math.rs": "math.rs.txt"}
     plain |= {"Cargo.toml": "Cargo.toml.txt", "README.md": "README.md.txt"}
     files = {name: fill(template(__package__, file), values, model.has) for name, file in plain.items()}
-    files |= configuration_files(model)
     files |= {"src/model.rs": model.code(), "src/solver.rs": _solver(model, chosen)}
+    files |= configuration_files(model) | assembly_file(model)
     return write_folder(path, files | {"tests/reference.rs": _test(model, chosen)}, force=force)
 
 

@@ -12,7 +12,7 @@ from armillary.runtime.solver.translator import VECTORS, Field, Solver, SolverFu
 
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
-_ELEMENTS = {"Wholes": "i32", "Truths": "bool", "Locks": "bool"}
+_ELEMENTS = {"Wholes": "i32", **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags"), "bool")}
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
 _SIZES |= {kind: name[2:] for kind, name in CHANGE_EXTENTS.items()}
 
@@ -27,13 +27,15 @@ class RustSolverPrinter(SolverPrinter):
         "if": "if {} {{", "elif": "}} else if {} {{", "else": "}} else {{",
         "while": "for _ in 0..MOST_TURNS {{ if !({}) {{ break }}",
         "loop": "for _ in 0..MOST_TURNS {{", "for": "for {} in 0..{} as usize {{",
-        "from": "for {0} in {2} as usize..{1} as usize {{",
+        "from": "for {0} in ({2}) as usize..({1}) as usize {{",
     }  # fmt: skip
     closings = dict.fromkeys(("if", "while", "loop", "for"), "}")
     functions = {  # noqa: RUF012
         "abs": "absolute", "min": "smaller", "max": "larger", "float": "(({}) as Real)",
         "isnan": "{0} != {0}", "differs": "{} != {}", "at": "({} * {} + {})",
     }  # fmt: skip
+
+    record_type = "Run"
 
     def __init__(self, solver: Solver) -> None:
         names = {
@@ -53,7 +55,11 @@ class RustSolverPrinter(SolverPrinter):
     def type_of(self, f: Field) -> str:
         if f.type in _TYPES:
             return _TYPES[f.type]
-        return f"[{_ELEMENTS.get(f.type, 'Real')}; {_SIZES.get(f.type, 'EVENTS')}]"
+        return f"[{_ELEMENTS.get(f.type, 'Real')}; {self.extent(f.type)}]"
+
+    def extent(self, kind: str) -> str:
+        """The length of a vector."""
+        return _SIZES.get(kind, "EVENTS")
 
     def record(self, code: str) -> tuple[list[str], list[str]]:
         """The members of the structure, and of a new one."""
@@ -93,7 +99,7 @@ class RustSolverPrinter(SolverPrinter):
         self.element = "i"
         lines = self.lines(f"{target}[i] = {self.expression(value)};")
         self.element = ""
-        return [f"for i in 0..{_SIZES.get(kind, 'EVENTS')} {{", *self.indented(lines), "}"]
+        return [f"for i in 0..{self.extent(kind)} {{", *self.indented(lines), "}"]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         constants = "&run.constants"
@@ -158,7 +164,8 @@ class RustSolverPrinter(SolverPrinter):
         return f"{self.expression(index, 9)} as usize"
 
     def function(self, function: SolverFunction) -> list[str]:
-        arguments = [f"run: &{'mut ' if function.changes_run else ''}Run"] if function.takes_run else []
+        run = f"run: &{'mut ' if function.changes_run else ''}{self.record_type}"
+        arguments = [run] if function.takes_run else []
         for name, kind in function.arguments.items():
             arguments.append(f"{name}: {'&[Real; STATES]' if kind == 'States' else _TYPES[kind]}")
         result = f" -> {_TYPES[function.result]}" if function.result else ""

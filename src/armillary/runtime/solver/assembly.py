@@ -18,12 +18,12 @@ from armillary.runtime.solver.language import *
 from armillary.runtime.solver.least_squares import rank_of_rows, row_square, solve_rows, solve_turned
 from armillary.runtime.solver.loop_geometry import (
     accept,
+    displace,
     gap_length,
     gap_length_there,
     is_number,
     look,
     make_unit,
-    move,
     some_speed_moves,
     worst_gap,
 )
@@ -71,7 +71,7 @@ def take_step(run: Loops) -> truth:
     tried: real = 0.0
     while tried < HALVINGS:
         tried = tried + 1.0
-        move(run)
+        displace(run)
         run.there = loop_figures(run.t, run.moved)
         if gap_length_there(run) < before:
             accept(run)
@@ -125,7 +125,7 @@ def approach(run: Loops) -> None:
         for i in range(N_GAPS):
             size = max(size, row_square(run, i))
         solve_turned(run, 0.0, damping * size + 1e-300)
-        move(run)
+        displace(run)
         run.there = loop_figures(run.t, run.moved)
         if gap_length_there(run) < gap_length(run):
             accept(run)
@@ -138,17 +138,17 @@ def measure_gaps(run: Loops) -> None:
     """What remains of each gap, in its own unit, in place of it; 0 for those that are closed."""
     shown: real = CLOSED_LOOP
     for i in range(N_GAPS):
-        shown = max(shown, 1e-6 * abs(run.numbers[i]))
+        shown = max(shown, SHOWN_GAP * abs(run.numbers[i]))
     for i in range(N_GAPS):
         left: real = run.numbers[i] * run.numbers[AT_SIZES + i]
         run.numbers[i] = left if abs(run.numbers[i]) > shown else 0.0
 
 
 def draw(run: Loops) -> None:
-    """A number between -1 and 1 by chance, exact in doubles (Park and Miller 1988, CACM 31)."""
-    product: real = 16807.0 * run.seed
-    run.seed = product - 2147483647.0 * floor(product / 2147483647.0)
-    run.chance = 2.0 * (run.seed / 2147483647.0) - 1.0
+    """A number between -1 and 1 by chance; all products are exact (Park and Miller 1988, CACM 31)."""
+    product: real = CHANCE_FACTOR * run.seed
+    run.seed = product - CHANCE_MODULUS * floor(product / CHANCE_MODULUS)
+    run.chance = 2.0 * (run.seed / CHANCE_MODULUS) - 1.0
 
 
 def measure_reach(run: Loops) -> None:
@@ -167,7 +167,7 @@ def search_elsewhere(run: Loops) -> truth:
     if not some_speed_moves(run):
         return False
     measure_reach(run)
-    run.seed = 19871987.0
+    run.seed = FIRST_CHANCE
     shortest: real = INFINITY
     turn: real = 0.0
     while turn < SCATTERED:
@@ -182,7 +182,7 @@ def search_elsewhere(run: Loops) -> truth:
             if run.moving[j]:
                 draw(run)
                 run.step[j] = reach * run.chance
-        move(run)
+        displace(run)
         run.place = run.moved
         close_from(run)
         if worst_gap(run) <= CLOSED_LOOP:
@@ -201,7 +201,7 @@ def search_elsewhere(run: Loops) -> truth:
 def too_many_given(run: Loops) -> truth:
     """Whether more is given than the loops leave free, wherever they are."""
     measure_reach(run)
-    run.seed = 19871987.0
+    run.seed = FIRST_CHANCE
     for j in range(N_SPEEDS):
         run.moving[j] = True
     together: whole = 0

@@ -88,7 +88,7 @@ def make_unit(run: Loops) -> None:
         run.moved[first + 3] = run.moved[first + 3] / total
 
 
-def move(run: Loops) -> None:
+def displace(run: Loops) -> None:
     """The coordinates after a small motion; those that are held stay."""
     for k in range(N_COORDINATES):
         total: real = run.place[k]

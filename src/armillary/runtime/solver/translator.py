@@ -75,7 +75,7 @@ CONSTANTS: dict[str, float] = {
     "LEAST_TOLERATED": LEAST_TOLERATED,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
 for thresholds in (mass_thresholds, change_thresholds, partition, closing_thresholds):
-    CONSTANTS |= {name: float(value) for name, value in vars(thresholds).items() if name.isupper()}
+    CONSTANTS |= {k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict)}
 
 
 @dataclass(frozen=True)

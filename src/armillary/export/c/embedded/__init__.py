@@ -8,6 +8,7 @@ instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 from __future__ import annotations
 
 from armillary.export.c.configurations import configuration_files
+from armillary.export.c.embedded.assembly import assembly_files
 from armillary.export.c.embedded.braces import braced
 from armillary.export.c.embedded.cost import step_table
 from armillary.export.c.embedded.measure import measured
@@ -40,6 +41,7 @@ def embedded_files(src: Source, precision: str, method: str, measure: bool | Non
         f"src/{model.stem}_solver.h": header,
         f"src/{model.stem}_solver.c": code,
         **{f"src/{name}": text for name, text in configuration_files(model).items()},
+        **{f"src/{name}": text for name, text in assembly_files(model).items()},
     }
     values = model.values | {"method": chosen.name, "step": _step(src)}
     files = {name: braced(model.in_precision(text)) for name, text in sources.items()}

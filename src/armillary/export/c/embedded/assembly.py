@@ -1,0 +1,93 @@
+"""<name>_assembly.h and .c for microcontrollers: loops closed from rough values, in memory of the caller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from armillary.export.c.assembly import AssemblyPrinter, assembly_values, geometry_function, loop_features
+from armillary.export.c.embedded.model import EmbeddedModel
+from armillary.export.c.embedded.solver import BoundedPrinter
+from armillary.export.c.text import comment
+from armillary.export.text.assembly import AssemblySource
+from armillary.export.text.layout import wrapped
+from armillary.export.text.template import fill, template
+from armillary.mechanics.constraints.closing_thresholds import SINGLE
+from armillary.runtime.solver.translator import Solver
+
+_OPENING = """\
+#include "@name@_assembly.h"
+
+#include <math.h>
+
+#if defined(__cplusplus)
+#define restrict
+#endif
+"""
+
+
+def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
+    """The functions that close loops, with their constants in a precision, and no loop without a bound."""
+    numbers = dict(loops.described.constants)
+    if precision == "single":
+        numbers |= {name: value for name, value in SINGLE.items() if name in numbers}
+    numbers["MOST_TURNS"] = int(numbers["DAMPED_TURNS"])  # of the longest
+    return replace(loops.described, constants=numbers)
+
+
+def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
+    """What a run in the process says of a start whose loops are not closed, by the code of each case."""
+    left = [f"    numbers[{i}]: {before}…{after}" for i, (before, after) in enumerate(loops.gaps)]
+    found = {
+        "NOT_CLOSED": [
+            "the loops cannot be closed with what is given as it is; nearest to closed they leave",
+            *left,
+            "change what sets them, or give other initial coordinates to start from",
+        ]
+    }
+    return found | ({"NOT_REDUNDANT": [loops.redundant]} if loops.redundant else {})
+
+
+class EmbeddedAssemblyPrinter(AssemblyPrinter, BoundedPrinter):
+    """The functions that close loops, with bounds."""
+
+    def __init__(self, loops: AssemblySource, stem: str, described: Solver) -> None:
+        super().__init__(loops, stem, described)
+        self.record_type = f"{stem}_loops"
+        self.names = {
+            **self.names,
+            "CLOSED": f"{self.upper}_CLOSED",
+            "OPEN": f"{self.upper}_NOT_CLOSED",
+            "NOT_REDUNDANT": f"{self.upper}_NOT_REDUNDANT",
+        }
+
+
+def assembly_files(model: EmbeddedModel) -> dict[str, str]:
+    """The files of a system with loops; none where it has none."""
+    loops, stem = model.source.assembly, model.stem
+    if loops is None:
+        return {}
+    own = EmbeddedModel(model.source, model.precision)  # with no other tables than those that it calls
+    geometry = geometry_function(stem, loops, own.sections)
+    solved = EmbeddedAssemblyPrinter(loops, stem, bounded_assembly(loops, model.precision))
+    solved.code = solved.text().rstrip("\n") + "run->t run->start run->given run->place run->status"
+    values = model.values | assembly_values(model.source, solved, solved.text().rstrip("\n"))
+    values |= {
+        "opening": _OPENING.replace("@name@", stem),
+        "helpers": own.helping(geometry),
+        "functions": geometry,
+        "sentences": "\n".join(_sentences(loops, model.upper)),
+    }
+    has = loop_features(loops) | {"embedded"}
+    return {
+        f"{stem}_assembly.h": fill(template(__package__, "assembly.h.txt"), values, has),
+        f"{stem}_assembly.c": fill(template("armillary.export.c", "assembly.c.txt"), values, has),
+    }
+
+
+def _sentences(loops: AssemblySource, upper: str) -> list[str]:
+    """The codes of what went wrong, each with what a run in the process says."""
+    lines = []
+    for code, texts in open_sentences(loops).items():
+        said = [line for text in texts for line in wrapped(comment(text), 104, "     * ", "     *   ")]
+        lines += ["    /*", *said, "     */", f"    {upper}_{code},"]
+    return [*lines[:-1], lines[-1].rstrip(",")]
