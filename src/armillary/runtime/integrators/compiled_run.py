@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from ctypes import addressof, memmove, sizeof
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,8 @@ def _plan(
 
 _NO_STOPS = np.array([inf])
 _NO_STOP = _NO_STOPS.ctypes.data
+_NO_ROWS = np.empty(0)
+_CONTROL_SIZE = sizeof(Control)
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,7 @@ class _PreparedRuns:
     """What runs of a model with the same settings have in common: all numbers but those of the start."""
 
     settings: IntegrationSettings
+    chosen: tuple[str, ...]
     figures: np.ndarray | None
     stops: bool
     stepping: Stepping | None
@@ -153,6 +157,7 @@ def _prepared(
     if (
         kept is not None
         and kept.settings is settings
+        and kept.chosen == chosen()
         and kept.figures is figures
         and kept.stops is stops
         and kept.stepping == stepping
@@ -178,7 +183,9 @@ def _prepared(
     control.stops = _NO_STOP
     few = not samples.every_step and samples.count < _FIRST_ROWS
     times = samples.times(0, samples.count + 1) if few else None
-    made = _PreparedRuns(settings, figures, stops, stepping, plan, workspace, length, control, times)
+    made = _PreparedRuns(
+        settings, chosen(), figures, stops, stepping, plan, workspace, length, control, times
+    )
     functions.plans[None] = made
     return made
 
@@ -219,11 +226,33 @@ class CompiledRun:
             control.sections, control.figures = changes.places
             control.configuration, control.configurations = changes.start, changes.count
             control.look = changes.look
+        self._times_given = made.times
+        self._begin()
+
+    def _begin(self) -> None:
+        """Room for rows and events of a run that has not begun."""
         self._log: np.ndarray | None = None  # where it is no longer the first one
-        if made.times is not None:
-            self._give_room(made.times.copy())
+        if self._times_given is not None:
+            self._give_room(self._times_given.copy())
         else:
             self._make_room()
+
+    def keep(self) -> None:
+        """What `again` goes back to, of a run that has not begun."""
+        self.control.capacity = 0
+        self.state = self._room[: self.control.used]
+        self._kept = self._room.copy(), bytes(self.control)
+        self.drop_rows()
+
+    def again(self) -> None:
+        """The run as it was kept, with rows of its own; its ``state`` is to be set."""
+        self._room[:], control = self._kept
+        memmove(addressof(self.control), control, _CONTROL_SIZE)
+        self._begin()
+
+    def drop_rows(self) -> None:
+        """Rows are not kept any longer than by the result that they belong to."""
+        self._times, self._rows, self._log = _NO_ROWS, _NO_ROWS, None
 
     def _put(self, name: str, values: np.ndarray) -> None:
         start = self._offsets[name]
@@ -336,7 +365,12 @@ class CompiledRun:
             rejected=control.rejected,
             evaluations=control.evaluations,
             failed_event=control.failed if status == "events accumulate" else None,
+            calm=self._calm(),
         )
+
+    def _calm(self) -> bool:
+        kinds = self._functions.speed_kinds
+        return kinds is not None and not self._loop.may_jump(self.control, self._at, address(kinds))
 
 
 def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None) -> Integration:

@@ -51,6 +51,7 @@ class Functions:
     event_terminal: tuple[bool, ...] = ()  # whether the run ends there; empty: none does
     event_landing: tuple[int, ...] = ()  # numbers of those at which a step is taken again to end
     ir: str = field(default="", repr=False)
+    speed_kinds: np.ndarray | None = field(default=None, repr=False, compare=False)  # of `may_jump`; loop.py
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
     # What runs have in common, by the kind of run: see compiled_run.py.
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -114,7 +115,8 @@ class Integration:
     had the largest error ("step too small"), `failed_event` the number of the event that happened faster and
     faster ("events accumulate"). `events` lists (time, number) in the order in which they
     happened, `changes` (time, number) of the configurations that were entered on the way; `choice` has the
-    rows and dependent speeds of one that the run needs at its end.
+    rows and dependent speeds of one that the run needs at its end. `calm`: speeds are known not to jump in
+    its rows.
     """
 
     time: np.ndarray
@@ -131,3 +133,4 @@ class Integration:
     failed_event: int | None = None
     changes: list[tuple[float, int]] = field(default_factory=list)
     choice: list[tuple[int, int]] = field(default_factory=list)
+    calm: bool = False

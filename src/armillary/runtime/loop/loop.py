@@ -20,22 +20,26 @@ from __future__ import annotations
 
 from math import inf
 
-from armillary.llvm.assembly import WHOLE
+from armillary.llvm.assembly import ADDRESS, WHOLE
 from armillary.llvm.builder import Local, Span, Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import LoopShape, Phase, Reason
+from armillary.runtime.loop.mass_thresholds import SPEED_JUMP
 from armillary.runtime.solver.machine_code import solver_functions
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
-    """The whole loop: armillary_drive(Control*, workspace*) -> Reason, and armillary_choose_start(Control*,
-    workspace*) where a table has all configurations; no other function is visible.
+    """The whole loop: armillary_drive(Control*, workspace*) -> Reason, armillary_choose_start(Control*,
+    workspace*) where a table has all configurations, and armillary_may_jump(Control*, workspace*, kinds) for
+    this process; no other function is visible.
     """
     program = LoopModule(shape, linked)
     solver = solver_functions(program)
     if "choose_start" in solver:
         solver["choose_start"].function.linkage = ""
     _emit_drive(program, solver)
+    if not linked:
+        _emit_may_jump(program)
     return program
 
 
@@ -81,6 +85,31 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
         f["due"] = due
         f.internal(solver["step"])
     f.builder.unreachable()
+
+
+def _emit_may_jump(program: LoopModule) -> None:
+    """Whether speeds of some kind in a row may be far above all in earlier rows, not counting rest: see
+    models/weak_masses.py. ``kinds``: their number, then of each the number of its columns, and these.
+    """
+    f = program.function("may_jump", WHOLE, (ADDRESS,))
+    f.function.linkage = ""
+    kinds, rows = Span(f, f.argument(2).raw), f.outside("rows")
+    place = Local(f, f.whole(1))
+    with f.each(kinds[0].to_whole()):
+        first, before = place.get() + 1, Local(f, f.real(0.0))
+        columns = kinds[place.get()].to_whole()
+        with f.each(f["filled"]) as i:
+            size = Local(f, f.real(0.0))
+            with f.each(columns) as j:
+                column = kinds[first + j].to_whole()
+                value = f.magnitude(rows[i * f.size("outputs") + column])
+                size.set(f.intrinsic("maximum", size.get(), value))
+            calm = (size.get() < SPEED_JUMP * before.get()) | (before.get() <= 0.0)
+            with f.when(~calm):
+                f.give(f.whole(1))
+            before.set(f.intrinsic("maximum", before.get(), size.get()))
+        place.set(first + columns)
+    f.give(f.whole(0))
 
 
 def _row(f: LoopFunction, t: Value, state: Span, memory: str = "memory") -> None:

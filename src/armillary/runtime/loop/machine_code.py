@@ -34,9 +34,17 @@ class Loop:
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         self.address: int = self._engine.get_function_address("armillary_drive")
         self._drive: Callable[..., int] = kind(self.address)
+        search = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), *[ctypes.c_void_p] * 2)
+        self._may_jump: Callable[..., int] = search(0)
+        if not model:
+            self._may_jump = search(self._engine.get_function_address("armillary_may_jump"))
 
     def __call__(self, control: Control, workspace: int) -> Reason:
         return _REASONS[self._drive(ctypes.byref(control), workspace)]
+
+    def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
+        """Whether speeds may jump in the rows of a run: those of some kind; see loop.py."""
+        return not self._may_jump or bool(self._may_jump(ctypes.byref(control), workspace, kinds))
 
 
 @cache

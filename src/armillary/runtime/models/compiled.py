@@ -29,10 +29,17 @@ from armillary.runtime.models.changes import ChangeCode, RatedChoices, rated_cho
 from armillary.runtime.models.configurations import NEARLY, Configurations, changes_configuration
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.legs import LegRunner, single_leg
+from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
-from armillary.runtime.models.run_record import KnownParameters, finished_run, key_of, plain_key
+from armillary.runtime.models.run_record import (
+    KnownParameters,
+    finished_run,
+    key_of,
+    plain_key,
+    run_info,
+)
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
+from armillary.runtime.models.straight import keep_straight
 from armillary.runtime.models.weak_masses import energy_function, masses_and_constraints, sound_part
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import LoopStart
@@ -328,14 +335,14 @@ class CompiledModel:
         q, u, states, named = whole_start(self.equations, initial)
         place = Place(t, q, u, memory, states)
         place = instance.assembled(place, named) if self.equations.reduction.rows else place
-        if self._starts_plainly:
+        if self.starts_plainly:
             return place
         return with_decided_contacts(
             instance, with_started_memory(instance, with_mass_centres(instance, place, initial))
         )
 
     @cached_property
-    def _starts_plainly(self) -> bool:
+    def starts_plainly(self) -> bool:
         """Whether the place of a start is found by coordinates, speeds and loops alone."""
         system = self.equations.system
         started = any(memory.start is not None for memory in system.memories.values())
@@ -429,6 +436,9 @@ class CompiledModel:
         on_start: OnStart | None = None,
     ) -> Run:
         """The motion with the settings of a record; see ``simulate``."""
+        plain = memory is None and inputs is None and on_start is None
+        if plain and (run := self._again(given, parameters, initial, progress)) is not None:
+            return run
         settings = completed(given, contacts=bool(self.equations.system.contacts))
         t0, adaptive = settings.t0, settings.integrator.adaptive
         known = self._with_parameters(parameters)
@@ -453,13 +463,32 @@ class CompiledModel:
                 legs = LegRunner(configurations, start, inside, report).run()
             else:
                 legs = single_leg(instance, start, inside, report)
+        if plain:
+            keep_straight(self, known, given, inside)
+        return self.recorded(
+            known, legs, run_info(known.blank, settings.summary, self.tier), start.note, adaptive
+        )
+
+    def recorded(
+        self, known: KnownParameters, legs: RunLegs, stated: Mapping[str, Any], assembly: str, adaptive: bool
+    ) -> Run:
+        """The record of a run that has come to an end; an error where that is not the one that was wanted."""
         result, weakness = sound_part(legs.instance, legs.result(), adaptive)
         legs.failure = legs.failure or weakness
-        run = finished_run(known.blank, result, settings.summary, legs, start, self.tier)
+        run = finished_run(known.blank, result, stated, legs, assembly)
         if legs.failure:
             raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, legs.instance, adaptive)
         return run
+
+    def _again(
+        self, given: RunSettings, parameters: Mapping[str, Any] | None, initial: Any, progress: Any
+    ) -> Run | None:
+        """A run with the same settings and parameters as one before; None where it is not as simple."""
+        known = self._kept  # which other threads may replace
+        if known is None or (straight := known.straight.get(id(given))) is None:
+            return None
+        return straight.run(initial, progress) if self._with_parameters(parameters) is known else None
 
     def _with_parameters(self, parameters: Mapping[str, Any] | None) -> KnownParameters:
         """All that follows from the parameters of a run, which are checked; kept for the next run."""
@@ -541,6 +570,7 @@ class CompiledModel:
             event_directions=tuple(e.direction for e in events),
             event_terminal=tuple(self._ends(e) for e in events),
             event_landing=tuple(k for k, e in enumerate(events) if e.name in INTERNAL_EVENTS),
+            speed_kinds=self.speeds.table,
             owner=self._code,
         )
 

@@ -70,12 +70,17 @@ class RunLegs:
             steps=sum(p.steps for p in self.parts),
             rejected=sum(p.rejected for p in self.parts),
             evaluations=sum(p.evaluations for p in self.parts),
+            calm=False,
         )
 
 
 def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, report: Report) -> RunLegs:
     """A run through one program alone."""
-    result = _integrated(instance, start, settings, report)
+    return judged_leg(instance, _integrated(instance, start, settings, report))
+
+
+def judged_leg(instance: Instance, result: Integration) -> RunLegs:
+    """A run through one program alone that has come to an end, which is checked."""
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
     legs = RunLegs(instance, [result], events)
@@ -124,7 +129,10 @@ class ShortSteps:
 
 
 class LegRunner:
-    """A run under way: where it is, in what configuration, and how it goes on from there."""
+    """A run under way: where it is, in what configuration, and how it goes on from there.
+
+    The ``state`` at its start is given where that is known to suit the first configuration.
+    """
 
     shown = -inf  # the time of the last row
     stride = 0.0  # of the next leg, where it is a step across a singular place
@@ -136,7 +144,12 @@ class LegRunner:
     rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
 
     def __init__(
-        self, configurations: Configurations, place: Place, settings: IntegrationSettings, report: Report
+        self,
+        configurations: Configurations,
+        place: Place,
+        settings: IntegrationSettings,
+        report: Report,
+        state: np.ndarray | None = None,
     ) -> None:
         self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
         self.t0, self.t_end, self.grid = settings.t0, settings.t_end, settings.fixed_step
@@ -144,10 +157,15 @@ class LegRunner:
         self.configuration = configurations.first
         self.legs = RunLegs(configurations[self.configuration])
         self.stops: list[float] = []
-        state = self.legs.instance.packed(place)
+        suits, state = state is not None, self.legs.instance.packed(place) if state is None else state
         self.start: tuple[Place, np.ndarray] | None = place, state
-        if not (place.holds and self.legs.instance.determines_speeds(place, state)):
+        if not suits and not (place.holds and self.legs.instance.determines_speeds(place, state)):
             self._choose()
+
+    def go_on(self, result: Integration) -> RunLegs:
+        """The whole run, after a first leg that was to lead to its end from a place that suits."""
+        self.known = known_changes(self.configurations)
+        return self.run(lambda: self._go_on(result, self.t_end))
 
     def _choose(self) -> None:
         """A configuration for the start, which is checked: not all is well there in the first one."""
@@ -157,10 +175,10 @@ class LegRunner:
         self._note_exchange(place.t, first, self.configuration)
         self.legs.instance.check(place)
 
-    def run(self) -> RunLegs:
-        """The whole run."""
+    def run(self, first: Callable[[], bool] | None = None) -> RunLegs:
+        """The whole run; ``first``: its first leg, where it has been made."""
         try:
-            going = self._first_leg()
+            going = first() if first else self._first_leg()
             while going:
                 going = self._leg()
         except ArmillaryError as error:

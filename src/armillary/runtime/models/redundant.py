@@ -26,12 +26,11 @@ from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical
-from armillary.runtime.models.run_record import blank_run, finished_run
+from armillary.runtime.models.run_record import blank_run, finished_run, run_info
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
-from armillary.runtime.start.place import Place
 from armillary.runtime.start.redundant import Initial, RedundantStart
 from armillary.settings import RunSettings
 
@@ -259,11 +258,11 @@ class CompiledRedundantModel(CompiledModel):
             )
         watched = self.equations.targets.watched
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
-        start = Place(t0, y, np.empty(0), stored)
         instance = Instance(model, parameters, driven)
         result, weakness = sound_part(instance, result, adaptive=False)
         legs = RunLegs(instance, [result], events)
-        run = finished_run(blank_run(self, values), result, how, legs, start, self.tier)
+        blank = blank_run(self, values)
+        run = finished_run(blank, result, run_info(blank, how, self.tier), legs, "")
         if weakness:
             raise SimulationError(f"{weakness}; the data so far are in the error's .run", run)
         raise_for(result, run, instance, False)

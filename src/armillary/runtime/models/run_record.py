@@ -6,7 +6,7 @@ import platform
 import time
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,12 @@ from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.failure import doubtful_contacts
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import RunLegs
-from armillary.runtime.start.place import Place
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
     from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.straight import StraightRuns
 
 Key = tuple[tuple[str, ...], bytes]
 _PLAIN = {str, float}
@@ -38,6 +38,10 @@ class KnownParameters:
     values: dict[str, float]
     instance: Instance
     configurations: Configurations
+
+    # By the settings of runs that were made twice (see straight.py), and the settings of the last run.
+    straight: dict[int, StraightRuns] = field(default_factory=dict, compare=False, repr=False)
+    last: list[object] = field(default_factory=lambda: [None], compare=False, repr=False)
 
     @cached_property
     def blank(self) -> Run:
@@ -82,20 +86,23 @@ def blank_run(model: CompiledModel, values: Mapping[str, float]) -> Run:
     )
 
 
+def run_info(blank: Run, how: Mapping[str, Any], tier: str) -> dict[str, Any]:
+    """What is stated of a run before it is made."""
+    return {**blank.info, **how, **({"tier": tier} if tier != "final" else {})}
+
+
 def finished_run(
-    blank: Run, result: Integration, how: Mapping[str, Any], legs: RunLegs, start: Place, tier: str
+    blank: Run, result: Integration, stated: Mapping[str, Any], legs: RunLegs, assembly: str
 ) -> Run:
-    """The record of a run that has come to its end."""
+    """The record of a run that has come to its end; ``assembly`` notes how its loops were closed."""
     info = {
-        **blank.info,
-        **how,
-        **({"tier": tier} if tier != "final" else {}),
+        **stated,
         "status": result.status,
         "steps": result.steps,
         "rejected": result.rejected,
         "evaluations": result.evaluations,
         **({"configurations": "; ".join(legs.notes)} if legs.notes else {}),
-        **({"assembly": start.note} if start.note else {}),
+        **({"assembly": assembly} if assembly else {}),
         **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
         "created": _date(int(time.time())),
     }

@@ -19,6 +19,11 @@ class SpeedPlaces:
     factors: np.ndarray  # from stated units to those of the model
     kinds: tuple[np.ndarray, ...]  # columns of the speeds that have dimension and units in common
 
+    @property
+    def table(self) -> np.ndarray:
+        """The number of kinds, and for each the number of its columns and these."""
+        return np.array([len(self.kinds), *(x for own in self.kinds for x in (len(own), *own))], dtype=float)
+
 
 def speed_places(equations: DerivedEquations, outputs: Sequence[str]) -> SpeedPlaces:
     """The places of a system's speeds among these outputs."""

@@ -54,10 +54,9 @@ REMEDY = (
 
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
     """(the number of sound rows, the message) of a run through a place without mass; "" for any other."""
-    whole = len(result.time)
-    if not whole or _excluded(instance, whole):
+    whole, failed = len(result.time), result.status in ("diverged", "step too small")
+    if (result.calm and not failed) or not whole or _excluded(instance, whole):
         return whole, ""
-    failed = result.status in ("diverged", "step too small")
     sizes = _speeds(instance, result)
     # In absolute coordinates the angles of a joint may jump at its lock while the bodies move smoothly.
     absolute = instance.equations.absolute

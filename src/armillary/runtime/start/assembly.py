@@ -109,7 +109,7 @@ class LoopStart:
         record[FIELDS["tables"]] = tables.ctypes.data
         self.record, self.room, self._kept = record, end, tables
         self._last: tuple[np.ndarray | None, tuple[np.ndarray, int, int]] = None, (_NOTHING, 0, 0)
-        self._free: list[_Bench] = []
+        self._free: list[Bench] = []
         self._flags: tuple[Collection[str], np.ndarray] = (), np.zeros(n + m)  # of the last start
 
     def _tables(self) -> tuple[np.ndarray, dict[str, int]]:
@@ -221,42 +221,47 @@ class LoopStart:
 
     def assembled(self, instance: Instance, place: Place, named: Collection[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
-        bench = self._bench(instance, place)
-        bench.flags[:] = self.flags(named)
-        status = bench.close()
+        bench = self.bench(instance, place.t, place.memory)
+        note = self.close(bench, instance, place.q, place.u, named)
         q, u = bench.q.copy(), bench.u.copy()
+        self._free.append(bench)
+        return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
+
+    def close(
+        self, bench: Bench, instance: Instance, q: np.ndarray, u: np.ndarray, named: Collection[str]
+    ) -> str:
+        """Coordinates and speeds of a bench, from those of a start, and a note on what was moved."""
+        status = bench.close(q, u, self.flags(named))
         if status != CLOSED:
             _, rows = self.sizes(instance.constants)
             raise ParameterError(self.problem(status, bench.left, named, rows))
-        self._free.append(bench)
-        note = ""
-        if named and q.tobytes() != place.q.tobytes():
-            guessed = [
-                f"{name} from {before:.6g} to {after:.6g}"
-                for name, before, after in zip(self._coordinates, place.q.tolist(), q.tolist(), strict=True)
-                if abs(after - before) > _MOVED and name in named
-            ]
-            note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
-        return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
+        if not named or bench.q.tobytes() == q.tobytes():
+            return ""
+        guessed = [
+            f"{name} from {before:.6g} to {after:.6g}"
+            for name, before, after in zip(self._coordinates, q.tolist(), bench.q.tolist(), strict=True)
+            if abs(after - before) > _MOVED and name in named
+        ]
+        return f"loops closed by moving {', '.join(guessed)}" if guessed else ""
 
     def hold(self, instance: Instance, place: Place) -> bool:
         """Whether all constraints hold at a place that a run has reached."""
-        bench = self._bench(instance, place)
-        found = bench.check()
+        bench = self.bench(instance, place.t, place.memory)
+        found = bench.check(place.t, place.q, place.u)
         self._free.append(bench)
         return found
 
-    def _bench(self, instance: Instance, place: Place) -> _Bench:
-        """A record and a room that no other thread has, with a place and all that belongs to an instance."""
+    def bench(self, instance: Instance, t: float, memory: np.ndarray) -> Bench:
+        """A record and a room that no other thread has, with all that belongs to an instance."""
         try:
             bench = self._free.pop()
         except IndexError:  # of all, other threads have some
-            bench = _Bench(self)
-        bench.set(instance.model.address("geometry"), self.numbers(instance.constants), place)
+            bench = Bench(self)
+        bench.set(instance.model.address("geometry"), self.numbers(instance.constants), t, memory)
         return bench
 
 
-class _Bench:
+class Bench:
     """The record and the room of one start at a time, used again and again."""
 
     def __init__(self, loops: LoopStart) -> None:
@@ -270,18 +275,19 @@ class _Bench:
         self._places = self._record.ctypes.data, self._workspace.ctypes.data
         self._code = loop_code()
 
-    def set(self, geometry: int, numbers: tuple[np.ndarray, int, int], place: Place) -> None:
-        """The place, and all that the loops depend on besides."""
+    def set(self, geometry: int, numbers: tuple[np.ndarray, int, int], t: float, memory: np.ndarray) -> None:
+        """All that the loops depend on besides coordinates and speeds."""
         record = self._record
-        self.q[:], self.u[:] = place.q, place.u
-        self._kept = numbers, place.memory  # as long as their addresses are in use
-        self._reals[_TIME] = place.t
+        self._kept = numbers, memory  # as long as their addresses are in use
+        self._t = t
         _, record[_CONSTANTS], record[_SCALES] = numbers
-        record[_GEOMETRY], record[_MEMORY], record[_PATIENCE] = geometry, address(place.memory), _FEW
+        record[_GEOMETRY], record[_MEMORY] = geometry, address(memory)
 
-    def close(self) -> int:
+    def close(self, q: np.ndarray, u: np.ndarray, flags: np.ndarray) -> int:
         """What became of a start, CLOSED or why not."""
-        q, u, record = self.q.copy(), self.u.copy(), self._record
+        record = self._record
+        self.q[:], self.u[:], self.flags[:] = q, u, flags
+        self._reals[_TIME], record[_PATIENCE] = self._t, _FEW
         self._code.close(*self._places, 1, self._length)
         if record[_PATIENCE] < 0:
             self.q[:], self.u[:], record[_PATIENCE] = q, u, _ALL
@@ -300,7 +306,10 @@ class _Bench:
             work.join()
             raise
 
-    def check(self) -> bool:
-        """Whether all constraints hold."""
+    def check(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
+        """Whether all constraints hold at a place."""
+        record = self._record
+        self.q[:], self.u[:] = q, u
+        self._reals[_TIME], record[_PATIENCE] = t, _FEW
         self._code.check(*self._places)
-        return bool(self._record[_STATUS] == CLOSED)
+        return bool(record[_STATUS] == CLOSED)

@@ -1,0 +1,213 @@
+"""Runs of a model with the same settings and parameters, again and again: what they have in common is kept.
+
+A run is then one straight way: initial values into the room of a loop that is ready, loops closed, the
+compiled loop, a record. Whatever is not usual there (values that are not plain numbers, a start at which
+another choice of dependent speeds is better, an end that is not the one that was wanted) is left to the
+ordinary functions of compiled.py and legs.py, whose results these are to the last bit.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.llvm.jit import chosen
+from armillary.runtime.addresses import address
+from armillary.runtime.integrators.compiled_run import CompiledRun, drive
+from armillary.runtime.integrators.records import Integration
+from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.models.legs import LegRunner, RunLegs, judged_leg
+from armillary.runtime.models.run_changes import known_changes
+from armillary.runtime.models.run_record import KnownParameters, run_info
+from armillary.runtime.start.assembly import Bench
+from armillary.runtime.start.initial import initial_memory
+from armillary.runtime.start.place import Place
+from armillary.settings import RunSettings
+
+if TYPE_CHECKING:
+    from armillary.results import Run
+    from armillary.runtime.models.compiled import CompiledModel
+
+_FLOATS = {float, np.float64}
+_MOST = 8  # settings that are kept
+
+
+def keep_straight(
+    model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
+) -> None:
+    """What is kept of a run that has been made, once a second one had its settings."""
+    if known.last[0] is not given:
+        known.last[0] = given
+        return
+    ordinary = settings.integrator.tableau is not None and type(settings.atol) is float
+    if not (ordinary and model.plain_state and model.starts_plainly and model.changes_inside):
+        return
+    if len(known.straight) >= _MOST:
+        known.straight.clear()
+    known.straight[id(given)] = StraightRuns(model, known, given, settings)
+
+
+class StraightRuns:
+    """Runs with the same settings and parameters, from any initial values."""
+
+    def __init__(
+        self, model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
+    ) -> None:
+        self._given = given  # whose identity is the key
+        self._chosen = chosen()
+        self._model, self._known, self._settings = model, known, settings
+        equations, self._instance = model.equations, known.instance
+        self._stated = run_info(known.blank, settings.summary, model.tier)
+        self._memory = initial_memory(equations, None, settings.t0)
+        self._changes = known_changes(known.configurations) if model.changes_mode else None
+        self._usable = not model.changes_mode or (
+            self._changes is not None
+            and self._changes.configurations[self._changes.tables.start] == known.configurations.first
+        )
+        self._integrated = settings.at_times if model.changes_mode else settings
+        self._due = settings.row_times if model.changes_mode else None
+        places, described = equations.start_places
+        self._places, self._described = places, np.array(described, dtype=float)
+        self._named: tuple[tuple[str, ...], np.ndarray, np.ndarray, frozenset[str]] = self._names(())
+        n, m = len(equations.coordinates), len(equations.all_speeds)
+        self._n, self._loops = n, slice(n, n + m)
+        own = np.arange(n + m, len(described))
+        self._state = np.concatenate((np.arange(n), n + model.independent_speeds, own))
+        self._closes, self._quaternions = bool(equations.reduction.rows), equations.program.quaternions
+        self._speeds = model.speeds
+        self._free: list[_Track] = []
+
+    def _names(
+        self, names: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, frozenset[str]]:
+        """Names of initial values, their places, their factors, and the names as a set."""
+        found = [self._places[name] for name in names]
+        places = np.array([place for place, _ in found], dtype=int)
+        return names, places, np.array([factor for _, factor in found]), frozenset(names)
+
+    def _start(self, initial: Any) -> tuple[np.ndarray | None, frozenset[str]]:
+        """All coordinates, speeds and own states of a start, None where they have to be looked at more
+        closely, and the names of those that are given.
+        """
+        y = self._described.copy()
+        if initial is None:
+            initial = {}
+        if type(initial) is not dict:
+            return None, frozenset()
+        names, values = tuple(initial), [*initial.values()]
+        known = self._named
+        if names != known[0]:
+            try:
+                known = self._named = self._names(names)
+            except (KeyError, TypeError):
+                return None, frozenset()
+        if values:
+            if not {*map(type, values)} <= _FLOATS:
+                return None, frozenset()
+            y[known[1]] = known[2] * values
+        if not isfinite(y.dot(y)):
+            return None, frozenset()
+        for first in self._quaternions:
+            part = y[first : first + 4]
+            length = sqrt(part.dot(part))
+            if length == 0.0:
+                return None, frozenset()
+            part /= length
+        return y, known[3]
+
+    def run(self, initial: Any, progress: Any) -> Run | None:
+        """A run from initial values; None where it is not as simple."""
+        if not (progress is False or (progress is True and not sys.stderr.isatty())):
+            return None
+        known, model, instance = self._known, self._model, self._instance
+        if not self._usable or self._chosen != chosen():
+            return None
+        if self._changes is not None and known_changes(known.configurations) is not self._changes:
+            return None
+        y, named = self._start(initial)
+        if y is None:
+            return None
+        try:
+            track = self._free.pop()
+        except IndexError:  # of all, other threads have some
+            track = _Track(self)
+        run, bench, note = track.run, track.bench, ""
+        run.again()
+        if bench is not None:
+            n, speeds = self._n, self._loops
+            note = model.loops.close(bench, instance, y[:n], y[speeds], named)
+            y[:n], y[speeds] = bench.q, bench.u
+        run.state[:] = y.take(self._state)
+        if not track.suits():
+            self._free.append(track)
+            return None
+        result = drive(run, self._settings.max_steps, None)
+        run.drop_rows()
+        if self._due is not None:
+            result.time = self._due[: len(result.time)]
+        if result.status == "finished" and not result.changes and not result.events:
+            if bench is None or track.holds(result):
+                legs = RunLegs(instance, [result])
+            else:
+                legs = self._checked(y, result, note)
+        else:
+            legs = self._checked(y, result, note)
+        self._free.append(track)
+        return model.recorded(known, legs, self._stated, note, self._settings.integrator.adaptive)
+
+    def _checked(self, y: np.ndarray, result: Integration, note: str) -> RunLegs:
+        """All that a run has met, by the ordinary way, and the rest of it."""
+        settings = self._settings
+        if self._changes is None:
+            return judged_leg(self._instance, result)
+        n, speeds = self._n, self._loops
+        place = Place(settings.t0, y[:n], y[speeds], self._memory, y[speeds.stop :], note, holds=self._closes)
+        return LegRunner(self._known.configurations, place, settings, None, y.take(self._state)).go_on(result)
+
+
+class _Track:
+    """The rooms of one run at a time, used again and again."""
+
+    def __init__(self, runs: StraightRuns) -> None:
+        instance, model = runs._instance, runs._model
+        self.run = run = CompiledRun(
+            model.run_functions,
+            runs._integrated,
+            state=np.zeros(len(runs._state)),
+            memory=runs._memory,
+            constants=instance.constants,
+            changes=runs._changes.tables if runs._changes is not None else None,
+        )
+        run.keep()
+        self.bench: Bench | None = None
+        self._columns, self._factors, self._n = runs._speeds.columns, runs._speeds.factors, runs._n
+        self._instance, self._t0 = instance, runs._settings.t0
+        if runs._closes:
+            self.bench = model.loops.bench(instance, self._t0, runs._memory)
+        self._weakening = model.weakening
+        if self._weakening:
+            self._memory, self._watched = runs._memory, np.zeros(len(model.equations.targets.watched))
+            self._places = (
+                address(run.state), instance.constants.ctypes.data, address(self._memory),
+                address(self._watched),
+            )  # fmt: skip
+            self._events = model.function("events")
+
+    def suits(self) -> bool:
+        """Whether the dependent speeds of the first program follow well from the others at the start."""
+        if not self._weakening:
+            return True
+        self._events(self._t0, *self._places)
+        watched = self._watched
+        return all([watched[k] > least for k, least in self._weakening])
+
+    def holds(self, result: Integration) -> bool:
+        """Whether all constraints hold at the end of a run."""
+        if not (len(result.time) and result.time[-1] == result.t_stop):
+            return self._instance.reached(result)
+        assert self.bench is not None
+        speeds = result.samples[-1].take(self._columns) * self._factors
+        return self.bench.check(result.t_stop, result.final_state[: self._n], speeds)

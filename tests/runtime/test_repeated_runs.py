@@ -1,0 +1,157 @@
+"""Runs with the settings of earlier ones, whose rooms they use again: the same to the last bit."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.errors import ParameterError, SimulationError
+from armillary.runtime.models import straight
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.start import assembly
+from tests.ensembles.test_batch import changing
+from tests.runtime.compiled_systems import pendulum_model, spinning
+from tests.runtime.test_checked_runs import locking, two_motors
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of all runs that were tried in this way, whether they were made so."""
+    found: list[bool] = []
+    run = straight.StraightRuns.run
+
+    def noted(self: Any, *given: Any) -> Any:
+        result = run(self, *given)
+        found.append(result is not None)
+        return result
+
+    monkeypatch.setattr(straight.StraightRuns, "run", noted)
+    return found
+
+
+@cache
+def linkage() -> CompiledModel:
+    return changing()
+
+
+@cache
+def with_a_state() -> CompiledModel:
+    s = arm.System("pendulum")
+    s.body("A", joint=arm.Revolute("z"), mass=1, com=(0, -1, 0), inertia=(1, 1, 1))
+    s.state("z", "cos(A.q1)", units="ms")  # whose values are multiplied in entering
+    s.event("passes", "A.q1", direction=1)
+    s.gravity(9.81, -s.ground.y)
+    return s.derive().compile()
+
+
+def same(found: arm.Run, expected: arm.Run) -> None:
+    assert found.time.tobytes() == expected.time.tobytes()
+    assert found.values.tobytes() == expected.values.tobytes()
+    assert found.events == expected.events and found.parameters == expected.parameters
+    first, second = ({**run.info, "created": ""} for run in (found, expected))
+    assert first == second and list(first) == list(second)
+
+
+RUNS: dict[str, tuple[Any, list[dict[str, float] | None], dict[str, Any]]] = {
+    "fixed steps": (pendulum_model, [{"bob.q1": 0.3}, {"bob.u1": 1.0, "bob.q1": -0.2}, None], {"step": 1e-2}),
+    "rows inside steps": (
+        pendulum_model,
+        [{"bob.q1": 0.3}, {"bob.q1": 0.5}],
+        {"step": 1e-2, "sample": 0.033},
+    ),
+    "many rows": (pendulum_model, [{"bob.q1": 0.3}, {"bob.q1": 0.5}], {"step": 2e-4}),
+    "a state, events": (with_a_state, [{"A.q1": 2.0, "z": 1 / 3}, {"z": 0.3, "A.u1": -3.0}], {"sample": 0.1}),
+    "Euler parameters": (spinning, [{"A.q4": 2.0, "A.q5": 1.0, "A.u4": 1.0}, {"A.u5": 3.0}], {"sample": 0.1}),
+    "exchanges": (linkage, [{"A.u1": 6.0}, {"A.u1": 1.0}, {"B.u1": -2.0}], {"sample": 0.1}),
+    "a lock": (locking, [{"A.u1": 1.0}, {"B.u1": 0.5}], {"step": 1e-2}),
+}
+
+
+@pytest.mark.parametrize(("model", "starts", "how"), RUNS.values(), ids=RUNS)
+def test_runs_in_rooms_that_others_have_used(
+    model: Any, starts: list[dict[str, float] | None], how: dict[str, Any], made: list[bool]
+) -> None:
+    model, how = model(), {"t_end": 1.5, "parameters": {"c": 0.1}, **how}
+    if "c" not in model.parameters:
+        del how["parameters"]
+    for initial in (*starts, *starts):  # all that they meet is known then
+        model.simulate(initial=initial, **how)
+    expected = []
+    for initial in starts:
+        model._kept = None
+        expected.append(model.simulate(initial=initial, **how))
+    del made[:]
+    model.simulate(initial=starts[0], **how)
+    found = [model.simulate(initial=initial, **how) for initial in (*starts, *starts)]
+    assert made == [True] * len(found)
+    for run, other in zip(found, (*expected, *expected), strict=True):  # rows of earlier runs are theirs
+        same(run, other)
+
+
+def test_other_settings_parameters_and_names_are_noticed(made: list[bool]) -> None:
+    model = pendulum_model()
+    how: dict[str, Any] = {"t_end": 0.2, "step": 1e-2, "parameters": {"c": 0.0}}
+    runs = [model.simulate(initial={"bob.q1": 0.3}, **how) for _ in range(3)]
+    assert made == [True]
+    other = model.simulate(initial={"bob.q1": 0.3}, **{**how, "parameters": {"c": 0.5}})
+    assert np.any(other.values != runs[0].values)
+    for initial, message in (({"bob.q2": 0.3}, "'bob.q2'"), ({"bob.q1": float("nan")}, "'bob.q1'")):
+        for _ in range(3):
+            with pytest.raises(ParameterError, match=message):
+                model.simulate(initial=initial, **how)
+    degrees = model.simulate(initial={"bob.q1": "0.3 rad"}, **how)
+    same(degrees, runs[0])
+    memory: list[float] = []
+    model.simulate(initial={"bob.q1": 0.3}, **how, progress=memory.append)
+    assert memory  # a function that is called
+
+
+def test_loops_that_cannot_be_closed_and_that_tear_say_so_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, said = two_motors(), set()
+    for _ in range(4):
+        with pytest.raises(SimulationError, match="does not hold any more") as torn:
+            model.simulate(8.0, sample=0.1)
+        said.add((str(torn.value), torn.value.run.values.tobytes()))
+    assert len(said) == 1
+    runs = [model.simulate(2.0, sample=0.5, initial={"B.q1": 2.0}) for _ in range(3)]
+    monkeypatch.setattr(assembly, "_FEW", 1)  # which takes too long: closed again in a thread
+    same(model.simulate(2.0, sample=0.5, initial={"B.q1": 2.0}), runs[0])
+
+
+def test_a_run_that_begins_while_another_is_under_way_has_a_room_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, made: list[bool]
+) -> None:
+    model, drive = linkage(), straight.drive
+    how: dict[str, Any] = {"t_end": 1.0, "sample": 0.01}
+    starts: list[dict[str, float]] = [{"A.u1": 6.0}, {"A.u1": 1.0}]
+    first, second = [model.simulate(initial=start, **how) for start in (*starts, *starts)][2:]
+    inner: list[arm.Run] = []
+
+    def shared(*given: Any) -> Any:
+        if not inner:
+            work = threading.Thread(target=lambda: inner.append(model.simulate(initial=starts[1], **how)))
+            monkeypatch.setattr(straight, "drive", drive)
+            work.start()
+            work.join()
+        return drive(*given)
+
+    monkeypatch.setattr(straight, "drive", shared)
+    same(model.simulate(initial=starts[0], **how), first)
+    same(inner[0], second)
+    assert made[-2:] == [True, True]
+
+
+def test_a_change_of_what_code_is_compiled_for_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops are chosen by it, also those of runs that have been made."""
+    model = pendulum_model()
+    for _ in range(3):
+        model.simulate(0.1, step=1e-2, parameters={"c": 0.0})
+    plans = len(model.run_functions.plans)
+    monkeypatch.setenv("ARMILLARY_CPU", "-nothing")
+    model.simulate(0.1, step=1e-2, parameters={"c": 0.0})
+    assert len(model.run_functions.plans) == plans + 1
