@@ -21,8 +21,8 @@ import pytest
 
 import armillary as arm
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.solver.language.translator import read_solver
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import read_solver
 from tests.export.test_export_c import CC
 from tests.export.test_export_cuda import CXX, NVCC, library
 from tests.export.test_export_matlab import OCTAVE

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.export.text.folder import write_folder
+from armillary.export.text.files.folder import write_folder
 
 FIRST = {"a.c": "one", "inner/b.c": "two", "README.md": "first"}
 

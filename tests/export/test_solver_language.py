@@ -11,8 +11,8 @@ import pytest
 import armillary as arm
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.solver.language.translator import read_solver
 from armillary.runtime.solver.methods import exported_methods, source
-from armillary.runtime.solver.translator import read_solver
 from tests.export.test_export_python import load
 
 TABLEAU = Tableau(2, (0, 2 / 3), ((), (2 / 3,)), (1 / 4, 3 / 4))

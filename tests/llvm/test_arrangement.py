@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armillary.llvm import sections
-from armillary.llvm.arrangement import SPARE, Line, Store, arranged, parsed
+from armillary.llvm.arrangement.arrangement import SPARE, Line, Store, arranged, parsed
 from armillary.llvm.jit import Compiled
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.llvm import trigonometry
 from armillary.llvm.jit import Compiled
+from armillary.llvm.mathematics import trigonometry
+from armillary.llvm.mathematics.trigonometry import LIMIT, sine_cosine_function
 from armillary.llvm.sections import for_this_machine, llvm_text, process_text
-from armillary.llvm.trigonometry import LIMIT, sine_cosine_function
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.reference import largest
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from armillary.llvm import compiled_sines
+from armillary.llvm.mathematics import compiled_sines
 from armillary.runtime.addresses import lasting
 from armillary.runtime.start import loop_code
 

@@ -13,9 +13,9 @@ import armillary as arm
 from armillary.errors import ModelError
 from armillary.program.configurations.lock_sets import lock_sets
 from armillary.program.configurations.table import ConfigurationTable
-from armillary.runtime.models.changes import ChangeCode, Changes, rated_choices
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.configurations.changes import ChangeCode, Changes, rated_choices
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.place import Place

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.models import legs
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.configurations import legs
 from examples.array_deployment import system as array_deployment
 from tests.ensembles.test_batch import changing
 from tests.runtime.test_ball_in_a_slot import LARGE, ball

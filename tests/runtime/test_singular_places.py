@@ -15,9 +15,9 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.runtime.models import legs as travel
-from armillary.runtime.models import rank_loss as leap
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.configurations import legs as travel
+from armillary.runtime.models.configurations import rank_loss as leap
 from tests.verification.common import assert_near
 from tests.verification.test_parallelogram import parallelogram, pendulum, started
 

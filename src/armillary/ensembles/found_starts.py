@@ -12,7 +12,7 @@ import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.state_conversion import CompiledConvertedModel
-from armillary.runtime.solver.language import CLOSED
+from armillary.runtime.solver.language.language import CLOSED
 from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.mass_centres import place_mass_centres, started_memory
 

@@ -2,8 +2,8 @@
 
 The loops of a batch keep no rows to judge by. A run is suspected where its last speeds are enormous beside
 those at its start and what the accelerations there would give in its time; it is then made again by itself,
-with rows, and judged as every single run is (see runtime/models/weak_masses.py). Runs that prove sound keep
-their numbers. Of runs that failed on the way the first ones are made again too, for the reason.
+with rows, and judged as every single run is (see runtime/models/failures/weak_masses.py). Runs that prove
+sound keep their numbers. Of runs that failed on the way the first ones are made again too, for the reason.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, STATUS, TOO_SMALL, Plan
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.units.unit_system import state_factor
+from armillary.runtime.models.failures.weak_masses import SINGULAR_THERE
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.weak_masses import SINGULAR_THERE
 
 _ENORMOUS = 100.0  # times what the start lets expect
 _EXAMINED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left

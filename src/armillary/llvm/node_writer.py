@@ -15,12 +15,12 @@ from weakref import proxy
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm import vector_math
-from armillary.llvm.arrangement import LABEL_TEXT
+from armillary.llvm.arrangement.arrangement import LABEL_TEXT
 from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
-from armillary.llvm.lookup import lookup_function
-from armillary.llvm.signals import signal_function
-from armillary.llvm.trigonometry import sine_cosine_function
+from armillary.llvm.mathematics.lookup import lookup_function
+from armillary.llvm.mathematics.signals import signal_function
+from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.program.form.program import Section
 from armillary.program.lanes.pack import meant
 

@@ -14,8 +14,8 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import ValueTypes, real
+from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.node_writer import LOADED, Module, Writer
-from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.program.form.program import Section
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant

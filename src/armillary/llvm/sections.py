@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from armillary.algebra.expression import UNIT, Expr
-from armillary.llvm.arranged_writer import ArrangedPackWriter, ArrangedWriter
-from armillary.llvm.compiled_sines import compiled_sines
+from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
+from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Sines, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.program.form.program import Program, Section

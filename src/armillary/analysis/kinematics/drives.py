@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import real, table
-from armillary.analysis.kinematics.kinematics import Kinematics
+from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
 from armillary.errors import ArmillaryError, shown
 from armillary.results.units import conversion
 from armillary.runtime.models.compiled import CompiledModel

@@ -11,7 +11,7 @@ from armillary.algebra.derivatives.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import symbols
 from armillary.analysis.kinematics.drives import PathStart
-from armillary.analysis.kinematics.kinematics import KinematicQuantity, Kinematics, slopes
+from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics, slopes
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, nearest
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.analysis.kinematics.follower import Followed
-from armillary.analysis.kinematics.motion import SINGULAR, PathMotion
+from armillary.analysis.kinematics.follower.follower import Followed
+from armillary.analysis.kinematics.mechanism.motion import SINGULAR, PathMotion
 from armillary.columns import counted
 
 _TURNS = 60

@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.algebra.arguments import flag, table
 from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
-from armillary.analysis.kinematics.follower import Followed
+from armillary.analysis.kinematics.follower.follower import Followed
 from armillary.analysis.kinematics.held_coordinates import held_quantities
 from armillary.analysis.kinematics.landmarks import (
     Landmark,
@@ -19,9 +19,9 @@ from armillary.analysis.kinematics.landmarks import (
     singular_positions,
     turning_points,
 )
-from armillary.analysis.kinematics.motion import PathMotion
-from armillary.analysis.kinematics.numbers import MechanismNumbers
-from armillary.analysis.kinematics.preparation import (
+from armillary.analysis.kinematics.mechanism.motion import PathMotion
+from armillary.analysis.kinematics.mechanism.numbers import MechanismNumbers
+from armillary.analysis.kinematics.mechanism.preparation import (
     joint_model,
     kinematics_of,
     mechanism_of,

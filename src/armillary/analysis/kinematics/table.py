@@ -9,8 +9,8 @@ import numpy as np
 
 from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.landmarks import Landmark
-from armillary.analysis.kinematics.mechanism import Mechanism
-from armillary.analysis.kinematics.motion import PathMotion
+from armillary.analysis.kinematics.mechanism.mechanism import Mechanism
+from armillary.analysis.kinematics.mechanism.motion import PathMotion
 from armillary.analysis.kinematics.result import Sweep
 from armillary.program.sensitivities.directions import quotient
 from armillary.program.sensitivities.equations import derivative_name

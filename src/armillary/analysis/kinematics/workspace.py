@@ -16,7 +16,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, several, table
 from armillary.analysis.kinematics.drives import Drive
-from armillary.analysis.kinematics.motion import PathMotion
+from armillary.analysis.kinematics.mechanism.motion import PathMotion
 from armillary.analysis.kinematics.result import Sweep
 from armillary.analysis.kinematics.sweep import Swept, swept
 from armillary.analysis.kinematics.table import SweepColumns

@@ -12,9 +12,9 @@ import numpy as np
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.implicit import implicit_rates
+from armillary.llvm.building.placement import MatrixPlacement
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
-from armillary.llvm.placement import MatrixPlacement
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
 from armillary.program.linearization.form import Element, Entries, LinearForm, linear_form

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armillary.analysis.operating.newton import Root, outlook
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
+from armillary.analysis.operating.search.newton import Root, outlook
 from armillary.analysis.operating.stability import stability_of
 from armillary.analysis.operating.wording import listed
 from armillary.runtime.models.instance import Instance

@@ -14,8 +14,8 @@ import numpy as np
 
 from armillary.analysis.operating.condition_values import ConditionValues, scatter
 from armillary.analysis.operating.conditions import Conditions, conditions
-from armillary.analysis.operating.newton import RootProblem
 from armillary.analysis.operating.request import Request
+from armillary.analysis.operating.search.newton import RootProblem
 from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
 from armillary.errors import ArmillaryError

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.analysis.operating.named_speeds import with_named_speeds
-from armillary.analysis.operating.newton import Root, newton
 from armillary.analysis.operating.outcome import operating_point
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem, problem
 from armillary.analysis.operating.request import Request, read_request
-from armillary.analysis.operating.start_vector import start_vector
-from armillary.analysis.operating.starts import damped_rest, rough_starts, scattered
+from armillary.analysis.operating.search.newton import Root, newton
+from armillary.analysis.operating.search.start_vector import start_vector
+from armillary.analysis.operating.search.starts import damped_rest, rough_starts, scattered
 from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
 from armillary.errors import ArmillaryError

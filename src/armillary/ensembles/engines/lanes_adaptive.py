@@ -22,7 +22,7 @@ from armillary.ensembles.plan import (
     TOO_SMALL,
     Plan,
 )
-from armillary.llvm.builder import Local, Operand, Value
+from armillary.llvm.building.builder import Local, Operand, Value
 from armillary.runtime.loop.formulas import (
     EPSILON,
     dense_coefficients,

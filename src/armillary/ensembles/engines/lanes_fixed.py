@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from armillary.ensembles.engines.lanes_frame import LaneFrame, lengths
 from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
-from armillary.llvm.builder import Local, Span, Value
+from armillary.llvm.building.builder import Local, Span, Value
 from armillary.runtime.loop.formulas import not_finite, stages
 
 WHOLES = ("blocks", "stride", "last")

@@ -10,8 +10,17 @@ from collections.abc import Mapping, Sequence
 
 from armillary.ensembles.engines.metric_slots import metrics_function
 from armillary.ensembles.plan import Plan
-from armillary.llvm.assembly import ADDRESS, NOTHING, WHOLE, Function, FunctionType, IRModule, Raw, constant
-from armillary.llvm.builder import Operand, Span, Value, power_text
+from armillary.llvm.building.assembly import (
+    ADDRESS,
+    NOTHING,
+    WHOLE,
+    Function,
+    FunctionType,
+    IRModule,
+    Raw,
+    constant,
+)
+from armillary.llvm.building.builder import Operand, Span, Value, power_text
 from armillary.llvm.sections import lanes_module
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.tableau import Tableau

@@ -16,7 +16,7 @@ from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.loop.layout import Control
 from armillary.runtime.loop.machine_code import compiled_loop
-from armillary.runtime.models.configurations import changes_configuration
+from armillary.runtime.models.configurations.configurations import changes_configuration
 
 _LOG = 256  # events whose times are remembered between two looks at them
 

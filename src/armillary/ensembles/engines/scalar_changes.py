@@ -1,7 +1,8 @@
 """The configurations that runs of a batch may enter in the scalar engine's loop.
 
-They are those that runs of the model have met so far, as in a single run (runtime/models/run_changes.py), but
-each run has constants of its own, and programs have just the outputs of the batch.
+They are those that runs of the model have met so far, as in a single run
+(runtime/models/configurations/run_changes.py), but each run has constants of its own, and programs have just
+the outputs of the batch.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from armillary.llvm.jit import Compiled, registers
 from armillary.llvm.sections import for_this_machine, llvm_text
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import SECTIONS
-from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.configurations import Configurations
+from armillary.runtime.models.configurations.changes import ChangeCode
+from armillary.runtime.models.configurations.configurations import Configurations
+from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.run_changes import known_changes
 
 
 @dataclass(frozen=True)

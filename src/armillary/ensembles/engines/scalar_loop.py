@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from armillary.ensembles.engines.metric_slots import metrics_function
 from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan
-from armillary.llvm import assembly
-from armillary.llvm.assembly import (
+from armillary.llvm.building import assembly
+from armillary.llvm.building.assembly import (
     ADDRESS,
     NOTHING,
     REAL,
@@ -20,7 +20,7 @@ from armillary.llvm.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.builder import Code, Local, Span, Value
+from armillary.llvm.building.builder import Code, Local, Span, Value
 from armillary.llvm.node_writer import Module
 from armillary.runtime.loop.layout import FIELDS, SECTIONS, LoopShape, Reason
 

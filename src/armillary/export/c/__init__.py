@@ -19,12 +19,12 @@ from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import counts
-from armillary.export.text.folder import write_folder
+from armillary.export.text.files.folder import write_folder
+from armillary.export.text.files.runfile import example_run
+from armillary.export.text.files.settings import foreign_keys, run_keys
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.runfile import example_run
-from armillary.export.text.settings import foreign_keys, run_keys
 from armillary.export.text.source import Source, source
-from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import exported_methods
 

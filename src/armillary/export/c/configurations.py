@@ -16,7 +16,7 @@ from armillary.export.text.configurations import (
     has_function,
 )
 from armillary.export.text.layout import wrapped
-from armillary.runtime.models.run_changes import change_shape, configuration_numbers
+from armillary.runtime.models.configurations.run_changes import change_shape, configuration_numbers
 
 _OF_CHANGES = ("leave", "enter", "impulse", "ratings")
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)

@@ -12,9 +12,9 @@ from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigo
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.features import features
-from armillary.export.text.settings import setting_values
+from armillary.export.text.files.settings import setting_values
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Sections, Source
-from armillary.export.text.template import fill, template
 from armillary.program.form.program import Section
 from armillary.runtime.solver.methods import exported_methods, method_names
 

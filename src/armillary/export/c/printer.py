@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from armillary.export.c.text import comment
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.printer import Operand, Printer, nested_polynomial
-from armillary.export.text.template import fill, template
 
 # Words of C and C++, and what their headers define.
 _WORDS = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.export.c.model import Model
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.reference import ABSOLUTE, RELATIVE
-from armillary.export.text.template import fill, template
+from armillary.export.text.selftest.reference import ABSOLUTE, RELATIVE
 
 
 def test_code(model: Model) -> str:

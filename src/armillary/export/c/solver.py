@@ -10,12 +10,12 @@ from armillary.columns import aligned
 from armillary.export.c.configurations import configuration_values
 from armillary.export.c.model import Model
 from armillary.export.c.text import quoted
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import SolverPrinter
-from armillary.export.text.template import fill, template
 from armillary.runtime.integrators.records import Method
+from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import Field, Solver, SolverFunction, solver_for
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(

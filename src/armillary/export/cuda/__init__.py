@@ -19,9 +19,9 @@ from armillary.export.c.selftest import stored_numbers
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import block, quoted
 from armillary.export.text.description import StateDescription, state_description
-from armillary.export.text.folder import write_folder
+from armillary.export.text.files.folder import write_folder
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source, source
-from armillary.export.text.template import fill, template
 from armillary.program.configurations.sections import released_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method

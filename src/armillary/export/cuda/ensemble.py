@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from armillary.export.c.text import comment, counts
 from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
-from armillary.export.text.template import fill, template
+from armillary.export.text.files.template import fill, template
 from armillary.program.form.program import Program
 from armillary.version import VERSION
 

@@ -19,9 +19,9 @@ from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.text import Signature, counts, function
 from armillary.export.cuda import on_device
 from armillary.export.text.body import Place, body
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.names import Namer
 from armillary.export.text.source import ARGUMENTS, table_count
-from armillary.export.text.template import fill, template
 from armillary.program.form.program import Program, Section, section
 
 # The arguments of a function that changes the state.

@@ -26,14 +26,14 @@ from armillary.export.cuda.ensemble import (
 )
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.models.run_changes import configuration_numbers
+from armillary.runtime.models.configurations.run_changes import configuration_numbers
+from armillary.runtime.solver.language.translator import Field, Solver, read_solver
 from armillary.runtime.solver.methods import tableau
-from armillary.runtime.solver.translator import Field, Solver, read_solver
 from armillary.version import VERSION
 
 _EPSILON = {"double": "2.220446049250313e-16", "float": "1.1920928955078125e-07"}

@@ -23,8 +23,8 @@ from armillary.program.configurations.sections import LEAVE
 from armillary.program.form.program import Program
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.runtime.models.changes import ChangeCode, Changes
 from armillary.runtime.models.compilation import compile_equations
+from armillary.runtime.models.configurations.changes import ChangeCode, Changes
 
 
 def every(source: Source) -> list[Source]:

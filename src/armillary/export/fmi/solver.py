@@ -11,8 +11,8 @@ from functools import partial
 
 from armillary.export.c.model import Model
 from armillary.export.c.solver import CSolverPrinter, solver_texts
-from armillary.export.text.template import fill, template
-from armillary.runtime.solver.translator import Solver
+from armillary.export.text.files.template import fill, template
+from armillary.runtime.solver.language.translator import Solver
 
 _MEMBERS = """\
     double inputs[{upper}_MEMORY_ROOM]; /* at the time `since`, in their places of the memory */

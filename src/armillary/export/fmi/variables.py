@@ -16,7 +16,7 @@ from armillary.errors import ParameterError, nearest
 from armillary.export.fmi.configurations import every, motion_of, motion_rates
 from armillary.export.fmi.dependencies import dependencies
 from armillary.export.text.description import EventDescription, StateDescription
-from armillary.export.text.reference import start_values
+from armillary.export.text.selftest.reference import start_values
 from armillary.export.text.source import Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program

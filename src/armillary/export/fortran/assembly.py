@@ -1,4 +1,4 @@
-"""Loops closed before a run, in Fortran: the procedures of runtime/solver/assembly.py and their data."""
+"""Loops closed before a run, in Fortran: the procedures of runtime/solver/assembly and their data."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from armillary.export.fortran.printer import literal
 from armillary.export.fortran.solver import FortranSolverPrinter
-from armillary.export.text.assembly import AssemblySource, loop_name
-from armillary.export.text.template import fill, template
-from armillary.runtime.solver.translator import SolverFunction
+from armillary.export.text.files.template import fill, template
+from armillary.export.text.start.assembly import AssemblySource, loop_name
+from armillary.runtime.solver.language.translator import SolverFunction
 
 Array = Callable[[str, str, Sequence[str], str], list[str]]
 Names = Callable[[str, str, Sequence[str]], list[str]]

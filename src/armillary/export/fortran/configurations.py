@@ -29,7 +29,7 @@ _SIZES = {"N_STATES": "most_states", "N_EVENTS": "most_events", "N_CONSTANTS": "
 
 
 def fortran_name(name: str) -> str:
-    """A size or a table of runtime/solver/language.py."""
+    """A size or a table of runtime/solver/language/language.py."""
     return _TABLES.get(name) or _SIZES.get(name) or name.lower()
 
 

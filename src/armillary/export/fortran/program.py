@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from armillary.export.fortran.printer import literal
 from armillary.export.fortran.solver import fortran_settings
 from armillary.export.text.features import features
-from armillary.export.text.heading import note
+from armillary.export.text.files.heading import note
+from armillary.export.text.files.runfile import example_timing
+from armillary.export.text.files.settings import run_keys
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import listed
 from armillary.export.text.names import fields
-from armillary.export.text.runfile import example_timing
-from armillary.export.text.settings import run_keys
 from armillary.export.text.source import Source
-from armillary.export.text.template import fill, template
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 WIDTH = 130

@@ -8,11 +8,11 @@ from math import isinf
 
 from armillary.export.fortran.configurations import fortran_name
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
-from armillary.export.text.settings import SAMPLES, run_keys
+from armillary.export.text.files.settings import SAMPLES, run_keys
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators import usual_method
+from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
-from armillary.runtime.solver.translator import Solver, SolverFunction, solver_for
 
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"

@@ -21,15 +21,15 @@ from armillary.export.text.body import SectionText
 from armillary.export.text.configurations import SENTENCE, change_functions
 from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.features import features
-from armillary.export.text.folder import write_folder
-from armillary.export.text.heading import head, note, operations_text, readme_tables
+from armillary.export.text.files.folder import write_folder
+from armillary.export.text.files.heading import head, note, operations_text, readme_tables
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.helpers import helpers, needed
 from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
-from armillary.export.text.numbers import reference_text
-from armillary.export.text.physical import Physical
+from armillary.export.text.selftest.numbers import reference_text
 from armillary.export.text.source import SectionFunction, Sections, Source, source
-from armillary.export.text.start import StartSource
-from armillary.export.text.template import fill, template
+from armillary.export.text.start.physical import Physical
+from armillary.export.text.start.start import StartSource
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Section
 

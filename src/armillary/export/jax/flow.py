@@ -15,8 +15,8 @@ from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import ROLES
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import SolverPrinter
+from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import MODEL, VECTORS, Solver, SolverFunction, called
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
 _ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}

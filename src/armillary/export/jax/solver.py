@@ -9,11 +9,11 @@ from armillary.export.jax.flow import FlowPrinter
 from armillary.export.python.configurations import Named, section_lines, size_lines
 from armillary.export.python.solver import PythonSolverPrinter
 from armillary.export.text.configurations import SENTENCE, TRUTHS, change_tables
+from armillary.export.text.files.settings import setting_values
 from armillary.export.text.layout import wrapped
-from armillary.export.text.settings import setting_values
 from armillary.export.text.source import Source
+from armillary.runtime.solver.language.translator import SolverFunction, read_solver, solver_for
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import SolverFunction, read_solver, solver_for
 
 WIDTH = 110
 

@@ -1,4 +1,4 @@
-"""Loops closed before a run, in MATLAB: the functions of runtime/solver/assembly.py and their data."""
+"""Loops closed before a run, in MATLAB: the functions of runtime/solver/assembly and their data."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from armillary.export.matlab.configurations import structure
 from armillary.export.matlab.solver import MatlabSolverPrinter
-from armillary.export.text.assembly import AssemblySource
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.template import fill, template
+from armillary.export.text.start.assembly import AssemblySource
 
 _FLAGS = ("PlaceFlags", "SpeedFlags")
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 
 from armillary.export.matlab.configurations import structure
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
-from armillary.export.text.settings import setting_values
+from armillary.export.text.files.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
+from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
-from armillary.runtime.solver.translator import Solver, SolverFunction, solver_for
 
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
@@ -42,7 +42,7 @@ def solver_values(has: Collection[str], package: str) -> dict[str, str]:
 
 
 def _size(name: str) -> str:
-    """A size of runtime/solver/language.py, which begins with N_."""
+    """A size of runtime/solver/language/language.py, which begins with N_."""
     return f"r.n.{name[2:].lower()}"
 
 

@@ -1,4 +1,4 @@
-"""Loops closed before a run, in Python: the functions of runtime/solver/assembly.py and their data."""
+"""Loops closed before a run, in Python: the functions of runtime/solver/assembly and their data."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from armillary.export.python.solver import PythonSolverPrinter
-from armillary.export.text.assembly import AssemblySource, loop_name
 from armillary.export.text.layout import wrapped
-from armillary.runtime.solver.translator import SolverFunction
+from armillary.export.text.start.assembly import AssemblySource, loop_name
+from armillary.runtime.solver.language.translator import SolverFunction
 
 _ZEROS = {"real": "0.0", "whole": "0"}
 _FLAGS = ("PlaceFlags", "SpeedFlags")

@@ -10,19 +10,19 @@ from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.python.solver import solver_values
-from armillary.export.text.assembly import AssemblySource
 from armillary.export.text.body import SectionText
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.features import features
-from armillary.export.text.heading import head, note, operations_text
+from armillary.export.text.files.heading import head, note, operations_text
+from armillary.export.text.files.settings import run_keys
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.helpers import helpers, needed
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.names import fields
 from armillary.export.text.printer import Printer
-from armillary.export.text.settings import run_keys
 from armillary.export.text.source import SectionFunction, Sections, Source
-from armillary.export.text.start import StartSource
-from armillary.export.text.template import fill, template
+from armillary.export.text.start.assembly import AssemblySource
+from armillary.export.text.start.start import StartSource
 from armillary.program.form.program import Section
 from armillary.settings import RUN_TABLE
 

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 
 from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import ROLES
+from armillary.export.text.files.settings import setting_values
 from armillary.export.text.layout import wrapped
-from armillary.export.text.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
+from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.translator import Solver, SolverFunction, solver_for
 
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}

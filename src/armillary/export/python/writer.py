@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from armillary.export.python.module import PythonModule
-from armillary.export.text.folder import write_folder
-from armillary.export.text.heading import readme_tables
-from armillary.export.text.numbers import reference_text
-from armillary.export.text.runfile import example_run, example_timing
+from armillary.export.text.files.folder import write_folder
+from armillary.export.text.files.heading import readme_tables
+from armillary.export.text.files.runfile import example_run, example_timing
+from armillary.export.text.files.template import fill, template
+from armillary.export.text.selftest.numbers import reference_text
 from armillary.export.text.source import source
-from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import method_names
 

@@ -20,11 +20,11 @@ from armillary.export.rust.configurations import configuration_files
 from armillary.export.rust.model import RustModel
 from armillary.export.rust.printer import RustPrinter
 from armillary.export.rust.solver import RustSolverPrinter
-from armillary.export.text.folder import write_folder
+from armillary.export.text.files.folder import write_folder
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.selftest import self_test
+from armillary.export.text.selftest.selftest import self_test
 from armillary.export.text.source import source
-from armillary.export.text.template import fill, template
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
 

@@ -9,10 +9,10 @@ from armillary.export.c.embedded.assembly import bounded_assembly, open_sentence
 from armillary.export.rust.model import RustModel
 from armillary.export.rust.printer import lookup_function
 from armillary.export.rust.solver import RustSolverPrinter
-from armillary.export.text.assembly import AssemblySource
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.template import fill, template
-from armillary.runtime.solver.translator import Solver
+from armillary.export.text.start.assembly import AssemblySource
+from armillary.runtime.solver.language.translator import Solver
 
 
 class RustAssemblyPrinter(RustSolverPrinter):

@@ -9,9 +9,9 @@ from armillary.export.c.model import roadmap
 from armillary.export.c.text import counts
 from armillary.export.rust.printer import RustPrinter, lookup_function
 from armillary.export.text.configurations import change_functions, change_sizes
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.source import Sections, Source
-from armillary.export.text.template import fill, template
 from armillary.program.form.program import Section
 
 _STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"

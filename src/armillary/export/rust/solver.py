@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
 from armillary.export.text.solver_printer import SolverPrinter
-from armillary.runtime.solver.translator import VECTORS, Field, Solver, SolverFunction
+from armillary.runtime.solver.language.translator import VECTORS, Field, Solver, SolverFunction
 
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}

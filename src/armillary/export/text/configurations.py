@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
-from armillary.runtime.models.run_changes import (
+from armillary.runtime.models.configurations.run_changes import (
     change_shape,
     configuration_numbers,
     groups_of,
     system_numbers,
 )
-from armillary.runtime.solver.language import NONE
+from armillary.runtime.solver.language.language import NONE
 
 SENTENCE = (
     "the run needs a configuration that this program does not hold, or comes to a place where constraints "
@@ -28,7 +28,7 @@ _ABOUT = {
     "enter": "The state of a motion",
     "impulse": "All speeds after the locks of this configuration have closed in a motion",
 }
-# Tables by the names of runtime/solver/language.py, with those of run_changes.py where they differ.
+# Tables by the names of runtime/solver/language/language.py, with those of run_changes.py where they differ.
 _OTHER_NAMES = {
     "ends": "STOPS", "locked": "LOCKED_IN", "choice": "CHOICE_EVENT", "rank": "RANK_EVENT",
     "used": "USED_STATES", "watched": "WATCHED_EVENTS",
@@ -77,7 +77,7 @@ def has_function(program: Program) -> dict[str, bool]:
 @dataclass(frozen=True)
 class ChangeTables:
     """Sizes of the largest configuration and of what all have in common, by the names of
-    runtime/solver/language.py; tables of whole numbers, those of one configuration after the other.
+    runtime/solver/language/language.py; tables of whole numbers, those of one configuration after the other.
     """
 
     sizes: dict[str, int]

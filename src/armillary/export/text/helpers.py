@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from armillary.export.text.template import template
+from armillary.export.text.files.template import template
 
 _TITLE = re.compile(r"^=== (\w+)\n", re.MULTILINE)
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from armillary.export.text.layout import wrapped
-from armillary.runtime.solver.translator import MODEL, VECTORS, Solver, SolverFunction, called
+from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 
 _OPERATORS: dict[type, tuple[str, int]] = {
     ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6),

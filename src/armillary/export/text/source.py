@@ -11,15 +11,15 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
-from armillary.export.text.assembly import AssemblySource, assembly
 from armillary.export.text.body import Place, SectionText, body
 from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
-from armillary.export.text.masses import WeakMasses, weak_masses
 from armillary.export.text.names import Namer, plain
-from armillary.export.text.physical import Physical, physical
 from armillary.export.text.printer import Printer
-from armillary.export.text.reference import Reference, example_parameters, reference, start_values
-from armillary.export.text.start import StartSource, started
+from armillary.export.text.selftest.reference import Reference, example_parameters, reference, start_values
+from armillary.export.text.start.assembly import AssemblySource, assembly
+from armillary.export.text.start.masses import WeakMasses, weak_masses
+from armillary.export.text.start.physical import Physical, physical
+from armillary.export.text.start.start import StartSource, started
 from armillary.model.description import Description
 from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import released_settings

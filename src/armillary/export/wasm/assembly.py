@@ -1,4 +1,4 @@
-"""Loops closed in a module, by the description that the process compiles (runtime/solver/assembly.py)."""
+"""Loops closed in a module, by the description that the process compiles (runtime/solver/assembly)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from armillary.export.text.assembly import AssemblySource
-from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, FunctionType
-from armillary.llvm.builder import Span, Value
-from armillary.llvm.records import RecordFunction, RecordModule
-from armillary.runtime.solver.machine_code import SolverCode
+from armillary.export.text.start.assembly import AssemblySource
+from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, FunctionType
+from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.runtime.solver.language.machine_code import SolverCode
 
 _GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 _ADDRESSES = ("loop_tables", "constants", "memory")

@@ -19,7 +19,7 @@ from armillary.export.text.source import Source
 from armillary.llvm.sections import for_lanes, llvm_text
 from armillary.program.configurations.sections import IMPULSE
 from armillary.runtime.loop.layout import SECTIONS
-from armillary.runtime.models.run_changes import ChangeFigures, change_figures, groups_of
+from armillary.runtime.models.configurations.run_changes import ChangeFigures, change_figures, groups_of
 
 _CONSTANTS = ("constants", "change_constants", "rating_constants")
 

@@ -27,11 +27,11 @@ from functools import cached_property
 from typing import Any
 
 from armillary.errors import ArmillaryError, nearest
-from armillary.export.text.runfile import example_timing
+from armillary.export.text.files.runfile import example_timing
 from armillary.export.text.source import Source
 from armillary.export.wasm.assembly import ModuleAssembly
 from armillary.export.wasm.configurations import ModuleConfigurations, function_names
-from armillary.llvm.builder import power_text
+from armillary.llvm.building.builder import power_text
 from armillary.llvm.jit import holds_addresses
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
@@ -39,9 +39,9 @@ from armillary.program.form.program import Program
 from armillary.program.functions import with_functions
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
 from armillary.runtime.integrators import METHODS, Functions
-from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FIELDS, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
+from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.models.compilation import compile_equations
 
 ROWS = 256  # rows that a call of a loop can fill

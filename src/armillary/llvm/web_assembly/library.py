@@ -21,7 +21,7 @@ from math import floor
 
 from armillary.llvm import vector_math
 from armillary.llvm.instructions import Instructions, real
-from armillary.llvm.trigonometry import sine_cosine_function
+from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.vector_math.angle import PI_OVER_4, SERIES
 from armillary.llvm.vector_math.quarter_turns import PI_OVER_2
 

@@ -3,7 +3,7 @@
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
 matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ. Rows and motions are in terms of their sizes
 (sizes.py), so that no norm adds lengths to angles. Runs close their loops in compiled code, with more freedom
-and with what is given kept: see runtime/solver/assembly.py.
+and with what is given kept: see runtime/solver/assembly/assembly.py.
 """
 
 from __future__ import annotations

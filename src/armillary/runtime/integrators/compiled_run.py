@@ -20,8 +20,8 @@ from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Status, Stepping
 from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FUNCTIONS, Control, LoopShape, Phase, Reason
+from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 
 if TYPE_CHECKING:
     from armillary.runtime.loop.machine_code import Loop

@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.runtime.addresses import address
 from armillary.runtime.loop.layout import ChangeShape
-from armillary.runtime.loop.redundant_layout import Scheme
+from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Tableau
 
 Status = Literal[

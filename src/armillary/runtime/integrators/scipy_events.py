@@ -8,7 +8,8 @@ from math import inf, ulp
 import numpy as np
 
 from armillary.runtime.integrators.records import Functions
-from armillary.runtime.loop.event_thresholds import (
+from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.loop.thresholds.event_thresholds import (
     CLEAR,
     FIRST_LOOK,
     LEAST_RATIO,
@@ -20,7 +21,6 @@ from armillary.runtime.loop.event_thresholds import (
     STUCK_ULPS,
     SUSPECT,
 )
-from armillary.runtime.loop.layout import SNAP
 
 
 class Events:

@@ -14,7 +14,7 @@ from armillary.algebra.arguments import count, reals
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.integrators import METHODS, Method, check_kind, usual_method
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.loop.event_thresholds import LONGEST_WITH_CONTACTS
+from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.settings import RunSettings, by_value
 
 _ROWS = 1000  # of an adaptive run whose sampling is not given

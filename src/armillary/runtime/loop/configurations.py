@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from armillary.llvm.assembly import ADDRESS, WHOLE
-from armillary.llvm.builder import Value
+from armillary.llvm.building.assembly import ADDRESS, WHOLE
+from armillary.llvm.building.builder import Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import HEAD, INSTALLED, SECTIONS
 
@@ -43,7 +43,7 @@ def _truth(table: Table) -> Table:
     return lambda f, i: table(f, i).differs(0.0)
 
 
-# The tables of runtime/solver/language.py.
+# The tables of runtime/solver/language/language.py.
 TABLES: dict[str, Table] = {
     "DIRECTION": _number(_of_event("direction")),
     "STOPS": _truth(_of_event("ends")),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from math import inf
 
-from armillary.llvm.builder import Code, Span, Value
+from armillary.llvm.building.builder import Code, Span, Value
 from armillary.runtime.loop.tableau import Row, Tableau
 
 EPSILON = 2.0**-52

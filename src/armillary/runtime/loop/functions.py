@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from armillary.llvm.assembly import (
+from armillary.llvm.building.assembly import (
     ADDRESS,
     NOTHING,
     REAL,
@@ -24,8 +24,8 @@ from armillary.llvm.assembly import (
     FunctionType,
     Raw,
 )
-from armillary.llvm.builder import Span, Value
-from armillary.llvm.records import RecordFunction, RecordModule
+from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.records import RecordFunction, RecordModule
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
 from armillary.runtime.loop.tableau import Tableau

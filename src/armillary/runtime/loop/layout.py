@@ -13,7 +13,7 @@ import ctypes
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from armillary.runtime.loop.redundant_layout import Scheme
+from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Tableau
 
 # A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.

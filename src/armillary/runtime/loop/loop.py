@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from math import inf
 
-from armillary.llvm.assembly import ADDRESS, WHOLE
-from armillary.llvm.builder import Local, Span, Value
+from armillary.llvm.building.assembly import ADDRESS, WHOLE
+from armillary.llvm.building.builder import Local, Span, Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import LoopShape, Phase, Reason
-from armillary.runtime.loop.mass_thresholds import SPEED_JUMP
-from armillary.runtime.solver.machine_code import solver_functions
+from armillary.runtime.loop.thresholds.mass_thresholds import SPEED_JUMP
+from armillary.runtime.solver.language.machine_code import solver_functions
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
@@ -89,7 +89,8 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
 
 def _emit_may_jump(program: LoopModule) -> None:
     """Whether speeds of some kind in a row may be far above all in earlier rows, not counting rest: see
-    models/weak_masses.py. ``kinds``: their number, then of each the number of its columns, and these.
+    models/failures/weak_masses.py. ``kinds``: their number, then of each the number of its columns, and
+    these.
     """
     f = program.function("may_jump", WHOLE, (ADDRESS,))
     f.function.linkage = ""

@@ -19,7 +19,9 @@ class Loop:
 
     def __init__(self, shape: LoopShape, model: str = "") -> None:
         def texts() -> list[str]:
-            from armillary.llvm.builder import power_text  # neither is needed where the code is in the cache
+            from armillary.llvm.building.builder import (
+                power_text,  # neither is needed where the code is in the cache
+            )
             from armillary.runtime.loop.loop import emit_loop
 
             made = [str(emit_loop(shape, linked=bool(model)).module)]

@@ -5,13 +5,13 @@ In these, sums over the states are in the order of the lanes.
 
 from __future__ import annotations
 
-from armillary.llvm.assembly import REAL
+from armillary.llvm.building.assembly import REAL
 from armillary.runtime.loop.configurations import emit_install
 from armillary.runtime.loop.dense import emit_prepare, emit_probe
 from armillary.runtime.loop.formulas import error_norm, first_step, stages
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.projected import emit_begin, emit_projection
-from armillary.runtime.loop.staggered import emit_staggered
+from armillary.runtime.loop.redundant.projected import emit_begin, emit_projection
+from armillary.runtime.loop.redundant.staggered import emit_staggered
 
 
 def given_functions(program: LoopModule) -> dict[str, LoopFunction]:

@@ -25,11 +25,16 @@ from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators import Functions
 from armillary.runtime.integrators.settings import completed
-from armillary.runtime.models.changes import ChangeCode, RatedChoices, rated_choices
-from armillary.runtime.models.configurations import NEARLY, Configurations, changes_configuration
-from armillary.runtime.models.failure import raise_for
+from armillary.runtime.models.configurations.changes import ChangeCode, RatedChoices, rated_choices
+from armillary.runtime.models.configurations.configurations import (
+    NEARLY,
+    Configurations,
+    changes_configuration,
+)
+from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, single_leg
+from armillary.runtime.models.failures.failure import raise_for
+from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints, sound_part
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.models.run_record import (
     KnownParameters,
@@ -40,7 +45,6 @@ from armillary.runtime.models.run_record import (
 )
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
 from armillary.runtime.models.straight import keep_straight
-from armillary.runtime.models.weak_masses import energy_function, masses_and_constraints, sound_part
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import LoopStart
 from armillary.runtime.start.hooks import OnStart, values_from_hook
@@ -58,7 +62,7 @@ if TYPE_CHECKING:
     from armillary.mechanics.masses.massless import Masses
     from armillary.results import Run
     from armillary.results.run import MotionPicture
-    from armillary.runtime.models.run_changes import ChangeFigures, KnownChanges
+    from armillary.runtime.models.configurations.run_changes import ChangeFigures, KnownChanges
     from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)

@@ -17,9 +17,9 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError
+from armillary.llvm.building.placement import MatrixPlacement
+from armillary.llvm.building.rows import function_rows, precompute_rows
 from armillary.llvm.jit import Compiled, holds_addresses
-from armillary.llvm.placement import MatrixPlacement
-from armillary.llvm.rows import function_rows, precompute_rows
 from armillary.llvm.sections import process_text
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations

@@ -23,8 +23,8 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
 from armillary.runtime.addresses import address, lasting
 from armillary.runtime.inputs.blocks import DrivenInputs
-from armillary.runtime.loop.mass_thresholds import WEAK
-from armillary.runtime.models.changes import Changes
+from armillary.runtime.loop.thresholds.mass_thresholds import WEAK
+from armillary.runtime.models.configurations.changes import Changes
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:

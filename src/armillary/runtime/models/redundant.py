@@ -20,14 +20,14 @@ from armillary.program.formalisms.redundant import EXACT, DerivedRedundantEquati
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.settings import completed
-from armillary.runtime.loop.redundant_layout import Scheme
+from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
-from armillary.runtime.models.failure import raise_for
+from armillary.runtime.models.configurations.legs import RunLegs
+from armillary.runtime.models.failures.failure import raise_for
+from armillary.runtime.models.failures.weak_masses import sound_part
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.run_record import blank_run, finished_run, run_info
-from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.runtime.integrators import Integration
-from armillary.runtime.models.configurations import Configurations
-from armillary.runtime.models.failure import doubtful_contacts
+from armillary.runtime.models.configurations.configurations import Configurations
+from armillary.runtime.models.configurations.legs import RunLegs
+from armillary.runtime.models.failures.failure import doubtful_contacts
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.legs import RunLegs
 from armillary.version import VERSION
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun, drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.models.legs import LegRunner, RunLegs, judged_leg
-from armillary.runtime.models.run_changes import known_changes
+from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, judged_leg
+from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.run_record import KnownParameters, run_info
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory

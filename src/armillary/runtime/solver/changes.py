@@ -22,12 +22,12 @@ exported program ends, and the process makes a choice for this place (choices.py
 
 Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
 strength of the weakest of them, extrapolated with its slope and bend, is zero. Close to such a place the run
-ends, for the process to pass it in one step (runtime/models/rank_loss.py).
+ends, for the process to pass it in one step (runtime/models/configurations/rank_loss.py).
 """
 
 from __future__ import annotations
 
-from armillary.runtime.loop.change_thresholds import (
+from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     BELIEVED,
     CHOICE_MARGIN,
@@ -38,7 +38,7 @@ from armillary.runtime.loop.change_thresholds import (
     WEAK_RANK,
 )
 from armillary.runtime.solver.choices import choose_speeds, has_choice
-from armillary.runtime.solver.language import *
+from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import Run
 
 

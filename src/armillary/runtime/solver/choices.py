@@ -10,7 +10,7 @@ not on the configurations that runs have met.
 from __future__ import annotations
 
 from armillary.mechanics.constraints.partition import NOISE, NOTHING, OUTRUN, STRONG
-from armillary.runtime.solver.language import *
+from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import Run
 
 

@@ -5,7 +5,7 @@ The polynomial is y + s(F0 + (1-s)(F1 + s(F2 + (1-s) F3))), s = 0..1, as in runt
 
 from __future__ import annotations
 
-from armillary.runtime.solver.language import *
+from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import Run
 
 

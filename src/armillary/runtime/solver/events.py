@@ -44,7 +44,8 @@ from one that lets its body go on, and is not an accumulation.
 
 from __future__ import annotations
 
-from armillary.runtime.loop.event_thresholds import (
+from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.loop.thresholds.event_thresholds import (
     CLEAR,
     FIRST_LOOK,
     LEAST_RATIO,
@@ -56,9 +57,8 @@ from armillary.runtime.loop.event_thresholds import (
     STUCK_ULPS,
     SUSPECT,
 )
-from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.solver.dense import probe
-from armillary.runtime.solver.language import *
+from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import Run
 
 

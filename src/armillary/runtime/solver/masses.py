@@ -1,14 +1,14 @@
 """Places without mass on the way of an exported run, in the small language of language.py.
 
-The ideas are in runtime/models/weak_masses.py. A run that failed, or whose speeds jumped within a step of
-fixed size, is followed in a straight line from where it was: it ends where a pivot of the mass matrix all but
-vanishes, of the inertias that it is made of and of its share at the start of the run.
+The ideas are in runtime/models/failures/weak_masses.py. A run that failed, or whose speeds jumped within a
+step of fixed size, is followed in a straight line from where it was: it ends where a pivot of the mass matrix
+all but vanishes, of the inertias that it is made of and of its share at the start of the run.
 """
 
 from __future__ import annotations
 
-from armillary.runtime.loop.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
-from armillary.runtime.solver.language import *
+from armillary.runtime.loop.thresholds.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
+from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import Run
 
 

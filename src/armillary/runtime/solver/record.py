@@ -6,7 +6,7 @@ and of its dense output (nest3, …) are added by methods.py.
 
 from __future__ import annotations
 
-from armillary.runtime.solver.language import *
+from armillary.runtime.solver.language.language import *
 
 
 class Run:

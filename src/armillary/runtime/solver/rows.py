@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
-from armillary.runtime.loop.event_thresholds import LONGEST_WITH_CONTACTS
+from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.runtime.solver.dense import probe
-from armillary.runtime.solver.language import *
+from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import start_masses
 from armillary.runtime.solver.record import Run
 from armillary.runtime.solver.steps import advance, pass_jumps, settle

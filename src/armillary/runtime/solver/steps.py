@@ -11,7 +11,7 @@ from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, fire_pending, mark_returning, scan
-from armillary.runtime.solver.language import *
+from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
 from armillary.runtime.solver.record import Run
 

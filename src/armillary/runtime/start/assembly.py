@@ -1,7 +1,8 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
 What the user names stays as it is named; what depends on it is found, by the compiled description of
-runtime/solver/assembly.py. This module sets its records and says what is wrong where loops stay open.
+runtime/solver/assembly/assembly.py. This module sets its records and says what is wrong where loops stay
+open.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from armillary.errors import ParameterError
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import address
-from armillary.runtime.solver.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
+from armillary.runtime.solver.language.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
 from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.loop_layout import FIELDS, TABLES, VECTORS
 from armillary.runtime.start.place import Place

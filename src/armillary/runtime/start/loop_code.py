@@ -1,4 +1,4 @@
-"""Loops closed by machine code: the description of runtime/solver/assembly.py, compiled for this process.
+"""Loops closed by machine code: the description of runtime/solver/assembly, compiled for this process.
 
 One code serves all systems: sizes are fields of a record, and the geometry of a system is called by its
 address. Many starts are as many records, one after the other.
@@ -22,7 +22,8 @@ _MAKING = threading.Lock()  # a second code would be freed while it runs
 
 class LoopCode:
     """The compiled functions; their code is freed with them. ``close`` takes addresses of records and room,
-    the number of records and their length, ``check`` those of one; the others are the loops of llvm/rows.py.
+    the number of records and their length, ``check`` those of one; the others are the loops of
+    llvm/building/rows.py.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ def _kept(chosen: tuple[str, ...]) -> LoopCode:
 
 
 def _texts() -> list[str]:
-    from armillary.llvm.rows import rows_by_address
+    from armillary.llvm.building.rows import rows_by_address
     from armillary.runtime.start.loop_code_text import loop_module
 
     return [str(loop_module().module), rows_by_address()]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from math import nan
 from typing import Any
 
-from armillary.llvm.assembly import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
-from armillary.llvm.builder import Span, Value
-from armillary.llvm.records import RecordFunction, RecordModule
-from armillary.runtime.solver.language import CLOSED, NOT_REDUNDANT, OPEN
-from armillary.runtime.solver.machine_code import SolverCode
-from armillary.runtime.solver.translator import read_assembly
+from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
+from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.runtime.solver.language.language import CLOSED, NOT_REDUNDANT, OPEN
+from armillary.runtime.solver.language.machine_code import SolverCode
+from armillary.runtime.solver.language.translator import read_assembly
 from armillary.runtime.start.loop_layout import ADDRESSES, FIELDS, REALS, SIZES, TABLES, WHOLE_TABLES
 
 _GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))

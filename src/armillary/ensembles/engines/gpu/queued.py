@@ -36,9 +36,9 @@ from armillary.program.configurations.table import configurations_of
 from armillary.program.form.program import Program
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
-from armillary.runtime.models.changes import ChangeCode
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.configurations import changes_configuration
+from armillary.runtime.models.configurations.changes import ChangeCode
+from armillary.runtime.models.configurations.configurations import changes_configuration
 
 # By the kernel's own numbers.
 _STATUS = np.array(

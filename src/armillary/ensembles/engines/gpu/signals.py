@@ -15,7 +15,7 @@ _SHARE = 0.5  # of the card's free memory that data may take
 
 
 class SignalData:
-    """The blocks of all inputs in the form of ``export/cuda/signals.txt``, and their numbers by run."""
+    """The blocks of all inputs for ``export/cuda/templates/signals.txt``, and their numbers by run."""
 
     def __init__(self, inputs: DrivenInputs, device: Device, real: np.dtype) -> None:
         self.inputs = inputs

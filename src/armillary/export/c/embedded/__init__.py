@@ -17,8 +17,8 @@ from armillary.export.c.embedded.options import checked_precision, fixed_method
 from armillary.export.c.embedded.selftest import test_code
 from armillary.export.c.embedded.solver import solver_texts
 from armillary.export.c.text import counts
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source
-from armillary.export.text.template import fill, template
 
 _PLAIN = {
     "CMakeLists.txt": "CMakeLists.txt.txt",

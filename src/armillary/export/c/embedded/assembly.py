@@ -8,11 +8,11 @@ from armillary.export.c.assembly import AssemblyPrinter, assembly_values, geomet
 from armillary.export.c.embedded.model import EmbeddedModel
 from armillary.export.c.embedded.solver import BoundedPrinter
 from armillary.export.c.text import comment
-from armillary.export.text.assembly import AssemblySource
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.template import fill, template
+from armillary.export.text.start.assembly import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import SINGLE
-from armillary.runtime.solver.translator import Solver
+from armillary.runtime.solver.language.translator import Solver
 
 _OPENING = """\
 #include "@name@_assembly.h"

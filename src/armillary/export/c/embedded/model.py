@@ -8,9 +8,9 @@ from armillary.export.c.embedded.precision import LIBRARY, in_precision
 from armillary.export.c.model import Model
 from armillary.export.c.printer import CPrinter
 from armillary.export.text.features import features
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Sections, Source
-from armillary.export.text.template import fill, template
 
 # Newton's steps towards closed loops after a step of time: a correction above a tenth is refused, and the
 # square of the square of the square of a tenth is below rounding.

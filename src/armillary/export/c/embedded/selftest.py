@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.export.c.embedded.model import EmbeddedModel
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.selftest import self_test
-from armillary.export.text.template import fill, template
+from armillary.export.text.selftest.selftest import self_test
 from armillary.runtime.integrators.records import Method
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from armillary.export.c.model import Model
 from armillary.export.c.solver import CSolverPrinter, printed_solver
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.solver.translator import Field, Solver, solver_for
+from armillary.runtime.solver.language.translator import Field, Solver, solver_for
 
 # Doublings or halvings between the smallest and the largest number: more than a loop of the solver takes.
 MOST_TURNS = {"single": 300, "double": 2150}

@@ -1,0 +1,1 @@
+"""A mechanism followed from row to row by compiled code."""

@@ -1,0 +1,1 @@
+"""A mechanism as functions: its quantities, its conditions, and their numbers."""

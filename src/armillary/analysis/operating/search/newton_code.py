@@ -1,0 +1,458 @@
+"""The compiled search for an operating point, built once for all systems; `newton.py` has the method.
+
+Matrices A are stored by columns, and factorised by reflections with pivoting from both sides, which give the
+shortest step where A is singular (complete orthogonal decomposition; Golub and Van Loan, Matrix Computations,
+section 5.4.7). Steps that would be too long come from the triangle T that is left (Moré 1978).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armillary.analysis.operating.search.newton_layout import SEARCH
+from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
+from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.building.routines import Routine, routine
+
+MET = 1e-9  # of the size of a condition: what is above this is not met
+ROUNDING = 1e-15
+NO_EFFECT = 1e-11  # singular value, as a part of the largest, of a direction without effect
+NEWTON, REST = 80, 200  # steps
+ENTRIES = ("newton", "outlook", "rest")
+OPEN = 1e-9  # singular value of a direction that the conditions leave open
+EPSILON = 2.0**-52
+
+
+def _routine(module: IRModule, name: str, result: str, *arguments: str) -> Routine:
+    return routine(module, SEARCH, name, result, *arguments, public=name in ENTRIES)
+
+
+def search_text() -> str:
+    """The LLVM text of ``armillary_newton(fields)`` and the other entries."""
+    module = IRModule()
+    values, slopes = _emit_values(module), _emit_slopes(module)
+    factorise, turned = _emit_factorise(module), _emit_turned(module)
+    _emit_newton(module, values, slopes, factorise, _emit_damped(module), turned)
+    _emit_outlook(module, slopes, factorise, turned)
+    _emit_rest(module, values, slopes, factorise, turned)
+    return str(module)
+
+
+def _emit_values(module: IRModule) -> Routine:
+    """`conditions()`: c at x, and |w (c − wanted)|²; the scaled residuals are left in r_trial."""
+    f = _routine(module, "conditions", REAL)
+    c, r, wanted, weights = f.vector("c"), f.vector("r_trial"), f.vector("wanted"), f.vector("weights")
+    f.evaluate("values", f.vector("settings")[0], f.vector("x"), c)
+    with f.each(f["rows"]) as i:
+        r[i] = (c[f.index("row_list", i)] - wanted[i]) * weights[i]
+    f.give(f.sum(f["rows"], lambda i: r[i] * r[i]))
+    return f
+
+
+def _emit_slopes(module: IRModule) -> Routine:
+    """`slopes()`: the derivatives C of all conditions by all columns, at x, by rows."""
+    f = _routine(module, "slopes", NOTHING)
+    t, x, out, C = f.vector("settings")[0], f.vector("x"), f.vector("out"), f.vector("C")
+    width = f["columns"]
+    with f.when(f["directions"].equals(0)):
+        f.evaluate("slopes", t, x, out)
+        with f.each(f["entries"]) as k:
+            C[f.index("flat", k)] = out[k]
+    column, element = Local(f, f.whole(0)), Local(f, f.whole(0))
+    with f.each(f["directions"]) as k:
+        first, end = column.get(), f.index("direction_ends", k)
+        with f.span(first, end) as j:
+            x[width + f.index("direction_columns", j)] = 1.0
+        f.evaluate("slopes", t, x, out)
+        with f.span(first, end) as j:
+            x[width + f.index("direction_columns", j)] = 0.0
+        last = f.index("element_ends", k)
+        with f.span(element.get(), last) as e:
+            C[f.index("flat", e)] = out[f.index("element_rows", e)]
+        column.set(end)
+        element.set(last)
+    f.give()
+    return f
+
+
+def _emit_factorise(module: IRModule) -> Routine:
+    """`factorise(m, n, cut)`: A P = Q [T 0; 0 0] Z for m rows and n columns, T y = −Qᵀ r; the length of y.
+
+    Householder's reflections, the longest of the columns that are left first, until none is longer than cut
+    times the first; then reflections of rows, where columns are left.
+    """
+    f = _routine(module, "factorise", REAL, WHOLE, WHOLE, REAL)
+    m, n, cut = (f.argument(i) for i in (1, 2, 3))
+    R, T, r, right, y, heads = (f.vector(name) for name in ("R", "T", "r", "right", "y", "heads"))
+    f.move(m * n, f.vector("A"), R)
+    with f.each(m) as i:
+        right[i] = 0.0 - r[i]
+    lengths, exact = f.vector("w"), f.vector("new")  # squares of those of what is left; as last computed
+
+    def measure(j: Value, k: Value) -> None:
+        below = f.vector("R", j * m + k)
+        lengths[j] = f.dot(m - k, below, below)
+        exact[j] = lengths[j]
+
+    with f.each(n) as j:
+        f.put_index("order", j, j)
+        measure(j, f.whole(0))
+    strongest, rank = Local(f, f.real(0.0)), Local(f, f.whole(0))
+    with f.repeat() as loop:
+        k = rank.get()
+        with f.when((k >= n) | (k >= m)):
+            loop.leave()
+        count, square, place = m - k, Local(f, f.real(-1.0)), Local(f, k)
+        with f.span(k, n) as j, f.when(lengths[j] > square.get()):
+            square.set(lengths[j])
+            place.set(j)
+        measure(place.get(), k)
+        length, first, other = f.root(lengths[place.get()]), k * m, place.get() * m
+        with f.when(~(length > cut * strongest.get())):
+            loop.leave()
+        strongest.set(f.most(length, strongest.get()))
+        with f.each(m) as i:
+            here, there = R[first + i], R[other + i]
+            R[first + i], R[other + i] = there, here
+        lengths[place.get()], exact[place.get()] = lengths[k], exact[k]
+        moved, kept = f.index("order", place.get()), f.index("order", k)
+        f.put_index("order", k, moved)
+        f.put_index("order", place.get(), kept)
+        top = R[first + k]
+        alpha = f.choose(top > 0.0, 0.0 - length, length)
+        head = top - alpha
+        scale = alpha * head  # −½ vᵀv
+        R[first + k] = head
+        with f.span(k + 1, n) as j:
+            _mirror(f, first + k, scale, count, f.vector("R", j * m + k))
+            lengths[j] = lengths[j] - R[j * m + k] * R[j * m + k]
+            with f.when(~(lengths[j] > 1e-6 * exact[j])):  # a difference of nearly equal numbers
+                measure(j, k + 1)
+        _mirror(f, first + k, scale, count, f.vector("right", k))
+        R[first + k] = alpha
+        rank.set(k + 1)
+    found = rank.get()
+    f.put_index("order", n, found)
+    with f.when(found < n), f.each(found) as back:
+        k, count = found - 1 - back, n - found
+
+        def tail(row: Value, j: Value) -> Value:
+            return (found + j) * m + row
+
+        top = R[k * m + k]
+        length = f.root(top * top + f.sum(count, lambda j: R[tail(k, j)] * R[tail(k, j)]))
+        alpha = f.choose(top > 0.0, 0.0 - length, length)
+        head = top - alpha
+        with f.each(k) as i:
+            along = head * R[k * m + i] + f.sum(count, lambda j: R[tail(k, j)] * R[tail(i, j)])
+            share = along / (alpha * head)
+            R[k * m + i] = R[k * m + i] + share * head
+            with f.each(count) as j:
+                R[tail(i, j)] = R[tail(i, j)] + share * R[tail(k, j)]
+        heads[k] = head
+        R[k * m + k] = alpha
+    with f.each(found) as i, f.span(i, found) as j:
+        T[i * n + j] = R[j * m + i]
+    with f.each(found) as back:
+        k = found - 1 - back
+        known = f.dot(back, f.vector("T", k * n + k + 1), f.vector("y", k + 1))
+        y[k] = (right[k] - known) / T[k * n + k]
+    f.give(f.root(f.dot(found, y, y)))
+    return f
+
+
+def _mirror(f: Routine, v: Value, scale: Value, count: Value, target: Span) -> None:
+    """A reflection by the vector at a place of R; the scale is −½ vᵀv."""
+    mirror = f.vector("R", v)
+    share = f.dot(count, mirror, target) / scale
+    with f.each(count) as i:
+        target[i] = target[i] + share * mirror[i]
+
+
+def _emit_damped(module: IRModule) -> Routine:
+    """`damped(radius)`: y = (TᵀT + μ)⁻¹ Tᵀ b, b = −Qᵀ r, of about the length of a radius, where T y = b is
+    longer.
+
+    SᵀS = TᵀT + μ comes from rotations of rows. 1/|y(μ)| is nearly linear in μ, and |y|′ = −|w|²/|y| with
+    Sᵀ w = y (Moré 1978).
+    """
+    f = _routine(module, "damped", NOTHING, REAL)
+    n, radius = f["unknowns"], f.argument(1)
+    S, b, y, w, new = (f.vector(name) for name in ("G", "b", "y", "w", "new"))
+    rank = f.index("order", n)
+
+    def unmultiplied() -> Value:
+        """|w|²."""
+        f.move(rank, y, w)
+        with f.each(rank) as k:
+            w[k] = w[k] / S[k * n + k]
+            with f.span(k + 1, rank) as i:
+                w[i] = w[i] - S[k * n + i] * w[k]
+        return f.dot(rank, w, w)
+
+    def restored() -> None:
+        """S = T, b = −Qᵀ r."""
+        with f.each(rank) as i:
+            b[i] = f.vector("right")[i]
+            with f.span(i, rank) as j:
+                S[i * n + j] = f.vector("T")[i * n + j]
+
+    restored()
+    length, mu, turns = (Local(f, start) for start in (f.real(0.0), f.real(0.0), f.whole(0)))
+    with f.repeat() as loop:
+        with f.each(rank) as back:
+            k = rank - 1 - back
+            known = f.dot(back, f.vector("G", k * n + k + 1), f.vector("y", k + 1))
+            y[k] = (b[k] - known) / S[k * n + k]
+        length.set(f.root(f.dot(rank, y, y)))
+        near = f.magnitude(length.get() - radius) <= 0.1 * radius
+        with f.when(near | (turns.get() >= 20) | ~(length.get() > 0.0)):
+            loop.leave()
+        turns.set(turns.get() + 1)
+        more = (length.get() / radius - 1.0) * length.get() * length.get() / unmultiplied()
+        mu.set(f.most(mu.get() + more, 0.0))
+        restored()
+        with f.each(rank) as j:  # the row √μ e_j, and its right side
+            with f.span(j, rank) as i:
+                new[i] = 0.0
+            new[j], right = f.root(mu.get()), Local(f, f.real(0.0))
+            with f.span(j, rank) as k:
+                here, there = S[k * n + k], new[k]
+                size = f.root(here * here + there * there)
+                cosine, sine = here / size, there / size
+                S[k * n + k] = size
+                old = b[k]
+                b[k] = cosine * old + sine * right.get()
+                right.set(cosine * right.get() - sine * old)
+                with f.span(k + 1, rank) as i:
+                    here, there = S[k * n + i], new[i]
+                    S[k * n + i] = cosine * here + sine * there
+                    new[i] = cosine * there - sine * here
+    with f.when(length.get() > radius), f.each(rank) as i:
+        y[i] = y[i] * (radius / length.get())
+    f.give()
+    return f
+
+
+def _emit_turned(module: IRModule) -> Routine:
+    """`turned(m, n, k)`: p = P Zᵀ [y; 0], as long as y; for k ≥ 0 the unit vector k in place of [y; 0]."""
+    f = _routine(module, "turned", NOTHING, WHOLE, WHOLE, WHOLE)
+    m, n, unit = (f.argument(i) for i in (1, 2, 3))
+    R, y, heads, z, p = (f.vector(name) for name in ("R", "y", "heads", "z", "p"))
+    rank = f.index("order", n)
+    with f.each(n) as i:
+        z[i] = f.choose(i.equals(unit), 1.0, 0.0)
+    with f.when(unit < 0):
+        f.move(rank, y, z)
+    with f.when(rank < n), f.each(rank) as k:
+
+        def tail(j: Value) -> Value:
+            return R[(rank + j) * m + k]
+
+        along = heads[k] * z[k] + f.sum(n - rank, lambda j: tail(j) * z[rank + j])
+        share = along / (R[k * m + k] * heads[k])
+        z[k] = z[k] + share * heads[k]
+        with f.each(n - rank) as j:
+            z[rank + j] = z[rank + j] + share * tail(j)
+    with f.each(n) as i:
+        p[f.index("order", i)] = z[i]
+    f.give()
+    return f
+
+
+def _slope(f: Routine) -> Callable[[Value, Value], Value]:
+    """A_ij of the conditions to be met and the unknowns."""
+    C, sizes, weights = (f.vector(k) for k in ("C", "sizes", "weights"))
+
+    def slope(i: Value, j: Value) -> Value:
+        place = f.index("row_list", i) * f["columns"] + f.index("unknown_list", j)
+        return C[place] * weights[i] * sizes[j]
+
+    return slope
+
+
+def _emit_outlook(module: IRModule, slopes: Routine, factorise: Routine, turned: Routine) -> Routine:
+    """`outlook()`: C at x, and what part of each unknown is along directions which the rows leave open."""
+    f = _routine(module, "outlook", NOTHING)
+    m, n, A, p, shares = f["rows"], f["unknowns"], *(f.vector(k) for k in ("A", "p", "shares"))
+    slope = _slope(f)
+    f.run(slopes)
+    with f.each(n) as j:
+        shares[j] = 0.0
+        with f.each(m) as i:
+            A[j * m + i] = slope(i, j)
+    with f.when(f.largest(n * m, lambda k: A[k]) < 1e300):
+        f.run(factorise, m, n, f.real(OPEN))
+        with f.span(f.index("order", n), n) as k:
+            f.run(turned, m, n, k)
+            with f.each(n) as j:
+                shares[j] = shares[j] + p[j] * p[j]
+    with f.each(n) as j:
+        shares[j] = f.root(shares[j])
+    f.give()
+    return f
+
+
+def _emit_newton(
+    module: IRModule, values: Routine, slopes: Routine, factorise: Routine, damped: Routine, turned: Routine
+) -> Routine:
+    """`newton()`: the unknowns of x moved to a root, or to where the conditions are nearest to being met.
+
+    The report has the steps.
+    """
+    f = _routine(module, "newton", NOTHING)
+    m, n, slope = f["rows"], f["unknowns"], _slope(f)
+    x, A, r, r_trial, p, kept = (f.vector(k) for k in ("x", "A", "r", "r_trial", "p", "kept"))
+    sizes, low, high = (f.vector(k) for k in ("sizes", "low", "high"))
+
+    def unknown(j: Value) -> Value:
+        return f.index("unknown_list", j)
+
+    def clipped(value: Value, j: Value) -> Value:
+        return f.least(f.most(value, low[j]), high[j])
+
+    def length_of_p() -> Value:
+        return f.root(f.sum(n, lambda j: p[j] * p[j]))
+
+    with f.each(n) as j:
+        x[unknown(j)] = clipped(x[unknown(j)], j)
+    merit = Local(f, f.run(values))
+    f.move(m, r_trial, r)
+    radius = Local(f, f.root(n.to_real()))
+    steps, ended = Local(f, f.whole(0)), Local(f, f.whole(0))
+    with f.repeat() as loop:
+        off = f.largest(m, lambda i: r[i])
+        with f.when(~(merit.get() < 1e300) | (steps.get() >= NEWTON) | n.equals(0) | (off <= ROUNDING)):
+            loop.leave()
+        f.run(slopes)
+        with f.each(n) as j:
+            with f.each(m) as i:
+                A[j * m + i] = slope(i, j)
+            downhill = f.sum(m, lambda i: A[j * m + i] * r[i])
+            at = x[unknown(j)]
+            stuck = ((at <= low[j]) & (downhill > 0.0)) | ((at >= high[j]) & (downhill < 0.0))
+            f.put_index("held", j, f.whole(0))
+            with f.when(stuck):
+                f.put_index("held", j, f.whole(1))
+                with f.each(m) as i:
+                    A[j * m + i] = 0.0
+        with f.when(~(f.largest(n * m, lambda k: A[k]) < 1e300)):
+            loop.leave()
+        longest = f.run(factorise, m, n, f.real(NO_EFFECT))
+        with f.when(steps.get().equals(0)):
+            f.run(turned, m, n, f.whole(-1))
+            turn = f.largest(n, lambda j: f.choose(f.index("angles", j).equals(1), p[j], 0.0))
+            # Sizes of lengths, speeds and inputs are guesses, that of an angle is not.
+            with f.when((f.vector("settings")[1] > 0.0) & (turn <= 1.0)):
+                radius.set(f.most(radius.get(), 1.01 * length_of_p()))
+        steps.set(steps.get() + 1)
+        with f.each(n) as j:
+            kept[j] = x[unknown(j)]
+        with f.repeat() as shorter:
+            with f.when(longest > radius.get()):
+                f.run(damped, radius.get())
+            f.run(turned, m, n, f.whole(-1))
+            with f.each(n) as j:
+                there = clipped(kept[j] + sizes[j] * p[j], j)
+                x[unknown(j)] = there
+                p[j] = (there - kept[j]) / sizes[j]
+            length, new = length_of_p(), f.run(values)
+            predicted = Local(f, f.real(0.0))
+            with f.each(m) as i:
+                linear = r[i] + f.sum(n, lambda j, i=i: slope(i, j) * p[j])  # type: ignore[misc]
+                predicted.set(predicted.get() + linear * linear)
+            expected, gained = merit.get() - predicted.get(), merit.get() - new
+            with f.when((new < merit.get()) & (gained > 1e-4 * expected)):
+                shorter.leave()
+            radius.set(0.25 * f.least(length, radius.get()))
+            with f.when((radius.get() < 1e-12) | ((off <= MET) & (length <= 1e-6))):
+                ended.set(f.whole(1))
+                shorter.leave()
+        with f.when(ended.get().equals(1)):
+            with f.each(n) as j:
+                x[unknown(j)] = kept[j]
+            loop.leave()
+        with f.when(gained > 0.75 * expected):
+            radius.set(f.most(radius.get(), 3.0 * length))
+        with f.when(gained < 0.25 * expected):
+            radius.set(0.5 * length)
+        stalled = (new > 0.9 * merit.get()) & (f.largest(m, lambda i: r_trial[i]) <= MET)
+        f.move(m, r_trial, r)
+        merit.set(new)
+        with f.when(stalled):
+            loop.leave()
+    f.vector("report")[0] = steps.get().to_real()
+    f.give()
+    return f
+
+
+def _emit_rest(
+    module: IRModule, values: Routine, slopes: Routine, factorise: Routine, turned: Routine
+) -> Routine:
+    """`rest()`: x moved to where the damped motion comes to rest; the report is 0 where it does not stay
+    finite. See `starts.py`.
+    """
+    f = _routine(module, "rest", NOTHING)
+    n, closed, width, speeds = f["moved"], f["closed"], f["columns"], f["speeds"]
+    first, height = f["first_speed"], n + closed
+    x, c, A, C = (f.vector(k) for k in ("x", "c", "A", "C"))
+    r, rates, step, G = (f.vector(k) for k in ("r", "kept", "p", "G"))
+
+    def moved(j: Value) -> Value:
+        return f.index("moved_list", j)
+
+    delta, last = Local(f, f.real(0.0)), Local(f, f.real(0.0))
+    turns, finite = Local(f, f.whole(0)), Local(f, f.real(1.0))
+    with f.repeat() as loop:
+        with f.when(turns.get() >= REST):
+            loop.leave()
+        turns.set(turns.get() + 1)
+        f.run(values)
+        f.run(slopes)
+        with f.each(n) as i:
+            start = moved(i) * width + first
+            rates[i] = f.sum(speeds, lambda s, start=start: C[start + s] * c[first + s])  # type: ignore[misc]
+        size = f.largest(n, lambda i: rates[i])
+        with f.when(~(size < 1e300)):
+            finite.set(f.real(0.0))
+            loop.leave()
+        fastest = f.largest(speeds, lambda s: c[first + s])
+        with f.when((size <= 1e-9 * (1.0 + fastest)) | size.equals(0.0)):
+            loop.leave()
+        growth = f.least(f.most(last.get() / size, 1.0), 2.0)
+        delta.set(f.choose(delta.get() > 0.0, delta.get() * growth, 0.1 / size))
+        last.set(size)
+        with f.each(n) as i, f.each(n) as j:
+            row, column = moved(i) * width + first, moved(j)
+            G[j * n + i] = f.sum(
+                speeds,
+                lambda s, row=row, column=column: C[row + s] * C[(first + s) * width + column],  # type: ignore[misc]
+            )
+        tries = Local(f, f.whole(0))
+        with f.repeat() as shorter:  # a long step where the motion is unstable would lead backwards
+            with f.each(n) as j:
+                with f.each(n) as i:
+                    A[j * height + i] = f.choose(i.equals(j), 1.0 / delta.get(), 0.0) - G[j * n + i]
+                with f.each(closed) as i:
+                    A[j * height + n + i] = C[f.index("closed_list", i) * width + moved(j)]
+            with f.each(n) as i:
+                r[i] = 0.0 - rates[i]
+            with f.each(closed) as i:
+                r[n + i] = c[f.index("closed_list", i)]
+            f.run(factorise, height, n, EPSILON * height.to_real())
+            f.run(turned, height, n, f.whole(-1))
+            tries.set(tries.get() + 1)
+            forward = f.sum(n, lambda i: step[i] * rates[i]) > 0.0
+            with f.when(forward | (tries.get() >= 20)):
+                shorter.leave()
+            delta.set(0.25 * delta.get())
+        longest = f.largest(n, lambda i: step[i])
+        with f.when(~(longest < 1e300)):
+            finite.set(f.real(0.0))
+            loop.leave()
+        share = f.least(1.0, 0.5 / f.most(longest, 1e-300))
+        with f.each(n) as i:
+            x[moved(i)] = x[moved(i)] + step[i] * share
+    f.vector("report")[0] = finite.get()
+    f.give()
+    return f

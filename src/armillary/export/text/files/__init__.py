@@ -1,0 +1,1 @@
+"""Files of exports: folders, templates, heads, run files and settings."""

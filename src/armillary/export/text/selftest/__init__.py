@@ -1,0 +1,1 @@
+"""Numbers of the in-process model that exported code must reproduce."""

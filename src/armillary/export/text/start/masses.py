@@ -1,0 +1,72 @@
+"""Pivots of the mass matrix, for exported runs that may come to a place where some motion moves no mass.
+
+Only systems whose links do not resist each of their freedoms by their own inertia can come to such a place;
+others have none of this. With M = L D Lᵀ, the outermost speeds first, the share of speed r is D_r/M_rr: what
+is left of the inertia that it meets when the speeds beyond it move freely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.export.text.layout import one_line
+from armillary.mechanics.masses.massless import places, tree_masses
+from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
+from armillary.program.equations import DerivedEquations
+from armillary.program.form.program import Section, section
+from armillary.program.formalisms.momentum import DerivedConvertedEquations
+from armillary.runtime.models.failures.weak_masses import REMEDY, SINGULAR_THERE
+
+_MOST = 24  # speeds of a system whose matrix is written out for this
+
+
+@dataclass(frozen=True)
+class WeakMasses:
+    """The pivots as functions of time, state, parameters and memory, and the message for each."""
+
+    section: Section  # shares
+    texts: tuple[str, ...]  # after "near t = … s "
+    kinds: tuple[int, ...]  # of each state: the number of its kind of speeds from 0, or -1
+
+    @property
+    def kind_count(self) -> int:
+        return max(self.kinds) + 1
+
+
+def weak_masses(equations: DerivedEquations) -> WeakMasses | None:
+    """The pivots of a system that may come to a place without mass; None for any other."""
+    system, program, reduction = equations.system, equations.program, equations.reduction
+    free = reduction.independent(system)
+    unfit = isinstance(equations, DerivedConvertedEquations) or system.constraints or system.flexibles
+    if unfit or not 0 < len(free) <= _MOST:
+        return None
+    masses, plain = tree_masses(system, equations.configuration)
+    if masses.own_inertia_suffices(places(system, plain)):
+        return None
+    matrix = mass_matrix(masses.tree)
+    indices = sorted({i for pair in matrix for i in pair})
+    M = {(i, j): as_expr(matrix.get((min(i, j), max(i, j)), ZERO)) for i in indices for j in indices}
+    shares: list[Expr] = []
+    left = dict(M)
+    for r in reversed(indices):
+        shares.append(left[r, r] / M[r, r])
+        for i in (i for i in indices if i < r):
+            for j in (j for j in indices if j < r):
+                if left[i, r] is not ZERO and left[r, j] is not ZERO:
+                    left[i, j] = left[i, j] - left[i, r] * left[r, j] / left[r, r]
+    names = [system.speeds[r].data.name for r in reversed(indices)]
+    owners = {u: body.name for body in system.bodies.values() for u in body.speeds}
+    texts = tuple(
+        one_line(
+            f"speed '{name}' moves no mass (body '{owners[system.speeds[r]]}'): {SINGULAR_THERE}; {REMEDY}"
+        )
+        for name, r in zip(names, reversed(indices), strict=True)
+    )
+    dimensions = {u.data.name: u.dimension for u in free}
+    known = list(dict.fromkeys(dimensions.values()))
+    kinds = tuple(
+        known.index(dimensions[s.data.name]) if s.data.name in dimensions else -1 for s in program.state
+    )
+    labels = [f"share of {name}" for name in names]
+    return WeakMasses(section("pivot_shares", labels, shares, constant=True), texts, kinds)

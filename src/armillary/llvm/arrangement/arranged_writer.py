@@ -1,0 +1,272 @@
+"""The nodes of a section as lines that are put in order, and whose loads and stores are placed, at last.
+
+Sines of states are operations like all others, two angles at a time; before all lines, angles beyond their
+limit are replaced (``far_angles.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.functions import cos, sin
+from armillary.llvm.arrangement.arm64 import Encoded, encoded, machine_words
+from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arranged, parsed, written
+from armillary.llvm.instructions import Instructions, Operand, real
+from armillary.llvm.mathematics.far_angles import far_angle_function
+from armillary.llvm.mathematics.trigonometry import LIMIT, PI_OVER_2, sine_cosine
+from armillary.llvm.node_writer import Writer
+from armillary.llvm.pack_writer import PackWriter
+
+_FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
+_NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
+
+
+class ArrangedWriter(Writer):
+    """Lines of one function, for a machine with ``module.registers``."""
+
+    def __init__(self, *given: Any) -> None:
+        self.operations: list[Line] = []
+        self.loads: dict[str, Load] = {}
+        self.opposites: dict[str, str] = {}
+        self._at: dict[Load, str] = {}
+        self._stores: list[Store] = []
+        self._angles: list[int] = []  # places in the state of those that have a sine or cosine
+        super().__init__(*given)
+        self.pairs: dict[Any, int] = given[4]  # places of numbers
+
+    def load(self, array: str, index: int, kind: str = "") -> str:
+        place = (array, index, kind or "double")
+        name = self._at.get(place)
+        if name is None:
+            self.count += 1
+            name = self._at[place] = f"%v{self.count}"
+            self.loads[name] = place
+        return name
+
+    def store(self, value: str, array: str, index: int, kind: str = "") -> None:
+        self._stores.append((value, (array, index, kind or "double")))
+
+    def emit(self, operation: str) -> str:
+        self.count += 1
+        name = f"%v{self.count}"
+        self.operations.append(parsed(name, operation))
+        return name
+
+    def arithmetic(self, operation: str, a: Operand, b: Operand, flags: str = "contract ") -> str:
+        return self._direct(f"{operation} {flags}{self.real} $, $", (self.operand(a), self.operand(b)))
+
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        if not self.types.single:
+            return super().multiply_add(a, b, c)
+        return self._direct(_FUSED, (a, b, c))
+
+    def _direct(self, form: str, operands: tuple[str, ...]) -> str:
+        """A line whose operands are names, most often."""
+        for a in operands:
+            if a[:2] != "%v":
+                return self.emit(written(form, operands))
+        self.count += 1
+        name = f"%v{self.count}"
+        self.operations.append((name, form, operands))
+        return name
+
+    def neg(self, a: str) -> str:
+        if a in self.opposites:
+            return self.opposites[a]
+        self.count += 1
+        name = f"%v{self.count}"
+        self.opposites[name] = a
+        return name
+
+    def body(self, name: str) -> str:
+        code = None
+        if self.module.encodes:
+            code = encoded(self.operations, self.loads, self.opposites, self._stores)
+        if code is not None:
+            return self._call_of_words(name, code)
+        room, lines = arranged(
+            self.operations, self.loads, self.opposites, self._stores, self.module.registers
+        )
+        if not self._angles:
+            return "\n".join([*room, *lines])
+        check, arrays, replace, usual = self._checked_angles(name)
+        return "\n".join(
+            [
+                *room,
+                *arrays,
+                "  br label %check\ncheck:",
+                *check,
+                replace,
+                "  br label %usual\nusual:",
+                "  %angles = phi ptr [ %state, %check ], [ %replaced, %rare ]",
+                f"  %thirds = phi ptr [ {usual}, %check ], [ %corrected, %rare ]",
+                *lines,
+            ]
+        )
+
+    def _call_of_words(self, name: str, code: Encoded) -> str:
+        """A call of machine code that the module holds as words."""
+        function = f'@"\\01{name}_code"'
+        self.module.functions.append(machine_words(f"{name}_code", code.words))
+        self.module.functions.append(f"declare void {function}({', '.join(['ptr'] * len(code.arrays))})")
+        call = f"call void {function}({', '.join([f'ptr %{array}' for array in code.arrays])})"
+        if not self._angles:
+            return f"  tail {call}"
+        check, arrays, replace, usual = self._checked_angles(name)
+        near = call.replace("%angles", "%state").replace("%thirds", usual)
+        far = call.replace("%angles", "%replaced").replace("%thirds", "%corrected")
+        given = dict.fromkeys(["state", *[a for a in code.arrays if a not in ("angles", "thirds")]])
+        taken = ", ".join([f"ptr %{array}" for array in given])
+        rare = "\n".join([*arrays, replace, f"  {far}"])
+        self.module.define(f"internal void @{name}_far({taken}) noinline cold", rare)
+        return "\n".join(
+            [*check, f"  tail call void @{name}_far({taken})\n  ret void\nusual:\n  tail {near}"]
+        )
+
+    # ---------------------------------------------------------------- sines and cosines
+
+    def trigonometry(self, angles: list[Expr]) -> None:
+        """Sines and cosines of states by two, neighbours together; those of other angles by a call."""
+        states = sorted([a for a in angles if self._in_state(a)], key=lambda a: self.places[a][1])
+        super().trigonometry([a for a in angles if not self._in_state(a)])
+        for pair in self.pairs_of(states):
+            self._sine_pair(pair)
+
+    def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
+        """States, in order, by two."""
+        return _by_two(states, [self.places[a][1] for a in states])
+
+    def _in_state(self, angle: Expr) -> bool:
+        place = self.places.get(angle)
+        return isinstance(place, tuple) and place[0] == "state"
+
+    def _sine_pair(self, pair: list[Expr]) -> None:
+        v = _Pairs(self)
+        places = [self.places[a][1] for a in pair]
+        if len(pair) == 2 and places[1] == places[0] + 1:
+            x = self.load("angles", places[0], PAIR)
+        else:
+            x = "poison"
+            for i, place in enumerate(places):
+                x = self.emit(f"insertelement {PAIR} {x}, double {self.load('angles', place)}, i64 {i}")
+        third = self.load("thirds", len(self._angles), PAIR)
+        self._angles += [*places, places[0]][:2]
+        for function, found in zip((sin, cos), sine_cosine(v, x, third), strict=True):
+            for i, angle in enumerate(pair):
+                self.values[function(angle)] = self.emit(f"extractelement {PAIR} {found}, i64 {i}")
+
+    def with_run(self, products: Any, array: str, first: int, factors: list[float]) -> Any:
+        """Two pairs in place of a vector of four, in the operations that LLVM makes of that."""
+        if not self.module.encodes:
+            return super().with_run(products, array, first, factors)
+        v = _Pairs(self)
+        made = []
+        for i in (0, 2):
+            x, both = self.load(array, first + i, PAIR), (factors[i], factors[i + 1])
+            scale = None if both == (1, 1) else self.pair_of(both)
+            if products is None:
+                made.append(x if scale is None else v.mul(x, scale))
+            else:
+                before = products[i // 2]
+                made.append(v.add(before, x) if scale is None else v.fma(x, scale, before))
+        return made
+
+    def run_total(self, products: Any, value: str | None) -> str:
+        if not self.module.encodes:
+            return super().run_total(products, value)
+        both = _Pairs(self).add(*products)
+        total = self.add(*[self.emit(f"extractelement {PAIR} {both}, i64 {i}") for i in range(2)])
+        return total if value is None else self.add(value, total)
+
+    def pair(self, value: float) -> str:
+        """A number for both lanes."""
+        return self.pair_of((value, value))
+
+    def pair_of(self, both: tuple[float, float]) -> str:
+        """Two numbers, from the array of numbers."""
+        place = self.pairs.get((both, 0), len(self.pairs))
+        for i in range(2):
+            self.pairs.setdefault((both, i), place + i)
+        return self.load("numbers", place, PAIR)
+
+    def _checked_angles(self, name: str) -> tuple[list[str], list[str], str, str]:
+        """A branch to ``usual`` where all angles are below the limit, and the block ``rare``; room for
+        %replaced, an array like the state, and %corrected; what fills them with other angles and the thirds
+        for them; and the usual thirds.
+        """
+        count = len(self._angles)
+        places, thirds = f"{name}_angles", f"thirds_{count}"
+        self.module.need("far_angle", far_angle_function)
+        values = ", ".join([f"double {real(PI_OVER_2[2])}"] * count)
+        self.module.need(
+            thirds, lambda: f"@{thirds} = internal constant [{count} x double] [{values}], align 16"
+        )
+        listed = ", ".join([f"i32 {place}" for place in self._angles])
+        self.module.functions.append(f"@{places} = internal constant [{count} x i32] [{listed}]")
+        check = []
+        before = "true"
+        for i, place in enumerate(dict.fromkeys(self._angles)):
+            check += [
+                f"  %p{i} = getelementptr inbounds double, ptr %state, i64 {place}",
+                f"  %b{i} = load i64, ptr %p{i}, align 8",
+                f"  %s{i} = shl i64 %b{i}, 1",
+                f"  %n{i} = icmp ult i64 %s{i}, {_NEAR}",
+                f"  %near{i} = and i1 %n{i}, {before}",
+            ]
+            before = f"%near{i}"
+        check.append(f"  br i1 {before}, label %usual, label %rare, !prof !0\nrare:")
+        given = f"ptr %state, i64 {count}, ptr @{places}, ptr %replaced, ptr %corrected"
+        arrays = [
+            f"  %replaced = alloca [{max(self._angles) + 1} x double], align 16",
+            f"  %corrected = alloca [{count} x double], align 16",
+        ]
+        return check, arrays, f"  call void @far_angles({given})", f"@{thirds}"
+
+
+class ArrangedPackWriter(ArrangedWriter, PackWriter):
+    """Lines of a function with packs."""
+
+    def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
+        """Angles whose sines are packs together."""
+        paired: list[list[Expr]] = []
+        left = dict.fromkeys(states)
+        for pack in self.home.values():
+            pair = [operands for operands in pack.operands[0]] if pack.kind == "call" else []
+            if len(pair) == 2 and pair[0] is not pair[1] and all([a in left for a in pair]):
+                paired.append(pair)
+                for angle in pair:
+                    del left[angle]
+        return [*paired, *super().pairs_of(list(left))]
+
+
+class _Pairs(Instructions):
+    """Operations on two numbers at a time, among the lines of a writer."""
+
+    def __init__(self, writer: ArrangedWriter) -> None:
+        super().__init__(2)
+        self.writer = writer
+        self.number = writer.pair
+
+    def emit(self, operation: str) -> str:
+        return self.writer.emit(operation)
+
+    def call(self, intrinsic: str, *arguments: Operand) -> str:
+        name, taken = f"llvm.{intrinsic}.v2f64", ", ".join([PAIR] * len(arguments))
+        self.writer.module.need(name, lambda: f"declare {PAIR} @{name}({taken}) nounwind")
+        return super().call(intrinsic, *arguments)
+
+
+def _by_two(angles: list[Expr], places: list[int]) -> list[list[Expr]]:
+    """Neighbours in the state together, then the others in order; the last one may be alone."""
+    pairs: list[list[Expr]] = []
+    alone: list[Expr] = []
+    i = 0
+    while i < len(angles):
+        if i + 1 < len(angles) and places[i + 1] == places[i] + 1:
+            pairs.append(angles[i : i + 2])
+            i += 2
+        else:
+            alone.append(angles[i])
+            i += 1
+    return pairs + [alone[i : i + 2] for i in range(0, len(alone), 2)]

@@ -1,0 +1,375 @@
+"""A small language for building LLVM code: values with operators, vectors with indices, loops with `with`.
+
+    with code.each(n) as i:
+        y[i] = x[i] + h * k[i]
+
+emits that loop. Sums and differences with products inside `each` are fused (multiply-add) where the machine
+can, a·b + c·d as fma(a, b, c·d); elsewhere every operation rounds once, so that times such as t₀ + i·h are
+the same numbers that NumPy computes. LLVM has no choice in it, so loops over one run and over lanes have the
+same digits.
+
+With ``lanes`` above one a real is a vector of so many, a number of each of as many runs: the same words then
+speak of all of them. Single reals are taken for all lanes; comparisons give one truth value per lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from armillary.llvm import vector_math
+from armillary.llvm.building.assembly import (
+    REAL,
+    TRUTH,
+    WHOLE,
+    Block,
+    Function,
+    FunctionType,
+    InstructionWriter,
+    Raw,
+    constant,
+    is_vector,
+    lanes_type,
+)
+from armillary.llvm.jit import quick
+
+_ALIGNED = ", align 8"
+
+
+class Value:
+    """A number in the code being built: a real or one per lane, a whole number, or truth values."""
+
+    def __init__(self, code: Code, raw: Raw) -> None:
+        self.code = code
+        self.raw = raw
+        self.product: tuple[Raw, Raw] | None = None  # its factors, where a sum may be fused with it
+
+    @property
+    def real(self) -> bool:
+        return self.raw.type in (REAL, self.code.kind)
+
+    def _operate(self, name: str, left: Operand, right: Operand) -> Value:
+        a, b = self._alike(left, right)
+        builder = self.code.builder
+        if not self.real:
+            return Value(self.code, builder.operate(name, a, b))
+        if not self.code.fuses or name == "div":
+            return Value(self.code, builder.operate("f" + name, a, b))
+        if name == "mul":
+            made = Value(self.code, builder.operate("fmul", a, b))
+            made.product = a, b
+            return made
+        for operand, raw, other in ((left, a, b), (right, b, a)):
+            if isinstance(operand, Value) and operand.product and operand.raw.type == raw.type:
+                x, y = operand.product
+                if name == "sub" and operand is left:
+                    other = builder.negative(other)
+                elif name == "sub":
+                    x = builder.negative(x)
+                return Value(self.code, self.code.fused(x, y, other))
+        return Value(self.code, builder.operate("f" + name, a, b))
+
+    def _alike(self, *operands: Operand) -> list[Raw]:
+        """Operands as numbers of one type: that of the lanes, if one of them is."""
+        kinds = [o.raw.type for o in (self, *operands) if isinstance(o, Value)]
+        kind = self.code.kind if self.code.kind in kinds else self.raw.type
+        return [self.code.of_kind(kind, o).raw for o in operands]
+
+    def _compare(self, sign: str, other: Operand) -> Value:
+        a, b = self._alike(self, other)
+        return Value(self.code, self.code.builder.compare(sign, a, b, reals=self.real))
+
+    def __add__(self, other: Operand) -> Value:
+        return self._operate("add", self, other)
+
+    def __radd__(self, other: Operand) -> Value:
+        return self._operate("add", other, self)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self._operate("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self._operate("sub", other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self._operate("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> Value:
+        return self._operate("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self._operate("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return self._operate("div", other, self)
+
+    def whole_quotient(self, other: Value) -> Value:
+        """The quotient of two whole numbers, without its fraction."""
+        return Value(self.code, self.code.builder.operate("sdiv", self.raw, other.raw))
+
+    def __lt__(self, other: Operand) -> Value:
+        return self._compare("<", other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self._compare(">=", other)
+
+    def equals(self, other: Operand) -> Value:
+        return self._compare("==", other)
+
+    def differs(self, other: Operand) -> Value:
+        """True also when either is NaN."""
+        return ~self.equals(other)
+
+    def __and__(self, other: Value) -> Value:
+        return Value(self.code, self.code.builder.operate("and", self.raw, other.raw))
+
+    def __or__(self, other: Value) -> Value:
+        return Value(self.code, self.code.builder.operate("or", self.raw, other.raw))
+
+    def __invert__(self) -> Value:
+        return Value(self.code, self.code.builder.opposite(self.raw))
+
+    def to_real(self) -> Value:
+        return Value(self.code, self.code.builder.convert("sitofp", self.raw, REAL))
+
+    def to_whole(self) -> Value:
+        """A real without its fraction."""
+        return Value(self.code, self.code.builder.convert("fptosi", self.raw, WHOLE))
+
+
+Operand = Value | float
+
+
+class Span:
+    """Consecutive reals in memory; with lanes, those of one number side by side unless ``single``."""
+
+    def __init__(self, code: Code, address: Raw, single: bool = False) -> None:
+        self.code = code
+        self.address = address
+        self.single = single
+
+    @property
+    def kind(self) -> str:
+        return REAL if self.single else self.code.kind
+
+    def at(self, index: Value | int) -> Raw:
+        """The address of one entry."""
+        index = self.code.whole(index) if isinstance(index, int) else index
+        return self.code.builder.place(self.address, index.raw, self.kind)
+
+    def __getitem__(self, index: Value | int) -> Value:
+        return Value(self.code, self.code.builder.load(self.at(index), self.kind, _ALIGNED))
+
+    def __setitem__(self, index: Value | int, value: Operand) -> None:
+        self.code.builder.store(self.code.of_kind(self.kind, value).raw, self.at(index), _ALIGNED)
+
+
+class Local:
+    """A local that changes; LLVM keeps it in a register."""
+
+    def __init__(self, code: Code, start: Value) -> None:
+        self.code = code
+        self.type = start.raw.type
+        self.address = code.builder.local(self.type)
+        self.set(start)
+
+    def get(self) -> Value:
+        return Value(self.code, self.code.builder.load(self.address, self.type))
+
+    def set(self, value: Operand) -> None:
+        self.code.builder.store(self.code.of_kind(self.type, value).raw, self.address)
+
+
+class Repeat:
+    """An endless loop that its body leaves or begins again."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.head, self.exit = Block(code.function), Block(code.function)
+
+    def again(self) -> None:
+        self.code.builder.branch(self.head)
+
+    def leave(self) -> None:
+        self.code.builder.branch(self.exit)
+
+
+class Code:
+    """One function under construction."""
+
+    def __init__(self, function: Function, lanes: int = 1) -> None:
+        self.function = function
+        self.builder = InstructionWriter(function)
+        self.fuses = False
+        self.lanes = lanes
+        self.kind = REAL if lanes == 1 else lanes_type(REAL, lanes)
+
+    def real(self, number: float) -> Value:
+        return Value(self, constant(REAL, number))
+
+    def whole(self, number: int) -> Value:
+        return Value(self, constant(WHOLE, number))
+
+    def of_kind(self, kind: str, value: Operand) -> Value:
+        """A number as one of a type: a constant, as it is, or the same in all lanes."""
+        if isinstance(value, Value):
+            return value if value.raw.type == kind else self.spread(value)
+        return Value(self, constant(kind, value))
+
+    def spread(self, value: Value) -> Value:
+        """One real in all lanes."""
+        return Value(self, self.builder.spread(value.raw, self.lanes))
+
+    def argument(self, index: int) -> Value:
+        return Value(self, self.function.args[index])
+
+    def give(self, value: Value | None = None) -> None:
+        """The end of the function, with its result if it has one."""
+        self.builder.give(None if value is None else value.raw)
+
+    # Choice and repetition
+
+    def when(self, condition: Value) -> Any:
+        return self.builder.when(condition.raw)
+
+    def choose(self, condition: Value, yes: Operand, no: Operand) -> Value:
+        kind = self.kind if is_vector(condition.raw.type) else REAL
+        kind = self.kind if self.kind in [o.raw.type for o in (yes, no) if isinstance(o, Value)] else kind
+        a, b = self.of_kind(kind, yes), self.of_kind(kind, no)
+        return Value(self, self.builder.select(condition.raw, a.raw, b.raw))
+
+    def any(self, condition: Value) -> Value:
+        """Whether a condition holds in some lane."""
+        flags = condition.raw.type
+        if not is_vector(flags):
+            return condition
+        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        return Value(self, self._called(name, TRUTH, [condition.raw]))
+
+    def _called(self, name: str, result: str, operands: list[Raw]) -> Raw:
+        """A call of a function by its name."""
+        kind = FunctionType(result, tuple([a.type for a in operands]))
+        return self.builder.call(self.function.module.declared(name, kind).callee, operands)
+
+    @contextmanager
+    def each(self, count: Value | int) -> Iterator[Value]:
+        """A loop over 0 … count − 1; what it computes is fused."""
+        index = Local(self, self.whole(0))
+        outside, self.fuses = self.fuses, not quick()
+        with self.repeat() as loop:
+            with self.when(index.get() >= count):
+                loop.leave()
+            yield index.get()
+            index.set(index.get() + 1)
+        self.fuses = outside
+
+    @contextmanager
+    def repeat(self) -> Iterator[Repeat]:
+        loop = Repeat(self)
+        loop.again()
+        self.builder.block = loop.head
+        yield loop
+        loop.again()
+        self.builder.block = loop.exit
+
+    def total(self, count: int, term: Callable[[Value], Value]) -> Value:
+        """Σ term(i), as four sums of every fourth term: they do not wait for one another, and the order is
+        the same with and without lanes.
+        """
+        sums = [Local(self, self.of_kind(self.kind, 0.0)) for _ in range(min(4, max(count, 1)))]
+        with self.each(count // 4) as i:
+            for j, sum_ in enumerate(sums):
+                sum_.set(sum_.get() + term(i * 4 + j))
+        outside, self.fuses = self.fuses, not quick()
+        for j in range(count % 4):
+            sums[j].set(sums[j].get() + term(self.whole(count - count % 4 + j)))
+        self.fuses = outside
+        found = [sum_.get() for sum_ in sums]
+        while len(found) > 1:
+            found = [a + b for a, b in zip(found[::2], found[1::2], strict=False)] + found[
+                len(found) // 2 * 2 :
+            ]
+        return found[0]
+
+    @contextmanager
+    def each_four(self, count: Value) -> Iterator[Value]:
+        """A loop over 0 … count − 1 in which a real is four of them, side by side in memory; count ≥ 1."""
+        outside, index = (self.fuses, self.lanes, self.kind), Local(self, self.whole(0))
+        with self.repeat() as loop:
+            self.fuses, self.lanes, self.kind = not quick(), 4, lanes_type(REAL, 4)
+            yield index.get()
+            self.fuses, self.lanes, self.kind = outside
+            index.set(index.get() + 1)
+            with self.when(index.get() >= count):
+                loop.leave()
+
+    def total_of_fours(self, count: Value, term: Callable[[Value], Value]) -> Value:
+        """Σ term(i) over all reals of such a loop, in the order of ``total``."""
+        fours = Local(self, Value(self, constant(lanes_type(REAL, 4), 0.0)))
+        with self.each_four(count) as i:
+            fours.set(fours.get() + term(i))
+        a, b, c, d = (Value(self, self.builder.lane(fours.get().raw, j)) for j in range(4))
+        return (a + b) + (c + d)
+
+    # Functions
+
+    def intrinsic(self, name: str, *operands: Operand) -> Value:
+        kind = self.kind if self.kind in [o.raw.type for o in operands if isinstance(o, Value)] else REAL
+        suffix = "f64" if kind == REAL else f"v{self.lanes}f64"
+        raw = [self.of_kind(kind, operand).raw for operand in operands]
+        return Value(self, self._called(f"llvm.{name}.{suffix}", kind, raw))
+
+    def fused(self, x: Raw, y: Raw, z: Raw) -> Raw:
+        """x·y + z, rounded once where the machine can."""
+        suffix = f"v{self.lanes}f64" if is_vector(x.type) else "f64"
+        return self._called(f"llvm.fmuladd.{suffix}", x.type, [x, y, z])
+
+    def magnitude(self, x: Operand) -> Value:
+        return self.intrinsic("fabs", x)
+
+    def root(self, x: Operand) -> Value:
+        return self.intrinsic("sqrt", x)
+
+    def power(self, x: Operand, exponent: Operand) -> Value:
+        """x to some power, by our own function, to be linked from ``power_text``: the C library's differs
+        from machine to machine, and none is the same on lanes.
+        """
+        kind = lanes_type(REAL, self.lanes)
+        raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]
+        operands = [self.builder.convert("bitcast", a, kind) for a in raw]
+        result = self._called(power_text(self.lanes)[0], kind, operands)
+        return Value(self, self.builder.convert("bitcast", result, self.kind))
+
+    def least(self, x: Operand, y: Operand) -> Value:
+        """The smaller; y when they cannot be compared."""
+        return self.choose(self._first(x, y) < y, x, y)
+
+    def most(self, x: Operand, y: Operand) -> Value:
+        """The larger; y when they cannot be compared."""
+        return self.choose(self._first(x, y) > y, x, y)
+
+    def _first(self, x: Operand, y: Operand) -> Value:
+        return x if isinstance(x, Value) else self.of_kind(y.raw.type if isinstance(y, Value) else REAL, x)
+
+    def sign(self, x: Value) -> Value:
+        """−1, 0 or 1; 0 for NaN."""
+        return self.choose(x > 0.0, 1.0, self.choose(x < 0.0, -1.0, 0.0))
+
+    def copy(self, count: int, source: Span, target: Span) -> None:
+        with self.each(count) as i:
+            target[i] = source[i]
+
+
+def power_text(lanes: int) -> tuple[str, str]:
+    """The name of the function behind ``power`` and the LLVM text that defines it."""
+    name, text = vector_math.function("pow", lanes)
+    return name, text.replace(
+        f"define internal <{lanes} x double> @{name}", f"define <{lanes} x double> @{name}"
+    )

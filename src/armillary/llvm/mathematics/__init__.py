@@ -1,0 +1,1 @@
+"""Sines, lookup tables and inputs over time as LLVM functions."""

@@ -1,0 +1,1 @@
+"""Redundant coordinates in the compiled loop: Euler parameters, projection, the staggered step."""

@@ -1,0 +1,280 @@
+"""The configurations that a run may enter without leaving its compiled loop, as the tables of that loop.
+
+They are those that runs of this model have met so far: the first run that needs a configuration derives and
+compiles it (configurations.py), later ones find it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.expression import ZERO, Expr
+from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
+from armillary.model.description import Description
+from armillary.model.records import EventRecord
+from armillary.program.configurations.sections import RATINGS, released_settings
+from armillary.program.equations import DerivedEquations
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
+from armillary.runtime.integrators.records import RunChanges
+from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, ChangeShape
+from armillary.runtime.models.configurations.configurations import (
+    Configurations,
+    changes_configuration,
+    closed_anew,
+    elimination_steps,
+)
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.solver.language.language import CHOOSES, ELSEWHERE, LOCKING, NONE, ORDINARY, WEAKENS
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+
+
+@dataclass(frozen=True)
+class KnownChanges:
+    """Configurations in the order of their numbers, and the tables that a loop reads."""
+
+    configurations: tuple[Configuration, ...]
+    tables: RunChanges
+
+
+def known_changes(configurations: Configurations) -> KnownChanges | None:
+    """What is known of the configurations of a system; None where runs change theirs outside of the loop."""
+    kept, so_far = configurations.changes, configurations.so_far
+    if kept is None or kept[0] != so_far:
+        kept = configurations.changes = so_far, _known_changes(configurations)
+    found: KnownChanges | None = kept[1]
+    return found
+
+
+def _known_changes(configurations: Configurations) -> KnownChanges | None:
+    model = configurations[configurations.first].model
+    if not model.changes_inside:
+        return None
+    known, rated = configurations.known[:MOST_CONFIGURATIONS], dict(model.rated_choices)
+    so_far = (len(known), len(rated))
+    if so_far not in model.change_figures:
+        groups = {locked: found.configurations if found else () for locked, found in rated.items()}
+        model.change_figures[so_far] = _figures([configurations[c].model for c in known], groups)
+    made = model.change_figures[so_far]
+    if made is None:
+        return None
+    key = configurations.parameters_key
+    kept = model.change_sections
+    if kept is not None and key is not None and kept[0] == (so_far, key):
+        return kept[1]
+    instances = [configurations[c] for c in known]
+    sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
+    for c, instance in enumerate(instances):
+        addresses = _addresses(instance, alone=len(instances) == 1)
+        locked = known[c].locked
+        if (choices := rated.get(locked)) is not None:
+            addresses["ratings"] = choices.code.address(RATINGS)
+            addresses["rating_constants"] = configurations.rating_constants(locked).ctypes.data
+        sections[c] = [addresses.get(name, 0) for name in SECTIONS]
+    sizes = (made.shape, made.states, made.events, len(known))
+    owners = [configurations, *instances, *rated.values()]
+    found = KnownChanges(tuple(known), RunChanges(*sizes, sections, made.numbers, owners=owners))
+    if key is not None:
+        model.change_sections = ((so_far, key), found)
+    return found
+
+
+@dataclass(frozen=True)
+class ChangeFigures:
+    """Sizes and tables of numbers of the configurations that are known, for any parameters."""
+
+    shape: ChangeShape
+    states: int
+    events: int
+    numbers: np.ndarray
+
+
+Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependent speeds by locks
+
+
+def _figures(models: Sequence[CompiledModel], groups: Groups) -> ChangeFigures | None:
+    """The tables of some configurations; None where they do not fit into those of the first."""
+    strikes = [len(models) > 1 and "impulse" in model.change_code.lengths for model in models]
+    return change_figures([model.equations for model in models], strikes, groups)
+
+
+def change_figures(
+    every: Sequence[DerivedEquations], strikes: Sequence[bool], groups: Groups, *, listed: bool = False
+) -> ChangeFigures | None:
+    """The tables of some configurations, which are ``listed`` where a run can meet no others; None where they
+    do not fit into those of the first. Impulses act in those that ``strikes`` says; choices are made in
+    ``groups``.
+    """
+    first = every[0]
+    system = first.system
+    shape, lockable = change_shape(first)
+    most = max((len(group) for group in groups.values()), default=0)
+    shape = replace(shape, members=most, listed=len(every) if listed else 0)
+    if listed:
+        shape = replace(shape, rows=0, elements=0, geometry=0)
+    states = len(first.program.state) + len(first.configuration.locked)
+    events = shape.own_events + 2 + len(first.reduction.rows)
+    places, length = shape.figures(events)
+    numbers = np.zeros(length)
+    numbers[: len(HEAD)] = shape.head(events)
+
+    def put(name: str, first_place: int, values: Sequence[Any]) -> None:
+        at = places[name] + first_place
+        numbers[at : at + len(values)] = values
+
+    widths = {
+        **dict.fromkeys(("role", "direction", "ends", "lands"), events),
+        "locked": len(lockable),
+        "member": most,
+        **dict.fromkeys(("row_of", "speed_of"), shape.elements),
+        **dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), shape.rows),
+    }
+    numbered = {equations.configuration: c for c, equations in enumerate(every)}
+    for c, equations in enumerate(every):
+        found = configuration_numbers(equations, lockable)
+        if found["used"][0] > states or found["watched"][0] > events:
+            return None
+        group = groups.get(equations.configuration.locked)
+        found["group_size"] = [-1 if group is None else len(group)]
+        found["member"] = [numbered.get(other, NONE) for other in group or ()]
+        if not listed:
+            found |= partition_numbers(equations)
+            if found["elements"][0] > shape.elements:
+                return None
+        for name, values in found.items():
+            put(name, c * widths.get(name, 1), values)
+        put("strikes", c, [strikes[c]])
+    for name, values in {**system_numbers(system, lockable), "speed_kind": _first_alike(system)}.items():
+        put(name, 0, values)
+    return ChangeFigures(shape, states, events, numbers)
+
+
+def groups_of(every: Sequence[DerivedEquations]) -> Groups:
+    """Configurations with the same locks, where there are several: their choices, as a table lists them."""
+    found: dict[frozenset[str], list[Configuration]] = {}
+    for equations in every:
+        found.setdefault(equations.configuration.locked, []).append(equations.configuration)
+    return {locked: group for locked, group in found.items() if len(group) > 1}
+
+
+def configuration_numbers(equations: DerivedEquations, lockable: Sequence[str]) -> dict[str, list[int]]:
+    """The numbers that a loop reads of one configuration, by the names of `ChangeShape.figures`."""
+    watched = equations.targets.watched
+    index = {event.name: k for k, event in reversed([*enumerate(watched)])}
+    internal = [event.name in INTERNAL_EVENTS for event in watched]
+    return {
+        "role": [event_role(event, equations) for event in watched],
+        "direction": [event.direction for event in watched],
+        "ends": [int(e.stop and not own) for e, own in zip(watched, internal, strict=True)],
+        "lands": [int(own) for own in internal],
+        "locked": [int(u in equations.configuration.locked) for u in lockable],
+        "used": [len(equations.program.state)],
+        "watched": [len(watched)],
+        "choice": [index.get(DEPENDENT_SPEEDS, NONE)],
+        "rank": [index.get(CONSTRAINT_RANK, NONE)],
+    }
+
+
+def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
+    """The numbers of one configuration for choices beyond the table (runtime/solver/choices.py)."""
+    layout, steps = equations.reduction.layout, elimination_steps(equations)
+    elements = layout.jacobian if layout is not None else ()
+    of_row, rows = dict(steps), len(equations.reduction.rows)
+    filled = [*steps, *[(NONE, NONE)] * (rows - len(steps))]
+    return {
+        "row_of": [i for i, _ in elements],
+        "speed_of": [j for _, j in elements],
+        "speed_of_row": [of_row.get(i, NONE) for i in range(rows)],
+        "row_of_step": [i for i, _ in filled],
+        "speed_of_step": [j for _, j in filled],
+        "elements": [len(elements)],
+        "first_element": [len(layout.gaps) + layout.rows if layout is not None else 0],
+    }
+
+
+def _first_alike(system: Description) -> list[int]:
+    """For each speed the first one of the same unit."""
+    kinds = [u.dimension for u in system.speeds]
+    return [next(i for i, other in enumerate(kinds) if other is kind) for kind in kinds]
+
+
+def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
+    """What events of the user's own lock, unlock and set, and speeds that they set in releasing them."""
+    events = list(system.events.values())
+    moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
+    sets: dict[str, Sequence[Iterable[Expr]]] = {
+        "locks": [e.lock for e in events], "unlocks": [e.unlock for e in events],
+        "sets": [e.changes for e in events], "moves": moved,
+    }  # fmt: skip
+    found = {
+        name: [int(u in {v.data.name for v in chosen}) for chosen in each for u in lockable]
+        for name, each in sets.items()
+    }
+    released = released_settings(system)
+    return found | {
+        "setting_event": [events.index(event) for event, _, _ in released],
+        "setting_speed": [system.speeds.index(u) for _, u, _ in released],
+        "setting_lock": [list(lockable).index(u.data.name) for _, u, _ in released],
+    }
+
+
+def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str]]:
+    system, rows = equations.system, len(equations.reduction.rows)
+    named = {u.data.name for e in system.events.values() for u in (*e.lock, *e.unlock)}
+    named |= equations.configuration.locked
+    lockable = [u.data.name for u in system.speeds if u.data.name in named]
+    coordinates, speeds = len(equations.coordinates), len(system.speeds)
+    layout, locks = equations.reduction.layout, len(equations.configuration.locked)
+    elements = len(layout.jacobian) + rows * locks if layout is not None else 0
+    geometry = len(equations.program.geometry.results) + (2 * speeds + rows) * locks
+    settings = len(released_settings(system))
+    return ChangeShape(
+        coordinates=coordinates,
+        speeds=speeds,
+        motion=coordinates + speeds + len(equations.states) + settings,
+        settings=settings,
+        lockable=len(lockable),
+        own_events=len(equations.targets.shown_events),
+        members=0,
+        rows=rows,
+        elements=elements,
+        geometry=geometry,
+    ), lockable
+
+
+def event_role(event: EventRecord, equations: DerivedEquations) -> int:
+    """What an event does to the configuration, by the names of runtime/solver/language/language.py."""
+    if event.name == DEPENDENT_SPEEDS and modal_speeds(equations.system):
+        return ELSEWHERE  # joints are preferred to modes
+    if event.name in INTERNAL_EVENTS:
+        return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
+    if not changes_configuration(event, equations):
+        return ORDINARY
+    return LOCKING if (event.lock or event.unlock) and not elsewhere_set(event, equations) else ELSEWHERE
+
+
+def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
+    """Names of what an event that locks or unlocks sets and the loop cannot: what loops are closed anew for,
+    and speeds that are locked and stay so.
+    """
+    if equations.system.constraints:
+        return closed_anew(event, equations)
+    released = [u for e, u, _ in released_settings(equations.system) if e.name == event.name]
+    held = equations.configuration.locked
+    return [s.data.name for s in event.changes if s.data.name in held and s not in released]
+
+
+def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
+    """Those of `SECTIONS`, but for ratings."""
+    model = instance.model
+    found = {"constants": instance.constants.ctypes.data}
+    found |= {name: model.address(name) for name in (*INSTALLED[1:], "geometry")}
+    if not alone:
+        found |= {name: model.change_code.address(name) for name in model.change_code.lengths}
+        found["change_constants"] = instance.changes.constants.ctypes.data
+    return found

@@ -1,0 +1,1 @@
+"""Runs that had to stop: the cause and the remedy."""

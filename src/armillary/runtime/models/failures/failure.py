@@ -1,0 +1,134 @@
+"""Runs that had to stop: what failed, where, and what would help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.walk import symbols
+from armillary.errors import SimulationError
+from armillary.mechanics.contact.change import IMPULSES
+from armillary.model.records import AMBIGUOUS, FAILED
+from armillary.runtime.integrators import Integration
+from armillary.runtime.models.failures.weak_masses import weakness
+from armillary.runtime.models.instance import Instance
+
+_REMEDIES = {
+    "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
+    "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
+    "(method='scipy:Radau'), or loosen rtol and atol",
+    "too many steps": "raise max_steps, or loosen rtol and atol",
+    "too many rows": "give sample=, the time between rows",
+}
+_REMEDIES_FIXED_STEP = _REMEDIES | {
+    "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
+    "too many steps": "raise max_steps, or use a larger step",
+}
+_OUT_OF_REACH = "; or a loop cannot follow what is prescribed any further: look where its points have to go"
+_ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
+
+
+def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool) -> None:
+    """An error for a run that had to stop, with the data so far."""
+    if said := stuck_contacts(result, instance):
+        raise SimulationError(f"{said}; the data so far are in the error's .run", run)
+    culprit = _culprit(result, instance)
+    if result.status == "events accumulate":
+        what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
+    elif result.status in _REMEDIES:
+        remedy = (_REMEDIES if adaptive else _REMEDIES_FIXED_STEP)[result.status]
+        system = instance.equations.system
+        if system.constraints and system.prescriptions:
+            remedy += _OUT_OF_REACH
+        remedy += "".join(f"; {said}" for said in _complaints(instance))
+        if result.status in ("diverged", "step too small"):
+            remedy = _unbounded(instance, run) or weakness(instance, result)[1] or remedy
+        where = f" in '{culprit}'" if culprit else ""
+        what = (
+            f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
+            f"({result.status}{where}): {remedy}"
+        )
+    else:
+        return
+    raise SimulationError(f"{what}; the data so far are in the error's .run", run)
+
+
+def stuck_contacts(result: Integration, instance: Instance) -> str:
+    """Why no forces, or impulses, of contacts without compliance were admissible; "" where all was well."""
+    system = instance.equations.system
+    if not system.contacts:
+        return ""
+    stored = dict(zip(system.memories, result.final_memory.tolist(), strict=False))
+    if not stored[FAILED]:
+        return ""
+    ways = {0: "is open", 1: "sticks", 2: "slides", -2: "slides"}
+    watched = instance.equations.targets.watched
+    names = ", ".join(
+        f"'{c.name}' {ways.get(int(stored[c.mode.data.name]), 'begins')}" for c in system.contacts.values()
+    )
+    event = f" at event '{watched[result.events[-1][1]].name}'" if result.events else ""
+    if stored[FAILED] == IMPULSES:
+        return (
+            f"no impulses are admissible in the impact at t = {result.t_stop:.6g} s{event} ({names}); use "
+            "law='poisson', another friction=, or give the contacts a stiffness="
+        )
+    return (
+        f"no forces are admissible at t = {result.t_stop:.6g} s{event} ({names}): a contact that slides can "
+        "neither press on its surface nor leave it (Painlevé's paradox); use a smaller friction=, or give it "
+        "a stiffness="
+    )
+
+
+def doubtful_contacts(result: Integration, instance: Instance) -> str:
+    """How often contacts had more than one admissible outcome; "" where there was never any doubt."""
+    system = instance.equations.system
+    if AMBIGUOUS not in system.memories:
+        return ""
+    count = int(result.final_memory[list(system.memories).index(AMBIGUOUS)])
+    if not count:
+        return ""
+    return (
+        f"{count} change{'s' if count > 1 else ''} of contact had more than one admissible outcome; the "
+        "first of sticking, sliding and opening was taken"
+    )
+
+
+def _unbounded(instance: Instance, run: Any) -> str:
+    """The parameters with which a number made of parameters alone is not finite, "" where all are."""
+    results = instance.equations.program.precompute.results
+    known = {name for name, value in run.parameters.items() if np.isfinite(value)}
+    names = [
+        sorted(used)
+        for x, value in zip(results, instance.constants, strict=False)
+        if not np.isfinite(value) and (used := {s.data.name for s in symbols(x)}) <= known
+    ]
+    if not names:
+        return ""
+    values = ", ".join(f"{name} = {run.parameters[name]:g}" for name in min(names, key=len))
+    return (
+        f"a factor that is made of parameters alone is not finite with {values}; give other values, or "
+        "describe the system so that nothing is divided by them"
+    )
+
+
+def _culprit(result: Integration, instance: Instance) -> str:
+    """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite,
+    before those it spoiled.
+    """
+    if result.failed_event is not None:
+        return instance.equations.targets.watched[result.failed_event].name
+    if result.failed_state is None:
+        return ""
+    rates = instance.derivatives(result.t_stop, result.final_state, result.final_memory)
+    strange = np.flatnonzero(~np.isfinite(rates))
+    place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
+    found: str = instance.equations.program.state[place].data.name
+    return found
+
+
+def _complaints(instance: Instance) -> list[str]:
+    """What imported FMUs say that failed in this run."""
+    memories = instance.equations.system.memories.values()
+    handles = [m.start.data for m in memories if m.hidden and m.start is not None]
+    return [said for handle in handles if hasattr(handle, "complaint") and (said := handle.complaint())]

@@ -1,0 +1,230 @@
+"""Runs that came to a place where some motion moves no mass: the joint and the time, for an error.
+
+Looked for only after a run that failed, or whose speeds jumped: the loop itself has no part in it. The mass
+matrix is evaluated on the way from the last rows before the jump. A slender body has weak pivots everywhere
+and is sound, so that a pivot counts as singular only where it falls far below its share at the start of the
+run. A run that finished is cut only where that explains the jump: where speeds jumped within a single step of
+fixed size, which was then too long to see the place; else where its kinetic energy jumped, too, since next to
+a singular place true speeds may be large, while the energy goes on smoothly. All of these are ratios, without
+units.
+
+In most systems each link's own inertia keeps the pivots of its joint from falling so far, wherever links are
+(`Instance.masses_suffice`): then there is nothing to search for.
+
+With constraints, pivots are those of the tree without them: M is singular on the admissible speeds only where
+it is singular at all, and the motion that moves no mass has to be one that the constraints allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.derivatives.calculus import evaluate, evaluate_all, evaluator
+from armillary.mechanics.constraints.rows import ConstraintRow, rows
+from armillary.mechanics.masses.massless import (
+    Masses,
+    MotionWithoutMass,
+    at_place,
+    motions_left_by,
+    tree_masses,
+)
+from armillary.model.quantities.energy import kinetic_energy
+from armillary.model.units.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.integrators import Integration
+from armillary.runtime.loop.thresholds.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
+from armillary.runtime.models.instance import Instance
+
+_JUMPS = 5  # that are looked at, the first ones of a run
+_BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
+_SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
+_HELD = 1e-2  # of a motion that constraints resist: they hold it, a little away from the place itself
+_EACH, _PATIENCE = 300, 100_000  # rows searched in the time that a run of its own takes, and the bound
+_ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
+SINGULAR_THERE = "the mass matrix becomes singular there"
+REMEDY = (
+    "give the body, or one that hangs on it, mass or inertia there, keep the motion away from this position, "
+    "or use a joint without it (Spherical in place of three angles)"
+)
+
+
+def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
+    """(the number of sound rows, the message) of a run through a place without mass; "" for any other."""
+    whole, failed = len(result.time), result.status in ("diverged", "step too small")
+    if (result.calm and not failed) or not whole or _excluded(instance, whole):
+        return whole, ""
+    sizes = _speeds(instance, result)
+    # In absolute coordinates the angles of a joint may jump at its lock while the bodies move smoothly.
+    absolute = instance.equations.absolute
+    stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
+    ends = _jumps(sizes) or ([whole] if failed else [])
+    if not ends or instance.masses_suffice:
+        return whole, ""
+    look: _MassCheck | None = None
+    for end in ends:
+        ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
+        if failed and end == whole and not absolute:
+            last = instance.place(result.t_stop, result.final_state, result.final_memory)
+            ways.append(_Path(instance, last.t, _with_given(instance, instance.values(last))))
+        ways = [way for way in ways if way.known]
+        if not (failed or stepwise or _energy_bursts(instance, result, end)):
+            continue
+        look = look or _MassCheck(instance, _path_from_row(instance, result, 0))
+        said = look.message(ways) if ways else ""
+        if said:
+            return end, said
+    return whole, ""
+
+
+def _excluded(instance: Instance, rows: int) -> bool:
+    """Whether links' own inertias are known to exclude such a place: this is found out where a jump is seen,
+    or once that takes no longer than the search for jumps in the rows of all runs has taken.
+    """
+    instance.searched[0] += _EACH + rows
+    known = "masses_suffice" in vars(instance) or instance.searched[0] > _PATIENCE
+    return known and instance.masses_suffice
+
+
+def _jumps(sizes: np.ndarray) -> list[int]:
+    """The first rows in which speeds of some kind are far above all earlier ones, not counting rest."""
+    before = np.maximum.accumulate(sizes, axis=1)[:, :-1]
+    if ((sizes[:, 1:] < SPEED_JUMP * before) | (before <= 0.0)).all():
+        return []
+    known = np.where(np.isfinite(sizes), sizes, np.inf)
+    before = np.maximum.accumulate(known, axis=1)[:, :-1]
+    small = _SMALL * np.median(known, axis=1, keepdims=True)
+    least = np.maximum(before, np.where(np.isfinite(small), small, 0.0))
+    jumps = (before > 0.0) & ~(known[:, 1:] < SPEED_JUMP * least)
+    return [int(k) + 1 for k in np.flatnonzero(np.any(jumps, axis=0))[:_JUMPS]]
+
+
+def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
+    """Whether kinetic energy in the rows from ``end`` on is far above that of the rows before."""
+    rows = range(max(0, end - _ROWS), min(end + _ROWS, len(result.time)))
+    known = [_row_values(instance, result, k) for k in rows]
+    values = {name: np.array([each[name] for each in known]) for name in known[0]}
+    with np.errstate(all="ignore"):
+        [energy] = instance.model.row_energy(values)
+    energy = np.broadcast_to(energy, len(rows))
+    return not np.nanmax(energy[end - rows[0] :]) < _BURST * np.nanmax(energy[: end - rows[0]])
+
+
+def _row_values(instance: Instance, result: Integration, k: int) -> dict[Any, Any]:
+    """Values of all that expressions can hold, by name, in a row of a run."""
+    system = instance.equations.system
+    shown = dict(zip(instance.model.output_names, result.samples[k].tolist(), strict=True))
+    values: dict[Any, Any] = instance.model.inside(instance.parameters)
+    values |= {s.data.name: shown[s.data.name] * state_factor(s) for s in system.moving()}
+    values |= dict(zip(system.memories, result.final_memory.tolist(), strict=False))
+    return values | {system.time.data.name: float(result.time[k])}
+
+
+def _with_given(instance: Instance, values: dict[Any, Any]) -> dict[Any, Any]:
+    """Values with those of prescribed and locked coordinates and speeds."""
+    for given in instance.equations.reduction.given.values():
+        pairs = ((given.speed, given.value), (given.coordinate, given.position))
+        for s, x in pairs:
+            if s is not None and x is not None:
+                values[s.data.name] = evaluate(x, values)
+    return values
+
+
+def _path_from_row(instance: Instance, result: Integration, k: int) -> _Path:
+    following = result.time[k + 1] if k + 1 < len(result.time) else result.t_stop
+    t = float(result.time[k])
+    return _Path(instance, t, _row_values(instance, result, k), 2 * float(following - t))
+
+
+class _Path:
+    """The motion as it would go on from a place, in a straight line."""
+
+    def __init__(
+        self, instance: Instance, t: float, values: Mapping[Any, Any], within: float = np.inf
+    ) -> None:
+        system = instance.equations.system
+        names = [q.data.name for q in system.coordinates]
+        self.t, self.values = t, values
+        moving = [values[s.data.name] for s in (*system.coordinates, *system.speeds)]
+        self.known = bool(np.all(np.isfinite(moving)))
+        with np.errstate(all="ignore"):
+            found = evaluate_all([system.rates[q] for q in system.coordinates], values)
+        rates = np.array([x if np.isfinite(x) else 0.0 for x in found])
+        fastest = np.max(np.abs(rates), initial=0.0)
+        self.ahead = min(AHEAD / fastest, within) if fastest > 0.0 else 0.0
+        self.start = {name: values[name] for name in names}
+        self.rates = dict(zip(names, rates, strict=True))
+
+    def at(self, times: np.ndarray, time_name: str) -> dict[Any, Any]:
+        """Values of all symbols, so long after the place."""
+        moved = {name: q + self.rates[name] * times for name, q in self.start.items()}
+        return {**self.values, **moved, time_name: self.t + times}
+
+
+def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[ConstraintRow]]:
+    """The masses of the tree without its constraints, and these."""
+    system = equations.system
+    masses, plain = tree_masses(system, equations.configuration)
+    return masses, rows(system, plain) if system.constraints else []
+
+
+def energy_function(equations: DerivedEquations) -> Callable[[Mapping[Any, Any]], list[Any]]:
+    """The kinetic energy, of values by name."""
+    return evaluator([kinetic_energy(equations.system)])
+
+
+class _MassCheck:
+    """A system's masses on the ways of a run, beside those at its start."""
+
+    def __init__(self, instance: Instance, start: _Path) -> None:
+        self.masses, self.constraints = instance.model.masses
+        self.time = instance.equations.system.time.data.name
+        self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
+
+    def message(self, ways: Sequence[_Path]) -> str:
+        """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
+        portions = np.linspace(0.0, 1.0, COARSE)
+        looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
+        known = [(found[1], found[2], way) for found, way in looks if found is not None]
+        if not known:
+            return ""
+        _, k, way = min(known, key=lambda each: each[0])
+        near = way.ahead * np.linspace(portions[max(k - 1, 0)], portions[min(k + 1, COARSE - 1)], FINE)
+        found = self._weakest(way, near)
+        if found is None or found[0] > WEAK or found[1] > FALLEN:
+            return ""
+        share, _, k, motion = found
+        if self.constraints:
+            values = at_place(way.at(near[k : k + 1], self.time), 0)
+            if not motions_left_by(self.constraints, [motion], self.masses.system, values, _HELD):
+                return ""
+        return (
+            f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (a pivot "
+            f"is {share:.1g} of the inertias that it is made of); {REMEDY}"
+        )
+
+    def _weakest(self, way: _Path, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:
+        return self.masses.weakest(way.at(times, self.time), self.usual)
+
+
+def _speeds(instance: Instance, result: Integration) -> np.ndarray:
+    """The largest speed of each row (kinds × rows), of each kind by itself: kinds have units of their own."""
+    kinds = instance.model.speeds.kinds
+    sizes = [np.abs(result.samples[:, own]).max(axis=1) for own in kinds]
+    return np.array(sizes) if sizes else np.zeros((0, len(result.time)))
+
+
+def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:
+    """The result of a run that was not stopped without what follows a place where some motion moves no mass,
+    and the message.
+    """
+    if result.status not in ("finished", "event"):
+        return result, ""
+    count, why = weakness(instance, result, adaptive)
+    if not why:
+        return result, ""
+    sound = replace(result, time=result.time[:count], samples=result.samples[:count])
+    return sound, f"simulation of '{instance.equations.system.name}' stopped: {why}"

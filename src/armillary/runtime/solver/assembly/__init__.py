@@ -1,0 +1,1 @@
+"""Loops closed at the start of a run, in the small language; `assembly.py` first."""

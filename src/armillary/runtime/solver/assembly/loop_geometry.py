@@ -1,0 +1,109 @@
+"""The geometry of loops at a place: gaps, J and N, and the place moved, in the language of language.py."""
+
+from __future__ import annotations
+
+from armillary.mechanics.constraints.closing_thresholds import *
+from armillary.runtime.solver.assembly.assembly_record import Loops
+from armillary.runtime.solver.language.language import *
+
+
+def spread_figures(run: Loops) -> None:
+    """J and N from their elements."""
+    for e in range(N_ELEMENTS):
+        run.jacobian[at(ELEMENT_ROW[e], N_SPEEDS, ELEMENT_SPEED[e])] = run.numbers[AT_JACOBIAN + e]
+    for e in range(N_RATES):
+        run.rates[at(RATE_PLACE[e], N_SPEEDS, RATE_SPEED[e])] = run.numbers[AT_RATES + e]
+
+
+def look(run: Loops) -> None:
+    """The figures of the constraints at the place."""
+    run.numbers = loop_figures(run.t, run.place)
+    spread_figures(run)
+
+
+def gap_length(run: Loops) -> real:
+    """The length of the vector of gaps."""
+    total: real = 0.0
+    for i in range(N_GAPS):
+        total = total + run.numbers[i] * run.numbers[i]
+    return sqrt(total)
+
+
+def gap_length_there(run: Loops) -> real:
+    """The length of the vector of gaps where a step leads."""
+    total: real = 0.0
+    for i in range(N_GAPS):
+        total = total + run.there[i] * run.there[i]
+    return sqrt(total)
+
+
+def is_number(run: Loops) -> truth:
+    """Whether gaps and their matrix are finite."""
+    total: real = 0.0
+    for i in range(N_GAPS):
+        total = total + 0.0 * run.numbers[i]
+        for j in range(N_SPEEDS):
+            total = total + 0.0 * run.jacobian[at(i, N_SPEEDS, j)]
+    return not isnan(total)
+
+
+def worst_gap(run: Loops) -> real:
+    """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes."""
+    largest: real = 0.0
+    for i in range(N_GAPS):
+        for j in range(N_SPEEDS):
+            largest = max(largest, abs(run.jacobian[at(i, N_SPEEDS, j)]))
+    worst: real = 0.0
+    for i in range(N_GAPS):
+        size: real = LEAST_SIZE * largest  # rows vanish near singular places, and their gaps do not
+        for j in range(N_SPEEDS):
+            size = max(size, abs(run.jacobian[at(i, N_SPEEDS, j)]))
+        part: real = abs(run.numbers[i])
+        if size > 0.0:
+            part = part / size
+        if part > worst or isnan(part):
+            worst = part
+    return worst
+
+
+def some_speed_moves(run: Loops) -> truth:
+    """Whether any speed may move."""
+    found: truth = False
+    for j in range(N_SPEEDS):
+        found = found or run.moving[j]
+    return found
+
+
+def make_unit(run: Loops) -> None:
+    """Euler parameters of the place where a step leads, made unit."""
+    for e in range(N_UNITS):
+        first: whole = UNIT_FROM[e]
+        total: real = run.moved[first] * run.moved[first]
+        total = total + run.moved[first + 1] * run.moved[first + 1]
+        total = total + run.moved[first + 2] * run.moved[first + 2]
+        total = sqrt(total + run.moved[first + 3] * run.moved[first + 3])
+        run.moved[first] = run.moved[first] / total
+        run.moved[first + 1] = run.moved[first + 1] / total
+        run.moved[first + 2] = run.moved[first + 2] / total
+        run.moved[first + 3] = run.moved[first + 3] / total
+
+
+def displace(run: Loops) -> None:
+    """The coordinates after a small motion; those that are held stay."""
+    for k in range(N_COORDINATES):
+        total: real = run.place[k]
+        for j in range(N_SPEEDS):
+            total = total + run.rates[at(k, N_SPEEDS, j)] * run.step[j]
+        run.moved[k] = total
+    if UNITS:
+        make_unit(run)
+    for k in range(N_COORDINATES):
+        if run.held[k]:  # a step along a tangent leaves them but for its square
+            run.moved[k] = run.place[k]
+
+
+def accept(run: Loops) -> None:
+    """The place where a step leads, with its figures, as the place."""
+    run.place = run.moved
+    run.numbers = run.there
+    spread_figures(run)

@@ -1,0 +1,109 @@
+"""Speeds that satisfy the constraints at the start of a run, and what is redundant there, in the language of
+language.py: the least change of speeds with J (u + δ) + b = 0.
+"""
+
+from __future__ import annotations
+
+from armillary.mechanics.constraints.closing_thresholds import *
+from armillary.runtime.solver.assembly.assembly_record import Loops
+from armillary.runtime.solver.assembly.least_squares import rank_of_rows, solve_rows
+from armillary.runtime.solver.assembly.loop_geometry import look, some_speed_moves
+from armillary.runtime.solver.language.language import *
+
+
+def scaled_rows(run: Loops, all_rows: truth) -> None:
+    """Rows of J whose columns are in terms of their largest elements, all or those that are kept."""
+    largest: real = 0.0
+    for m in range(N_JACOBIAN):
+        largest = max(largest, abs(run.jacobian[m]))
+    run.active = 0
+    row: whole = FIRST
+    for i in range(N_ROWS):
+        if all_rows or IS_KEPT[i]:
+            for j in range(N_SPEEDS):
+                own: real = 0.0
+                for k in range(N_ROWS):
+                    own = max(own, abs(run.jacobian[at(k, N_SPEEDS, j)]))
+                if own <= NEW_ROW * largest:
+                    own = 1.0
+                run.left[at(row, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / own
+            run.right[row] = 0.0
+            row = row + 1
+            run.active = run.active + 1
+
+
+def stays_redundant(run: Loops) -> truth:
+    """Whether constraints that were redundant at the default parameters are so at these."""
+    look(run)
+    every: whole = 0
+    kept: whole = 0
+    scaled_rows(run, True)
+    every = rank_of_rows(run, FIRST, run.active, NEW_ROW)
+    scaled_rows(run, False)
+    kept = rank_of_rows(run, FIRST, run.active, NEW_ROW)
+    return every <= kept
+
+
+def measure_residual(run: Loops) -> real:
+    """The constraints on speeds, J u + b, and the largest of them."""
+    largest: real = 0.0
+    for i in range(N_ROWS):
+        total: real = run.numbers[KNOWN_OF[i]]
+        for j in range(N_SPEEDS):
+            total = total + run.jacobian[at(i, N_SPEEDS, j)] * (run.speed[j] + run.change[j])
+        run.residual[i] = total
+        if abs(total) > largest or isnan(total):
+            largest = abs(total)
+    return largest
+
+
+def constraints_hold(run: Loops) -> truth:
+    """Whether all constraints hold at the place with its speeds, as nearly as a run may leave them."""
+    scale: real = 1.0
+    look(run)
+    for j in range(N_SPEEDS):
+        run.change[j] = 0.0
+        scale = max(scale, 1.0 + abs(run.speed[j]))
+    worst: real = 0.0
+    worst = measure_residual(run)
+    worst = worst / scale
+    for i in range(N_GAPS):
+        if abs(run.numbers[i]) > worst or isnan(run.numbers[i]):
+            worst = abs(run.numbers[i])
+    return worst < BROKEN
+
+
+def adjust_speeds(run: Loops, first_try: truth) -> truth:
+    """The smallest change of dependent speeds, or of all, that satisfies the constraints; whether it does."""
+    scale: real = 1.0
+    for j in range(N_SPEEDS):
+        run.change[j] = 0.0
+        run.moving[j] = DEPENDENT_SPEED[j] if first_try else HOLDING_SPEED[j]
+        run.moving[j] = run.moving[j] and not run.fixed[j]
+        scale = max(scale, 1.0 + abs(run.speed[j]))
+    worst: real = 0.0
+    worst = measure_residual(run)
+    turn: real = 0.0  # the second one removes what rounding left
+    while turn < 2.0 and some_speed_moves(run) and worst > 4.0 * EPSILON * scale:
+        turn = turn + 1.0
+        for i in range(N_ROWS):
+            for j in range(N_SPEEDS):
+                run.left[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
+            run.right[i] = -run.residual[i]
+        run.active = N_ROWS
+        solve_rows(run, WEAK_LAST)
+        for j in range(N_SPEEDS):
+            run.change[j] = run.change[j] + run.step[j]
+        worst = measure_residual(run)
+    return worst <= AGREEING * scale
+
+
+def agree_speeds(run: Loops) -> None:
+    """Speeds that satisfy all constraints at the place, where those that are fixed stay as they are."""
+    agreed: truth = False
+    look(run)
+    agreed = adjust_speeds(run, True)
+    if not agreed:
+        agreed = adjust_speeds(run, False)
+    if not agreed:
+        run.status = CONTRADICTED

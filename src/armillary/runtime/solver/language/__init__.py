@@ -1,0 +1,1 @@
+"""The small language of the solver: its names, its reader, and its LLVM code."""

@@ -1,0 +1,344 @@
+"""The solver, read from its files in runtime/solver.
+
+`read_solver` takes the functions that a program needs, decides what depends on its features, and finds what
+printers need: the types of locals, which functions change the run, and an order in which every function
+stands before those that call it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from armillary.mechanics.constraints import closing_thresholds, partition
+from armillary.runtime.inputs.blocks import APART
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.loop import layout
+from armillary.runtime.loop.formulas import LEAST_TOLERATED
+from armillary.runtime.loop.stops import ROUNDINGS
+from armillary.runtime.loop.thresholds import change_thresholds, event_thresholds, mass_thresholds
+from armillary.runtime.solver.methods import exported_methods, fields, source
+
+MODEL = (
+    *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
+    *("leave", "enter", "impulse", "geometry", "ratings", "loop_figures"),
+)
+# Features of the solver, and the words of text/features.py for those that a system decides.
+FEATURES = (
+    *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
+    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED", "REDUNDANT", "AGREEMENT", "UNITS"),
+    *("PARTITIONED", "CONTACTS", "LOCKING_EVENTS", "SETTINGS", "CHOICES"),
+)
+_OF_SYSTEMS = {
+    word.lower(): word
+    for word in (
+        "EVENTS",
+        "UPDATE",
+        "NORMALISE",
+        "JUMPS",
+        "MASSES",
+        "CONFIGURATIONS",
+        "LANDING_EVENTS",
+        "RATED",
+        "CONTACTS",
+        "LOCKING_EVENTS",
+        "SETTINGS",
+        "CHOICES",
+    )
+}
+OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
+VECTORS = (
+    *("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds"),
+    *("Motion", "Speeds", "Locks", "Ratings", "Geometry", "Jacobian", "RowNumbers", "SpeedNumbers"),
+    *("Places", "PlaceFlags", "SpeedFlags", "Figures", "Rates", "RowReals", "Equations", "Sides", "Square"),
+)
+_FILES = "armillary.runtime.solver"
+# What is described: the file of its record, and those of its functions.
+_RUN = (
+    "record.py",
+    *("dense.py", "choices.py", "changes.py", "events.py", "masses.py", "steps.py", "rows.py"),
+)
+_LOOPS = (
+    "assembly/assembly_record.py",
+    *("assembly/least_squares.py", "assembly/loop_geometry.py"),
+    *("assembly/speed_agreement.py", "assembly/assembly.py"),
+)
+# Constants, as numbers of the same names in other places.
+CONSTANTS: dict[str, float] = {
+    "EPSILON": 2.0**-52,
+    "SNAP": layout.SNAP,
+    "ROUNDINGS": ROUNDINGS,
+    "APART": APART,
+    "LEAST_TOLERATED": LEAST_TOLERATED,
+} | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
+for thresholds in (mass_thresholds, change_thresholds, partition, closing_thresholds):
+    CONSTANTS |= {k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict)}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A part of the run, its type, and what it is."""
+
+    name: str
+    type: str
+    about: str
+
+
+@dataclass(frozen=True)
+class SolverFunction:
+    """A function of the solver: arguments (without the run) and locals by name, with their types."""
+
+    name: str
+    about: str
+    arguments: Mapping[str, str]
+    result: str | None
+    takes_run: bool
+    changes_run: bool
+    locals: Mapping[str, str]
+    body: Sequence[ast.stmt]
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The solver of one program: the record of a run, the functions in order, the constants they use."""
+
+    fields: Sequence[Field]
+    functions: Mapping[str, SolverFunction]
+    constants: Mapping[str, float]
+    comments: Mapping[ast.stmt, str]
+
+
+def solver_for(
+    has: Collection[str],
+    adaptive: bool,
+    wanted: Sequence[str],
+    *,
+    always_dense: bool = True,
+    methods: Sequence[Method] = (),
+    facts: Mapping[str, bool] | None = None,
+) -> Solver:
+    """The solver of a system that ``has`` these things, with the exported methods or some of them; it keeps
+    every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
+    """
+    features = {word for feature, word in _OF_SYSTEMS.items() if feature in has}
+    features |= {"ADAPTIVE"} if adaptive else set()
+    features |= {"ALWAYS_DENSE"} if always_dense else set()
+    return read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts)
+
+
+def read_solver(
+    features: Collection[str],
+    methods: Sequence[Method],
+    wanted: Sequence[str],
+    *,
+    facts: Mapping[str, bool] | None = None,
+    given: Collection[str] = (),
+    commented: bool = True,
+) -> Solver:
+    """The functions `wanted` and those that they call, for a program with these features and methods.
+
+    ``facts`` are functions of the method, fields of the run and tables whose values are decided; functions
+    that are ``given`` are not read. Without comments it is read in half of the time. A solver that was read
+    is kept, since that takes 40 ms.
+    """
+    decided = tuple(sorted((facts or {}).items()))
+    return _read(
+        _RUN, frozenset(features), tuple(methods), tuple(wanted), decided, frozenset(given), commented
+    )
+
+
+def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented: bool = True) -> Solver:
+    """The functions `wanted` that close loops at the start of a run, and those that they call."""
+    return _read(_LOOPS, frozenset(features), (), tuple(wanted), (), frozenset(), commented)
+
+
+@cache
+def _read(
+    described: tuple[str, ...],
+    features: frozenset[str],
+    methods: tuple[Method, ...],
+    wanted: tuple[str, ...],
+    facts: tuple[tuple[str, bool], ...],
+    given: frozenset[str],
+    commented: bool,
+) -> Solver:
+    fold = _Fold(features, dict(facts))
+    comments: dict[ast.stmt, str] = {}
+    definitions: dict[str, ast.FunctionDef] = {}
+    texts = [files(_FILES).joinpath(name).read_text(encoding="utf-8") for name in described[1:]]
+    for text in (*texts, *([source(methods)] if methods else [])):
+        tree = ast.parse(text)
+        comments |= _comments(tree, text) if commented else {}
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                definitions[node.name] = node
+    definitions = {name: node for name, node in definitions.items() if name not in given}
+    folded: dict[str, list[ast.AST]] = {}
+    order = list(_ordered(wanted, definitions, fold, folded))
+    changing = _changing({name: folded[name] for name in order})
+    functions = {name: _function(folded[name], name in changing) for name in order}
+    dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
+    record = [f for f in _record(described[0], fold) if f.name not in dropped]
+    record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
+    used = {n.id for name in order for n in folded[name] if isinstance(n, ast.Name)}
+    return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
+
+
+class _Fold(ast.NodeTransformer):
+    """Conditions on features decided, and what they exclude left out."""
+
+    def __init__(self, features: Collection[str], facts: Mapping[str, bool]) -> None:
+        self.features = features
+        self.facts = {"dense": True, **facts} if "ALWAYS_DENSE" in features else facts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(node.id in self.features) if node.id in FEATURES else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return ast.Constant(self.facts[node.attr]) if node.attr in self.facts else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        table = node.value.id if isinstance(node.value, ast.Name) else ""
+        return ast.Constant(self.facts[table]) if table in self.facts else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = called(node)
+        if name in self.facts:
+            return ast.Constant(self.facts[name])
+        return ast.Constant(False) if name in OF_METHODS and "ADAPTIVE" not in self.features else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.Constant(not node.operand.value)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        decisive = isinstance(node.op, ast.Or)
+        left = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value is not decisive)]
+        if any(isinstance(v, ast.Constant) for v in left):
+            return ast.Constant(decisive)
+        if len(left) <= 1:
+            return left[0] if left else ast.Constant(not decisive)
+        node.values = left
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node if node.body else None
+
+    def visit_While(self, node: ast.While) -> Any:
+        self.generic_visit(node)
+        return None if isinstance(node.test, ast.Constant) and not node.test.value else node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        self.generic_visit(node)
+        call = called(node.value)
+        return None if call == "normalise" and "NORMALISE" not in self.features else node
+
+
+def called(node: ast.expr | None) -> str:
+    """The name of the function that an expression calls, or an empty text."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def _ordered(
+    wanted: Sequence[str],
+    definitions: Mapping[str, ast.FunctionDef],
+    fold: _Fold,
+    folded: dict[str, list[ast.AST]],
+) -> Iterator[str]:
+    """Functions that are needed, each after those that it calls; ``folded`` gets the nodes of each."""
+    for name in wanted:
+        if name in folded or name not in definitions:
+            continue
+        folded[name] = list(ast.walk(fold.visit(definitions[name])))
+        calls = [called(node) for node in folded[name] if isinstance(node, ast.Call)]
+        yield from _ordered(calls, definitions, fold, folded)
+        yield name
+
+
+def _changing(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
+    """Functions that change the run, themselves or through others; those that they call come before them."""
+    found: set[str] = set()
+    for name, nodes in definitions.items():
+        for node in nodes:
+            stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+            if stored or (isinstance(node, ast.Call) and called(node) in found | {"report"}):
+                found.add(name)
+    return found
+
+
+def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
+    node = nodes[0]
+    assert isinstance(node, ast.FunctionDef)
+    arguments = {a.arg: ast.unparse(a.annotation) for a in node.args.args if a.annotation}
+    takes_run = arguments.pop("run", None) is not None
+    local: dict[str, str] = {}
+    for inner in nodes:
+        if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+            local[inner.target.id] = ast.unparse(inner.annotation)
+        if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
+            local[inner.target.id] = "index"
+    result = ast.unparse(node.returns) if node.returns else "None"
+    about = " ".join((ast.get_docstring(node) or "").split())
+    kind = None if result == "None" else result
+    return SolverFunction(node.name, about, arguments, kind, takes_run, changes, local, node.body[1:])
+
+
+def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:
+    """Comments by the statement on whose line they stand, or before which."""
+    by_line = dict(_comment_lines(text))
+    found: dict[ast.stmt, str] = {}
+    statements = [n for n in _statements(tree) if n.col_offset]
+    for node in sorted(statements, key=lambda n: n.lineno):
+        here = by_line.pop(node.lineno, "") or by_line.pop(node.lineno - 1, "")
+        if here:
+            found[node] = here
+    return found
+
+
+@cache
+def _comment_lines(text: str) -> dict[int, str]:
+    return {
+        t.start[0]: t.string.lstrip("# ")
+        for t in tokenize.generate_tokens(io.StringIO(text).readline)
+        if t.type == tokenize.COMMENT
+    }
+
+
+def _statements(block: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a block and of those within it."""
+    for node in (*getattr(block, "body", ()), *getattr(block, "orelse", ())):
+        yield node
+        yield from _statements(node)
+
+
+def _record(name: str, fold: _Fold) -> list[Field]:
+    """The fields of the record in a file that a program with these features needs."""
+    text = files(_FILES).joinpath(name).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
+    found = []
+    for node in fold.visit(record).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            about = lines[node.lineno - 1].partition("#")[2].strip()
+            found.append(Field(node.target.id, ast.unparse(node.annotation), about))
+    return found
