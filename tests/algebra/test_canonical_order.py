@@ -1,11 +1,16 @@
 """The order of terms is the same whatever the last bits of coefficients are, and one for equal terms."""
 
 import itertools
+from weakref import ref
+
+import pytest
 
 import armillary as arm
-from armillary.algebra.expression import symbol
+from armillary.algebra.expression import number, scale, symbol
+from armillary.algebra.units.dimension import LENGTH, ONE
 
 NAMES = [symbol(f"x{i}") for i in range(12)]
+x, y, z = NAMES[:3]
 
 
 def _waves(relative):
@@ -27,9 +32,45 @@ def test_last_bits_of_coefficients_do_not_order_terms():
 
 
 def test_terms_that_agree_to_nine_digits_have_one_order():
-    x, y = NAMES[:2]
     a, b = arm.sin(x * y / 3), arm.sin(x * y * (1 / 3) * (1 + 1e-13))
     assert a is not b
     assert a + 2 * b is 2 * b + a
     assert a.rough == b.rough
     assert a.order != b.order
+
+
+@pytest.mark.parametrize(
+    "made", [lambda: x, lambda: x * y, lambda: 0.6 * x, lambda: arm.sin(x) ** 2 * y, lambda: x + y]
+)
+def test_an_opposite_is_one_node_however_it_is_made(made):
+    value = made()
+    other = -value
+    assert other is not value and -other is value
+    assert (-1 * value, value * -1, 0 * x - value, scale(scale(value, 2), -0.5)) == (other,) * 4
+    assert z * other is -(z * value) and other * other is value * value
+
+
+def test_an_opposite_has_the_place_of_a_product_and_the_rest_of_its_value():
+    a = symbol("a", "parameter", dimension=LENGTH, smallness=1)
+    for value in (a, a * x, number(0.1, None) * a, 0.123456789012 * a):
+        other = -value
+        factors = value.args if value.kind == "product" else (value,)
+        size, exponents = value.data if value.kind == "product" else (1, (1,))
+        assert (other.args, other.data) == (factors, (-size, exponents))
+        assert other.rough == hash((22, *(f.rough for f in factors), (float(f"{-size:.9g}"), exponents)))
+        assert other.digest == hash((22, *(f.digest for f in factors), (-size, exponents)))
+        assert other.order == (22, "~", other.rough, other.digest)
+        for name in ("constant", "dimension", "smallness", "squares", "traits"):
+            assert getattr(other, name) == getattr(value, name)
+        assert other.unit is (value.unit if value.kind == "product" else ONE)
+
+
+def test_an_opposite_is_freed_with_its_last_user():
+    kept = symbol("kept") * y
+    first = ref(-kept)
+    assert first() is None and -kept is -kept
+    other = -(symbol("not kept") * y)
+    value = ref(-other)
+    assert value() is not None
+    del other
+    assert value() is None

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from armillary.algebra.nodes.arithmetic import number_power, whole
-from armillary.algebra.nodes.node import TRUNCATION, Node, Symbol, intern
+from armillary.algebra.nodes.node import TRUNCATION, Symbol, intern, negated
 from armillary.algebra.nodes.numpy_operations import apply_numpy
 from armillary.algebra.nodes.terms import (
     common_dimension,
@@ -36,17 +36,13 @@ from armillary.algebra.nodes.terms import (
     term_order,
     unlike,
 )
-from armillary.algebra.notation import printing
-from armillary.algebra.notation.latex import latex
+from armillary.algebra.notation.display import DisplayedNode
 from armillary.algebra.units.dimension import ONE, Dimension
 from armillary.algebra.units.dimension import power as dimension_power
 from armillary.errors import ExpressionError, UnitsError
 
-# Characters that a notebook or debugger shows of an expression; str() gives all.
-_SHOWN = 5000
 
-
-class Expr(Node):
+class Expr(DisplayedNode):
     """A scalar expression. Built with operators and functions, never by its constructor."""
 
     __slots__ = ()
@@ -133,28 +129,6 @@ class Expr(Node):
             f"'{short(self)}' is not a number: use arm.sin and so on in place of math.sin; "
             "arm.evaluate(expression, values) gives a number"
         )
-
-    @property
-    def name(self) -> str:
-        """Name of a symbol; the text of anything else."""
-        return self.data.name if self.kind == "symbol" else printing.text(self)
-
-    def __str__(self) -> str:
-        return printing.text(self)
-
-    def __repr__(self) -> str:
-        return printing.text(self, limit=_SHOWN)
-
-    def _repr_latex_(self) -> str | None:
-        shown = latex(self, limit=_SHOWN)
-        return f"${shown}$" if shown else None
-
-    def _repr_html_(self) -> str | None:
-        """MathML, which notebooks show without a network."""
-        from armillary.algebra.notation.mathml import mathml
-
-        shown = mathml(self, limit=4 * _SHOWN)
-        return f"<math>{shown}</math>" if shown else None
 
     def __copy__(self) -> Expr:
         return self
@@ -254,8 +228,8 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
     while stack:
         c, e = stack.pop()
         kind = e.kind
-        if kind == "product" and e.data[0] != 1:
-            c, e = c * e.data[0], _recoefficiented(e, 1)
+        if kind == "product" and (size := e.data[0]) != 1:
+            c, e = c * size, e.opposite if size == -1 else _without_coefficient(e)
             kind = e.kind
         if kind == "number":
             constant += c * e.data
@@ -295,22 +269,29 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
         simpler = _pythagoras(terms, constant)
         if simpler is not None:
             return simpler
-    if constant == 0:
-        factor = _common_factor(nodes)
+    if constant == 0 and (nodes[0].kind == "product" or nodes[-1].kind == "product"):
+        factor = common_factor(nodes)
         if factor is not None:
             return multiply(factor, total([(c, divide_exactly(e, factor)) for e, c in terms]))
     return _canonical_sum(terms, constant, dimension)
 
 
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
-    terms.sort(key=term_order)
-    args, coefficients = zip(*terms, strict=True)
-    content: float = 1
-    size = abs(coefficients[0])
-    if size != 1 and constant in (0, size, -size) and all([abs(c) == size for c in coefficients]):
-        content = size
-    if coefficients[0] < 0:
-        content = -content
+    args: tuple[Expr, ...]
+    coefficients: tuple[float, ...]
+    if len(terms) == 2:  # most often
+        first, second = terms
+        if term_order(second) < term_order(first):
+            first, second = second, first
+        args, coefficients = (first[0], second[0]), (first[1], second[1])
+    else:
+        terms.sort(key=term_order)
+        args, coefficients = tuple([e for e, _ in terms]), tuple([c for _, c in terms])
+    content = coefficients[0]
+    if content != 1 and content != -1:
+        size = abs(content)
+        alike = constant in (0, size, -size) and all([abs(c) == size for c in coefficients])
+        content = content if alike else 1 if content > 0 else -1
     if content == -1:
         coefficients = tuple([whole(-c) for c in coefficients])
         constant = whole(-constant)
@@ -322,7 +303,7 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
             return scale(total([*parts, (1, number(constant))]), content)
     key = ("sum", args, constant, coefficients, dimension)
     made = intern(Expr, "sum", args, (constant, coefficients), dimension, key)
-    return made if content == 1 else scale(made, content)
+    return made if content == 1 else negated(made) if content == -1 else scale(made, content)
 
 
 def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
@@ -390,7 +371,7 @@ def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None
 # ---------------------------------------------------------------- products and powers
 
 
-def _common_factor(nodes: list[Expr]) -> Expr | None:
+def common_factor(nodes: list[Expr]) -> Expr | None:
     """Greatest common factor of the terms of a sum, or None (Sayers 1990, section 5.3, ``gcf``)."""
     common = common_factors(nodes)
     return _product(1, list(common.items())) if common else None
@@ -408,8 +389,18 @@ def multiply(a: Expr, b: Expr) -> Expr:
     if b.kind == "number":
         return _times_number(a, b)
     if a.kind != "product" and b.kind != "product" and a is not b:  # most often
-        args = (b, a) if factor_order((b, 1)) < factor_order((a, 1)) else (a, b)
-        return _coefficient_node(args, 1, (1, 1), ONE)
+        # As by factor_order.
+        args = (b, a) if (b.order < a.order if b.constant is a.constant else b.constant) else (a, b)
+        p, q = a.dimension, b.dimension
+        dimension = None if p is None or q is None else p * q
+        return intern(Expr, "product", args, (1, (1, 1)), dimension, ("product", args, 1, (1, 1), ONE))
+    minus = False
+    if a.kind == "product" and a.data[0] < 0:
+        a, minus = a.opposite, True
+    if b.kind == "product" and b.data[0] < 0:
+        b, minus = b.opposite, not minus
+    if minus:
+        return scale(multiply(a, b), -1)
     coefficient: float = 1
     exponents: dict[Expr, float] = {}
     unit: Dimension | None = ONE
@@ -467,10 +458,24 @@ def _coefficient_node(
             break
         if d is not ONE and dimension is not None:
             dimension = dimension * (d if n == 1 else dimension_power(d, n))
-    if coefficient == 1 and exponents == (1,) and unit is ONE:
-        return args[0]
-    key = ("product", args, coefficient, exponents, unit)
-    return intern(Expr, "product", args, (coefficient, exponents), dimension, key, unit=unit)
+    return _product_node(args, coefficient, exponents, dimension, unit)
+
+
+def _product_node(
+    args: tuple[Expr, ...],
+    coefficient: float,
+    exponents: tuple[float, ...],
+    dimension: Dimension | None,
+    unit: Dimension | None,
+) -> Expr:
+    """The node of a product, whose sign is outside of it."""
+    size = abs(coefficient)
+    if size == 1 and exponents == (1,) and unit is ONE:
+        made = args[0]
+    else:
+        key = ("product", args, size, exponents, unit)
+        made = intern(Expr, "product", args, (size, exponents), dimension, key, unit=unit)
+    return negated(made) if coefficient < 0 else made
 
 
 def scale(e: Expr, c: float) -> Expr:
@@ -481,20 +486,16 @@ def scale(e: Expr, c: float) -> Expr:
         return ZERO
     if e.kind == "number":
         return number(e.data * c, e.dimension)
-    if e.kind == "product":
-        return _recoefficiented(e, whole(e.data[0] * c))
-    c = whole(c)
-    key = ("product", (e,), c, (1,), ONE)
-    return intern(Expr, "product", (e,), (c, (1,)), e.dimension, key, unit=ONE)
+    if c == -1:
+        return negated(e)
+    if e.kind != "product":
+        return _product_node((e,), whole(c), (1,), e.dimension, ONE)
+    return _product_node(e.args, whole(e.data[0] * c), e.data[1], e.dimension, e.unit)
 
 
-def _recoefficiented(e: Expr, coefficient: float) -> Expr:
-    """A product with another coefficient of the same dimension."""
-    exponents = e.data[1]
-    if coefficient == 1 and exponents == (1,) and e.unit is ONE:
-        return e.args[0]
-    key = ("product", e.args, coefficient, exponents, e.unit)
-    return intern(Expr, "product", e.args, (coefficient, exponents), e.dimension, key, unit=e.unit)
+def _without_coefficient(e: Expr) -> Expr:
+    """A product without its number."""
+    return _product_node(e.args, 1, e.data[1], e.dimension, e.unit)
 
 
 def _product(coefficient: float, factors: list[tuple[Expr, float]], unit: Dimension | None = ONE) -> Expr:
@@ -545,7 +546,7 @@ def _product_power(base: Expr, exponent: float) -> Expr:
         halves = _product(1, [(b, n / 2) for b, n in zip(base.args, exponents, strict=True)])
         return scale(_absolute(halves), coefficient**0.5)
     if coefficient != 1 and coefficient > 0:
-        return scale(power(_recoefficiented(base, 1), exponent), coefficient**exponent)
+        return scale(power(_without_coefficient(base), exponent), coefficient**exponent)
     if len(exponents) == 1 and coefficient == 1:
         inner = _absolute(base.args[0]) if exponents[0] % 2 == 0 else base.args[0]
         return _product(1, [(inner, exponents[0] * exponent)])

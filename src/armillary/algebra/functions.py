@@ -16,9 +16,9 @@ from armillary.algebra.expression import (
     UNIT,
     ZERO,
     Expr,
-    _common_factor,
     as_expr,
     call,
+    common_factor,
     compare,
     divide_exactly,
     general_power,
@@ -247,7 +247,7 @@ def atan2(y: Any, x: Any) -> Any:
         return call("atan2", (y, x), ONE)
     if y.kind != "number" and x.kind != "number":
         common_dimension([y, x])
-        factor = _common_factor([y, x])
+        factor = common_factor([y, x])
         if factor is not None and _positive(factor):
             return atan2(divide_exactly(y, factor), divide_exactly(x, factor))
     truncation = TRUNCATION.get()

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from armillary.algebra.expression import Expr, _node, number, scale
-from armillary.algebra.nodes.node import intern
+from armillary.algebra.expression import Expr, _node, number
+from armillary.algebra.nodes.node import intern, negated
 from armillary.algebra.units.dimension import ONE, Dimension
 
 
@@ -27,7 +27,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
     if definition.kind == "product":
         coefficient, exponents = definition.data
         if coefficient < 0 and not isinstance(name, Signed):
-            return scale(let(scale(definition, -1), name), -1)
+            return negated(let(negated(definition), name))
         if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
             return let(definition.args[0], name)
         if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":

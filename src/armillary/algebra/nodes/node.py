@@ -64,6 +64,7 @@ class Node:
         "digest",
         "dimension",
         "kind",
+        "opposite",
         "order",
         "rough",
         "smallness",
@@ -78,6 +79,7 @@ class Node:
     dimension: Dimension | None
     constant: bool  # a function of parameters alone
     digest: int  # structural hash, the same in every process
+    opposite: Any  # of a product with a minus sign that without, of others a weak reference to theirs or None
     order: tuple[int, str, int, int]  # place in sorted sums and products
     rough: int  # as ``digest``, from coefficients of nine digits
     squares: bool  # holds sin² or cos² of something as a factor
@@ -105,7 +107,8 @@ class _Entry(ref[Any]):
 _VARIABLE, _UNDECLARED, _JUDGED, _INEXACT = 1, 2, 4, 8
 
 _table: dict[tuple[Any, ...], _Entry] = {}
-_KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "number": 24}
+_PRODUCT = 22
+_KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": _PRODUCT, "sum": 23, "number": 24}
 
 
 def intern(
@@ -131,6 +134,7 @@ def intern(
     node.dimension = dimension
     node.unit = unit
     node.squares = False
+    node.opposite = None
     if kind == "symbol":
         node.constant = data.role == "parameter"
         node.smallness = data.smallness
@@ -142,12 +146,16 @@ def intern(
         node.digest = node.rough = crc32(data.name.encode())
         node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
-        traits = 0
         place = _KIND_ORDER[kind]
-        parts: list[Any] = [place]
-        for a in args:
-            parts.append(a.rough)
-            traits |= a.traits
+        if len(args) == 2:
+            first, second = args
+            traits = first.traits | second.traits
+            below = (place, first.rough, second.rough)
+        else:
+            traits = 0
+            for a in args:
+                traits |= a.traits
+            below = (place, *[a.rough for a in args])
         stable = data if type(data) is tuple else _stable(data)
         rounded = stable
         if kind == "product":
@@ -161,8 +169,7 @@ def intern(
                 rounded = (_nine_digits(data[0]), tuple([_nine_digits(c) for c in data[1]]))
         elif kind == "number":
             rounded = _nine_digits(data)
-        parts.append(rounded)
-        digest = node.rough = hash(tuple(parts))
+        digest = node.rough = hash((*below, rounded))
         if traits & _INEXACT or (rounded is not stable and rounded != stable):
             digest = hash((place, *[a.digest for a in args], stable))
             traits |= _INEXACT
@@ -178,6 +185,40 @@ def intern(
     entry.key = key
     _table[key] = entry
     return node
+
+
+def negated(node: NodeType) -> NodeType:
+    """−node, of what is no number: a product that is found from the node itself, for signs come and go.
+
+    It is not in the table, and of all that a node has only its digest and order differ.
+    """
+    other = node.opposite
+    if other is not None:
+        found: NodeType | None = other() if type(other) is ref else other
+        if found is not None:
+            return found
+    made = object.__new__(type(node))
+    made.kind = "product"
+    if node.kind == "product":
+        args = made.args = node.args
+        coefficient, exponents = node.data
+        made.unit, made.squares = node.unit, node.squares
+    else:
+        args = made.args = (node,)
+        coefficient, exponents = 1, (1,)
+        made.unit, made.squares = ONE, False
+    data = made.data = (-coefficient, exponents)
+    made.dimension, made.constant = node.dimension, node.constant
+    made.smallness, made.traits = node.smallness, node.traits
+    rounded = data if type(coefficient) is int else (_NINE_DIGITS[data[0]], exponents)
+    rough = digest = made.rough = hash((_PRODUCT, *[a.rough for a in args], rounded))
+    if node.traits & _INEXACT:
+        digest = hash((_PRODUCT, *[a.digest for a in args], data))
+    made.digest = digest
+    made.order = (_PRODUCT, "~", rough, digest)
+    made.opposite = node
+    node.opposite = ref(made)
+    return made
 
 
 def _smallness(node: Node) -> float:

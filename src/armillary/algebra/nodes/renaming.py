@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armillary.algebra.expression import Expr, _canonical_sum, _product, _recoefficiented
-from armillary.algebra.nodes.node import TRUNCATION
+from armillary.algebra.expression import Expr, _canonical_sum, _product
+from armillary.algebra.nodes.node import TRUNCATION, negated
 from armillary.algebra.nodes.terms import common_dimension
 from armillary.algebra.units.dimension import ONE
 
@@ -18,7 +18,7 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
         terms = []
         for c, e in zip(node.data[1], args, strict=True):
             if e.kind == "product" and e.data[0] != 1:
-                e, c = _recoefficiented(e, 1), -c
+                e, c = negated(e), -c
             terms.append((e, c))
         return _canonical_sum(terms, node.data[0], common_dimension([e for e, _ in terms], checked=False))
     if node.kind != "product" or node.unit is not ONE:

@@ -36,10 +36,11 @@ def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimensio
 
 def term_order(term: tuple[Node, float]) -> tuple[Any, ...]:
     e = term[0]
+    order = e.order
     if e.kind == "product":
         first = e.args[0].order
-        return (first[0], first[1], 1, e.order)
-    return (e.order[0], e.order[1], 0, e.order)
+        return (first[0], first[1], 1, order)
+    return (order[0], order[1], 0, order)
 
 
 def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
