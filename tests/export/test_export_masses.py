@@ -133,5 +133,7 @@ def test_a_run_that_passes_near_such_a_place_goes_on(tmp_path: Path) -> None:
     spec.loader.exec_module(module)
     fine = module.simulate(2.0, rtol=1e-9)
     assert fine.status == "finished"
+    locked = module.simulate(1.0, initial={"B.q2": np.pi / 2}, max_steps=1000)
+    assert "moves no mass" in locked.status and locked.time[-1] == 0.0
     expected = eom.compile().simulate(2.0, rtol=1e-9)["B.u1"][-1]
     assert fine.column("B.u1")[-1] == pytest.approx(expected, rel=1e-5)

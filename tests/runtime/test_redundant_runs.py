@@ -88,6 +88,15 @@ def test_rows_inside_steps_show_the_motion_there(models: tuple[Any, Any]) -> Non
     assert abs(run["pull"] - exact["pull"]).max() < 1e-3
 
 
+def test_tolerances_are_taken_as_other_methods_of_fixed_step_take_them(models: tuple[Any, Any]) -> None:
+    redundant = models[0] if models[0].formalism == "redundant" else models[1]
+    plain = redundant.simulate(0.02, step=0.01)
+    given = redundant.simulate(0.02, step=0.01, rtol=1e-6, atol=1e-8, max_step=0.5)
+    assert np.array_equal(plain.values, given.values)
+    with pytest.raises(arm.ArmillaryError, match="tolerances must be positive"):
+        redundant.simulate(0.02, step=0.01, rtol=-1.0)
+
+
 def test_angles_are_not_wrapped() -> None:
     s = arm.System("wheel")
     s.body("wheel", joint=arm.Revolute("x"), mass=1, inertia=(1, 1, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,6 +96,52 @@ def test_a_gimbal_that_locks_is_named() -> None:
     s.body("B", joint=arm.Gimbal("zyx"), mass=1, inertia=(1, 2, 3))
     with pytest.raises(arm.SimulationError, match=r"near t = 1\.57.*'B', at rest while its joint moves"):
         s.derive().compile().simulate(3.0, step=1e-2, initial={"B.u2": 1.0, "B.u1": 1e-3})
+
+
+@pytest.fixture(scope="module")
+def locked() -> arm.CompiledModel:
+    """A gimbal whose first and third axis are the same where runs start unless they are told otherwise."""
+    s = arm.System("locked")
+    arm_ = s.body("arm", joint=arm.Revolute((1, 2, 3)), com=(0.1, 0.2, 0.3), mass=1, inertia=(0.6, 0.7, 0.8))
+    s.body("b", arm_, arm.Gimbal("xyx"), com=(0.3, 0.1, -0.2), mass=1, inertia=(0.5, 0.6, 0.7))
+    s.gravity(9.81, -s.ground.z)
+    return s.derive("kane").compile(tier="final")
+
+
+@pytest.mark.parametrize("how", [{}, {"step": 0.01}], ids=["adaptive", "rk4"])
+def test_a_run_that_starts_where_a_gimbal_is_locked_is_refused(locked: arm.CompiledModel, how: Any) -> None:
+    """With the accelerations that rounding errors leave there, rk4 ended with plausible numbers, and adaptive
+    steps did not end at all.
+    """
+    single = [locked.simulate(0.3, **how, initial={"b.q2": 0.5}) for _ in range(3)][0]
+    with pytest.raises(arm.SimulationError, match=r"cannot start: .*'b', .* moves no mass.*Spherical"):
+        locked.simulate(0.3, **how)  # with the settings of the runs before, whose rooms are used again
+    batch = locked.simulate_batch(0.3, **how, initial={"b.q2": [0.0, 0.5, np.pi]}, progress=False)
+    assert list(batch.failed) == [0, 2] and "moves no mass" in batch.messages[2]
+    assert batch.histories["b.q1"][1, -1] == pytest.approx(single["b.q1"][-1], rel=1e-12)
+
+
+def test_all_runs_of_a_batch_that_start_alike_where_a_gimbal_is_locked_fail(
+    locked: arm.CompiledModel,
+) -> None:
+    batch = locked.simulate_batch(0.1, step=0.01, runs=2, progress=False)
+    assert list(batch.failed) == [0, 1]
+
+
+def test_a_gimbal_in_one_plane_of_which_an_angle_is_held_starts() -> None:
+    s = arm.System("held")
+    s.body("b", joint=arm.Gimbal("xyx"), com=(0.3, 0.1, -0.2), mass=1, inertia=(0.5, 0.6, 0.7))
+    s.gravity(9.81, -s.ground.z)
+    s.lock("b.q3")
+    assert np.isfinite(s.derive().compile(tier="quick").simulate(0.1, step=0.01)["b.q1"][-1])
+
+
+def test_a_run_that_gets_nowhere_from_a_place_without_mass_ends(string: arm.CompiledModel) -> None:
+    for _ in range(3):
+        string.simulate(0.01, initial={"bob.q1": 1.0}, parameters={"m": 1.0})
+    for end in (0.01, 1.0):
+        with pytest.raises(arm.SimulationError, match=r"gets nowhere: near t = 0 s body 'rod'"):
+            string.simulate(end, initial={"rod.q1": 0.3, "rod.u1": 0.1}, parameters={"m": 1.0})
 
 
 def test_fast_runs_without_such_a_place_are_left_alone() -> None:

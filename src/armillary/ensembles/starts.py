@@ -43,6 +43,7 @@ from armillary.runtime.models.parameters import (
     text_number,
     with_these,
 )
+from armillary.runtime.models.starts_without_mass import why_locked
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 
 Given = Mapping[str, Any]
@@ -230,6 +231,22 @@ class Starts:
             if not self.failed:
                 return
 
+    def _judge_places(self, state: np.ndarray, i0: int) -> None:
+        """Runs from i0 on that start where the axes of a joint lie in a plane: they will not be made. One of
+        them is examined, since what holds such a joint is the same in all.
+        """
+        for joint in self.model.angles:
+            locked = i0 + np.flatnonzero(joint.locked(state[joint.middle]))
+            if not locked.size:
+                continue
+            given = self.single(int(locked[0]))
+            instance = Instance(self.model, given["parameters"])
+            memory = initial_memory(self.model.equations, given["memory"], self.t0)
+            start = self.model.place_at_start(instance, given["initial"], self.t0, memory)
+            if why := why_locked((joint,), instance, start):
+                for i in locked.tolist():
+                    self._fail(i, why)
+
     def _fail(self, i: int, why: str) -> None:
         self.failed[i] = why
         self.unable[i] = True
@@ -251,6 +268,7 @@ class Starts:
         """Parameters, states and memory of runs i0 … i1 − 1, a column per run, in the model's own units."""
         parameters = self._parameter_columns(i0, i1)
         state, memory = self._start_states(i0, i1)
+        self._judge_places(state, i0)
         state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
         return parameters, state, memory if self.inputs is None else self.inputs.addressed(memory, i0)
 
@@ -272,6 +290,9 @@ class Starts:
             _, state, memory = self.block(i0, i1)
         else:
             state, memory = self._start_states(i0, i0 + 1)
+            self._judge_places(state, i0)
+            if self.unable[i0]:
+                _, state, memory = self.block(i0, i1)
         return CompactBlock(self._inside, columns, state, memory)
 
     @property

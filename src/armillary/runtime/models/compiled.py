@@ -44,6 +44,12 @@ from armillary.runtime.models.run_record import (
     run_info,
 )
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
+from armillary.runtime.models.starts_without_mass import (
+    ThreeAngles,
+    joints_of_three_angles,
+    watching_start,
+    why_locked,
+)
 from armillary.runtime.models.straight import keep_straight
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import LoopStart
@@ -346,6 +352,11 @@ class CompiledModel:
         )
 
     @cached_property
+    def angles(self) -> tuple[ThreeAngles, ...]:
+        """The joints of three angles, which no run can start from where their axes lie in a plane."""
+        return joints_of_three_angles(self.equations)
+
+    @cached_property
     def starts_plainly(self) -> bool:
         """Whether the place of a start is found by coordinates, speeds and loops alone."""
         system = self.equations.system
@@ -451,6 +462,8 @@ class CompiledModel:
         stored = initial_memory(self.equations, memory, t0)
         driven = self.driven_inputs(inputs, memory, given)
         start = self.place_at_start(instance, initial, t0, driven.at(t0, stored) if driven else stored)
+        if self.angles and (why := why_locked(self.angles, instance, start)):
+            raise SimulationError(f"a run of '{self.equations.system.name}' cannot start: {why}")
         if driven is not None:
             model = self.driven
             driven = driven.complete(start.memory)
@@ -460,6 +473,7 @@ class CompiledModel:
         atol = self.tolerances(settings.atol)
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
+            report = watching_start(report, instance, start, settings.t_end) if adaptive else report
             if self.changes_mode:
                 configurations = known.configurations
                 if driven is not None:

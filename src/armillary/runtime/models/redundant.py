@@ -182,6 +182,9 @@ class CompiledRedundantModel(CompiledModel):
         epsilon: float | None = None,
         passes: int = 1,
         translation: str = "implicit",
+        rtol: float = 1e-9,
+        atol: float | Sequence[float] = 1e-11,
+        max_step: float = float("inf"),
         max_steps: int = 1_000_000_000,
         progress: bool | Callable[[float], None] = True,
         on_start: OnStart | None = None,
@@ -192,9 +195,10 @@ class CompiledRedundantModel(CompiledModel):
         Chiou: ``epsilon`` is their ε (constraints slip by ε times their multiplier; by default 1e-10 over the
         total mass), ``passes`` the number of corrector passes (none: first order), ``translation`` "explicit"
         (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a projection onto
-        all constraints after each step. Sampling, events, memory and errors are those of other models.
+        all constraints after each step. Sampling, events, memory and errors are those of other models; as
+        other methods of fixed step these have no use for ``rtol``, ``atol`` and ``max_step``.
         """
-        settings = RunSettings(t_end, t0, step, method, sample, max_steps=max_steps)
+        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return self.run_with(
             settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs, epsilon=epsilon,
             passes=passes, translation=translation, progress=progress, on_start=on_start,

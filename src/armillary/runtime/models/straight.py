@@ -22,6 +22,7 @@ from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, judged_leg
 from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.run_record import KnownParameters, run_info
+from armillary.runtime.models.starts_without_mass import NOWHERE
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
@@ -48,6 +49,10 @@ def keep_straight(
     if len(known.straight) >= _MOST:
         known.straight.clear()
     known.straight[id(given)] = StraightRuns(model, known, given, settings)
+
+
+class _Nowhere(Exception):
+    """The first steps of an adaptive method got nowhere: the ordinary run finds out why."""
 
 
 class StraightRuns:
@@ -77,7 +82,8 @@ class StraightRuns:
         own = np.arange(n + m, len(described))
         self._state = np.concatenate((np.arange(n), n + model.independent_speeds, own))
         self._closes, self._quaternions = bool(equations.reduction.rows), equations.program.quaternions
-        self._speeds = model.speeds
+        self._speeds, self._angles = model.speeds, model.angles
+        self._report = self._reached if settings.integrator.adaptive else None
         self._free: list[_Track] = []
 
     def _names(
@@ -109,6 +115,8 @@ class StraightRuns:
                 return None, frozenset()
             y[known[1]] = known[2] * values
         if not isfinite(y.dot(y)):
+            return None, frozenset()
+        if any([joint.locked(y[joint.middle]) for joint in self._angles]):
             return None, frozenset()
         for first in self._quaternions:
             part = y[first : first + 4]
@@ -144,7 +152,11 @@ class StraightRuns:
         if not track.suits():
             self._free.append(track)
             return None
-        result = drive(run, self._settings.max_steps, None)
+        try:
+            result = drive(run, self._settings.max_steps, self._report)
+        except _Nowhere:
+            self._free.append(track)
+            return None
         run.drop_rows()
         if self._due is not None:
             result.time = self._due[: len(result.time)]
@@ -157,6 +169,11 @@ class StraightRuns:
             legs = self._checked(y, result, note)
         self._free.append(track)
         return model.recorded(known, legs, self._stated, note, self._settings.integrator.adaptive)
+
+    def _reached(self, t: float) -> None:
+        settings = self._settings
+        if t - settings.t0 < NOWHERE * (settings.t_end - settings.t0):
+            raise _Nowhere
 
     def _checked(self, y: np.ndarray, result: Integration, note: str) -> RunLegs:
         """All that a run has met, by the ordinary way, and the rest of it."""

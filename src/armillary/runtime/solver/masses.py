@@ -17,13 +17,11 @@ def start_masses(run: Run) -> None:
     run.shares = pivot_shares(run.t, run.state)
     for k in range(N_PIVOTS):
         run.usual[k] = abs(run.shares[k])
-        if isnan(run.usual[k]):  # with these parameters there is no mass at all
+        if not (run.usual[k] >= 1e-13):  # nothing but rounding error, or no mass at all (not a number)
             run.status = SINGULAR
             run.failed = k
             run.weak = k
             run.weak_time = run.t
-        if not (run.usual[k] >= 1e-13):
-            run.usual[k] = 1.0
     measure_speeds(run)
     for k in range(N_KINDS):
         run.peak[k] = run.fastest[k]

@@ -38,6 +38,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
 from armillary.runtime.loop.thresholds.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
 from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.place import Place
 
 _JUMPS = 5  # that are looked at, the first ones of a run
 _BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
@@ -78,6 +79,12 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
         if said:
             return end, said
     return whole, ""
+
+
+def weak_start(instance: Instance, start: Place) -> str:
+    """Why a run cannot start at a place where some motion moves no mass; "" where it can."""
+    way = _Path(instance, start.t, _with_given(instance, instance.values(start)), within=0.0)
+    return _MassCheck(instance, way).message([way])
 
 
 def _excluded(instance: Instance, rows: int) -> bool:
