@@ -550,3 +550,29 @@ def test_refusals_name_the_argument_and_what_it_must_be(things: Things) -> None:
     ):
         with pytest.raises(arm.ArmillaryError, match=message):
             call()
+
+
+def test_arrays_of_parameters_hold_texts_with_units_and_none_is_empty(things: Things) -> None:
+    """An empty list, a text among numbers and a huge count gave errors of NumPy from inside."""
+    model = things.model
+    plain = model.inverse([0.1], parameters={"k": [1.0, 2000.0]})
+    units = model.inverse([0.1], parameters={"k": ["1 N*m", "2 kN*m"]})
+    assert np.array_equal(plain.values, units.values)
+    for value, said in (([], "has no values"), ([1.0, "2 s"], "'2 s'"), ([1.0, float("nan")], "finite")):
+        with pytest.raises(arm.ArmillaryError, match=said):
+            model.inverse([0.1], parameters={"k": value})
+    for call in (model.inverse, model.regressor):
+        with pytest.raises(arm.ArmillaryError, match="parameters= must hold values by name"):
+            call([0.1], parameters=[1.0])
+        with pytest.raises(arm.ArmillaryError, match="t must be a number or an array of numbers, not 'now'"):
+            call([0.1], t="now")
+    with pytest.raises(arm.ArmillaryError, match="must be a number or a row of numbers"):
+        model.linearize(at={"b.q1": []})
+    with pytest.raises(arm.ArmillaryError, match="needs one number for an operating point"):
+        model.trim(parameters={"k": [1.0, 2.0]})
+    with pytest.raises(arm.ArmillaryError, match="there is no parameter 'kk'"):
+        model.state(parameters={"kk": 1.0})
+    with pytest.raises(arm.ArmillaryError, match="positive whole number"):
+        model.solve({"x": 0.5}, starts=1e308)
+    assert model.simulate(0.02, step=0.01, sample=1e308).time.tolist() == [0.0]
+    assert model.regressor(np.zeros((0, 1))).Y.shape[0] == 0

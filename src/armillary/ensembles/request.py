@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import real, several
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import BatchMetric, Plan
 from armillary.ensembles.starts import Starts
@@ -155,7 +155,7 @@ def _rows(
     intervals too.
     """
     usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / _ROWS)
-    watched = usual if watch is None else _even(t0, t_end, watch)
+    watched = usual if watch is None else _even(t0, t_end, real(watch, "watch"))
     given = SampleTimes(sample, t0, t_end)
     samples = usual if given.every_step else given.times(0, given.count)
     samples = samples if history else samples[:0]

@@ -39,11 +39,9 @@ def number_power(value: float, exponent: float) -> float:
 
 
 def positive_whole(value: Any) -> int | None:
-    """A positive whole number that a user gave; None for whatever else."""
+    """A positive whole number that a user gave, of 64 bits; None for whatever else."""
     number = None if isinstance(value, bool) else plain_float(value)
-    return (
-        int(number) if number is not None and math.isfinite(number) and number == int(number) >= 1 else None
-    )
+    return int(number) if number is not None and 1 <= number < 2**63 and number == int(number) else None
 
 
 def plain_float(value: Any) -> float | None:

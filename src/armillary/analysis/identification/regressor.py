@@ -165,5 +165,5 @@ def regressor(
         made.names,
         made.parameters,
         Y.reshape(*shape, *Y.shape[1:]),
-        rest.reshape(*shape, -1),
+        rest.reshape(*shape, *rest.shape[1:]),
     )

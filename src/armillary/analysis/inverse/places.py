@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import reals, table
 from armillary.algebra.expression import Expr
-from armillary.errors import ArmillaryError, ParameterError, nearest, shown
+from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
@@ -32,7 +33,8 @@ class Places:
 
 def repeated(places: Places, parameters: Mapping[str, Any] | None) -> Places:
     """A single place once for each of the parameters' values, where some are arrays."""
-    counts = {len(value) for value in (parameters or {}).values() if np.ndim(value) == 1}
+    given = table(parameters, "parameters=", ParameterError)
+    counts = {len(value) for value in given.values() if np.ndim(value) == 1}
     if places.shape or len(counts) != 1:
         return places
     n = counts.pop()
@@ -56,17 +58,16 @@ class PlaceReader:
         self, model: CompiledModel, q: Any, u: Any, udot: Any, t: Any, memory: Any, states: Any
     ) -> Places:
         """Places; left out, speeds and rates are zero, states and memory as at the start of a run."""
-        equations = self.equations
+        equations, times = self.equations, _numbers(t, "t")
         if isinstance(q, Mapping) and equations.reduction.rows and (u is None or isinstance(u, Mapping)):
-            q, u = _assembled(model, equations, q, u, t)
+            q, u = _assembled(model, equations, q, u, times)
         read = [
             self.rows(q, self.coordinates, "q", "coordinate"),
             self._still if u is None else self.rows(u, self.speeds, "u", "speed", {}),
             self._still if udot is None else self.rows(udot, self.speeds, "udot", "speed", {}),
             self._own if states is None else self.rows(states, self.states, "states", "state"),
-            _stored(equations, memory, t),
+            _stored(equations, memory, times),
         ]
-        times = _numbers(t, "t")
         if times.ndim == 0 and all(a.ndim == 1 for a in read):
             whole = np.concatenate([read[0], read[1], read[3]])
             return Places(times[None], whole[None], read[2][None], read[4][None], ())
@@ -101,10 +102,7 @@ class PlaceReader:
 
 
 def _numbers(value: Any, what: str) -> np.ndarray:
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ArmillaryError(f"inverse(): {what} must be numbers, not {shown(value)}") from None
+    return reals(value, f"inverse(): {what}")
 
 
 def _by_name(
@@ -128,24 +126,26 @@ def _by_name(
     return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
 
-def _stored(equations: DerivedEquations, memory: Any, t: Any) -> np.ndarray:
+def _stored(equations: DerivedEquations, memory: Any, times: np.ndarray) -> np.ndarray:
     if memory is None or isinstance(memory, Mapping):
-        return initial_memory(equations, memory, float(np.min(t)))
+        return initial_memory(equations, memory, float(np.min(times)) if times.size else 0.0)
     found = _numbers(memory, "memory")
     length = len(equations.system.memories)
     return found if found.ndim > 1 and found.shape[-1] == length else vector(memory, length, "memory")
 
 
-def _assembled(model: CompiledModel, equations: DerivedEquations, q: Any, u: Any, t: Any) -> tuple[Any, Any]:
+def _assembled(
+    model: CompiledModel, equations: DerivedEquations, q: Any, u: Any, times: np.ndarray
+) -> tuple[Any, Any]:
     """Coordinates that close the loops, near those that are named, and speeds that agree with them."""
     named = {**q, **(u or {})}
-    if any(np.ndim(value) for value in named.values()):
+    if times.ndim or any(np.ndim(value) for value in named.values()):
         raise ArmillaryError(
             "inverse(): arrays by name leave open how loops are closed; give q as an array of all "
             f"coordinates, {', '.join(equations.coordinates)}, e.g. from a run"
         )
     if equations.absolute or model.speed_names != equations.speeds:
         raise ArmillaryError("inverse(): give q and u of this model as arrays of closed positions")
-    whole = model.state(named, t=float(t))
+    whole = model.state(named, t=float(times))
     n = len(equations.coordinates)
     return whole[:n], whole[n : n + len(equations.speeds)]

@@ -90,7 +90,7 @@ def _is_point(x: Any) -> bool:
 def _lengths(values: Mapping[str, Any], what: str) -> dict[str, int]:
     found = {}
     for name, value in values.items():
-        if np.ndim(value) > 1:
+        if np.ndim(value) > 1 or (np.ndim(value) == 1 and not len(value)):
             raise ParameterError(f"{what} '{name}' must be a number or a row of numbers, not {shown(value)}")
         if np.ndim(value) == 1:
             found[str(name)] = len(value)

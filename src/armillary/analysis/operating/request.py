@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from armillary.algebra.arguments import count, flag, real, several, table
+from armillary.algebra.arguments import count, flag, item_count, real, several, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import TIME
 from armillary.algebra.units.units import is_quantity, parse_unit
@@ -76,6 +76,12 @@ def read_request(
     """The request that a call of ``trim`` or ``equilibrium`` means; unknown names and units are errors."""
     names, t = ModelNames(model), real(t, "t=")
     given = table(parameters, "parameters=", ParameterError)
+    for name, value in given.items():
+        if item_count(value) >= 0:
+            raise ParameterError(
+                f"parameter '{name}' needs one number for an operating point, not {shown(value)}; find a "
+                "point for each value in turn, or follow them with model.trace"
+            )
     stored = initial_memory(model.equations, memory, t)
     wanted = names.inputs(inputs, given, stored)
     quantities = names.states | {name: q for name, (q, _) in wanted.items()}

@@ -78,7 +78,8 @@ class SampleTimes:
             intervals = (t_end - t0) / self.interval
             if intervals == inf:
                 raise ArmillaryError(f"the time between samples, {sample} s, is too short for any run")
-            self.ends_on_sample = abs(intervals - round(intervals)) <= 1e-9 + 4 * np.spacing(intervals)
+            near = abs(intervals - round(intervals)) <= 1e-9 + 4 * np.spacing(intervals)
+            self.ends_on_sample = near and (round(intervals) > 0 or t_end == t0)
             self.count = 1 + (round(intervals) if self.ends_on_sample else floor(intervals))
 
     def times(self, start: int, stop: int) -> np.ndarray:
@@ -99,7 +100,7 @@ class SampleTimes:
         if self.every_step:
             return True
         if self.given is None:
-            stride = round(self.interval / step)
+            stride = round(min(self.interval / step, 2.0**53))
             strays = abs(self.interval - stride * step) * (self.count - 1)
             last = self.times(self.count - 1, self.count)[0]
             return bool(stride and strays <= 0.5 * SNAP * step and self._meets_end(last, step))

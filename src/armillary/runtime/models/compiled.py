@@ -331,7 +331,7 @@ class CompiledModel:
         """A state from values by name (the rest as described), or from all values in order. Euler parameters
         are made unit, loops are closed, and speeds made to agree with the constraints.
         """
-        instance = Instance(self, parameters)
+        instance = Instance(self, self._table.given(parameters))
         return instance.packed(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
     def place_at_start(
@@ -391,7 +391,7 @@ class CompiledModel:
         from armillary.program.sensitivities.equations import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
-        outputs = None if of is None else tuple(several(of, "of="))
+        outputs = None if of is None else tuple(map(str, several(of, "of=")))
         key = (names, outputs, ignore_jumps)
         if key not in self._sensitive:
             found = sensitive_equations(self.equations, names, outputs, ignore_jumps=ignore_jumps)

@@ -116,8 +116,8 @@ class ModelFunctions:
         """Precomputed constants for parameters in stated units; a row per run where any is an array."""
         if not parameters and self._default_constants is not None:
             return self._default_constants
-        many = {name: np.asarray(v) for name, v in (parameters or {}).items() if np.ndim(v) == 1}
-        first = {name: v[0] if name in many else v for name, v in (parameters or {}).items()}
+        single, many = self._table.columns(parameters)
+        first = single | {name: float(column[0]) for name, column in many.items()}
         values = self._table.inside(self._table.values(first))
         lengths = {len(v) for v in many.values()}
         if len(lengths) > 1:
@@ -126,7 +126,7 @@ class ModelFunctions:
         inside = np.tile(values, (runs, 1))
         for name, given in many.items():
             i = self._table.names.index(name)
-            inside[:, i] = np.array(given, dtype=float) * self._table.factors[i]
+            inside[:, i] = given * self._table.factors[i]
         out = np.zeros((runs, max(self._count, 1)))
         precompute = _CONSTANTS(self._code.address("precompute_rows"))
         precompute(runs, inside.shape[1], out.shape[1], inside.ctypes.data, out.ctypes.data)

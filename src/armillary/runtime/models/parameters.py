@@ -43,19 +43,12 @@ class ParameterTable:
         """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
         errors.
         """
-        given = table(given, "parameters=", ParameterError)
-        result, number = dict(self._default_values), self._number
-        for name in given:
-            if name not in number:
-                raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")
-        for name, value in given.items():
-            if value is not None:
-                plain = isinstance(value, float) and math.isfinite(value)
-                result[name] = float(value) if plain else self._plain(number[name], value)
-        absent = [name for name in self._without_default if given.get(name) is None]
+        known = self.given(given)
+        result = self._default_values | known
+        absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
-            known = [name for name in self.names if name not in missing]
-            lines = [f"\n  {name}: {self.place(name)}{nearest(name, known)}" for name in missing]
+            others = [name for name in self.names if name not in missing]
+            lines = [f"\n  {name}: {self.place(name)}{nearest(name, others)}" for name in missing]
             raise ParameterError(
                 f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
                 f"give defaults in the description or parameters={{…}} in the call{''.join(lines)}"
@@ -63,6 +56,37 @@ class ParameterTable:
         for name in absent:
             del result[name]
         return result
+
+    def given(self, given: Mapping[str, Any] | None) -> dict[str, float]:
+        """The values that are given, in stated units; unknown and impossible ones are errors."""
+        named, number = table(given, "parameters=", ParameterError), self._number
+        for name in named:
+            if name not in number:
+                raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")
+        return {
+            name: float(value)
+            if isinstance(value, float) and math.isfinite(value)
+            else self._plain(number[name], value)
+            for name, value in named.items()
+            if value is not None
+        }
+
+    def columns(self, given: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """(single values as they were given, arrays in stated units) of parameters of which some are arrays:
+        of numbers, or of texts with units.
+        """
+        named = table(given, "parameters=", ParameterError)
+        arrays = {}
+        for name, value in named.items():
+            if isinstance(value, str) or np.ndim(value) != 1:
+                continue
+            if not len(value):
+                raise ParameterError(f"parameter '{name}' has no values; give a number, or one for each row")
+            column = np.asarray(value)
+            if column.dtype.kind not in "fiu" or not np.isfinite(column).all():
+                column = np.array([self.given({name: item})[name] for item in value])
+            arrays[name] = column.astype(float)
+        return {name: value for name, value in named.items() if name not in arrays}, arrays
 
     @cached_property
     def _number(self) -> dict[str, int]:

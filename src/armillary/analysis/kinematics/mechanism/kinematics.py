@@ -108,7 +108,8 @@ class Kinematics:
 
     def quantity(self, name: Any, what: str) -> KinematicQuantity:
         """A quantity by its name."""
-        if not isinstance(name, str) or name not in self.quantities:
+        name = str(name)
+        if name not in self.quantities:
             if any(c.name == name for c in columns(self.system)):
                 raise ArmillaryError(
                     f"{what}: '{name}' depends on reactions, which are not decided by positions, speeds "

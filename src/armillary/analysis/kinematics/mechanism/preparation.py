@@ -51,7 +51,7 @@ def shown_quantities(
 ) -> list[KinematicQuantity]:
     """Outputs that are asked for, else those of the description, then all coordinates that are not driven."""
     own = [n for n in kinematics.system.outputs if n in kinematics.quantities]
-    asked = own if outputs is None else list(dict.fromkeys(several(outputs, "outputs=")))
+    asked = own if outputs is None else list(dict.fromkeys(map(str, several(outputs, "outputs="))))
     found = [n for n in asked if n not in driven]
     names = [*found, *(q for q in kinematics.coordinates if q not in {*found, *driven})]
     return [kinematics.quantity(name, "outputs=") for name in names]
