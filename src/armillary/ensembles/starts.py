@@ -31,9 +31,11 @@ from armillary.ensembles.start_values import (
     without_texts,
 )
 from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
 from armillary.model.units.unit_system import state_factor
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.failures.weak_masses import weak_start
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import (
     ParameterTable,
@@ -43,7 +45,6 @@ from armillary.runtime.models.parameters import (
     text_number,
     with_these,
 )
-from armillary.runtime.models.starts_without_mass import why_locked
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 
 Given = Mapping[str, Any]
@@ -235,7 +236,7 @@ class Starts:
         """Runs from i0 on that start where the axes of a joint lie in a plane: they will not be made. One of
         them is examined, since what holds such a joint is the same in all.
         """
-        for joint in self.model.angles:
+        for joint in self._angles:
             locked = i0 + np.flatnonzero(joint.locked(state[joint.middle]))
             if not locked.size:
                 continue
@@ -243,9 +244,14 @@ class Starts:
             instance = Instance(self.model, given["parameters"])
             memory = initial_memory(self.model.equations, given["memory"], self.t0)
             start = self.model.place_at_start(instance, given["initial"], self.t0, memory)
-            if why := why_locked((joint,), instance, start):
+            if why := weak_start(instance, start):
                 for i in locked.tolist():
                     self._fail(i, why)
+
+    @cached_property
+    def _angles(self) -> tuple[ThreeAngles, ...]:
+        equations = self.model.equations
+        return () if equations.absolute else joints_of_three_angles(equations.system)
 
     def _fail(self, i: int, why: str) -> None:
         self.failed[i] = why

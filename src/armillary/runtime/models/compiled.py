@@ -33,6 +33,7 @@ from armillary.runtime.models.configurations.configurations import (
 )
 from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.failures.failure import raise_for
+from armillary.runtime.models.failures.starts_without_mass import refuse_locked, watching_start
 from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints, sound_part
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
@@ -44,12 +45,6 @@ from armillary.runtime.models.run_record import (
     run_info,
 )
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
-from armillary.runtime.models.starts_without_mass import (
-    ThreeAngles,
-    joints_of_three_angles,
-    watching_start,
-    why_locked,
-)
 from armillary.runtime.models.straight import keep_straight
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import LoopStart
@@ -352,11 +347,6 @@ class CompiledModel:
         )
 
     @cached_property
-    def angles(self) -> tuple[ThreeAngles, ...]:
-        """The joints of three angles, which no run can start from where their axes lie in a plane."""
-        return joints_of_three_angles(self.equations)
-
-    @cached_property
     def starts_plainly(self) -> bool:
         """Whether the place of a start is found by coordinates, speeds and loops alone."""
         system = self.equations.system
@@ -462,8 +452,7 @@ class CompiledModel:
         stored = initial_memory(self.equations, memory, t0)
         driven = self.driven_inputs(inputs, memory, given)
         start = self.place_at_start(instance, initial, t0, driven.at(t0, stored) if driven else stored)
-        if self.angles and (why := why_locked(self.angles, instance, start)):
-            raise SimulationError(f"a run of '{self.equations.system.name}' cannot start: {why}")
+        refuse_locked(instance, start)
         if driven is not None:
             model = self.driven
             driven = driven.complete(start.memory)

@@ -21,8 +21,8 @@ from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, judged_leg
 from armillary.runtime.models.configurations.run_changes import known_changes
+from armillary.runtime.models.failures.starts_without_mass import NOWHERE
 from armillary.runtime.models.run_record import KnownParameters, run_info
-from armillary.runtime.models.starts_without_mass import NOWHERE
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
@@ -82,7 +82,7 @@ class StraightRuns:
         own = np.arange(n + m, len(described))
         self._state = np.concatenate((np.arange(n), n + model.independent_speeds, own))
         self._closes, self._quaternions = bool(equations.reduction.rows), equations.program.quaternions
-        self._speeds, self._angles = model.speeds, model.angles
+        self._speeds, self._angles = model.speeds, known.instance.angles
         self._report = self._reached if settings.integrator.adaptive else None
         self._free: list[_Track] = []
 

@@ -1,0 +1,42 @@
+"""Starts of runs at a place where some motion moves no mass: what a run divides by there is rounding error.
+
+It may end with plausible numbers, or not at all, in steps of 1e-10 s. Of joints with three angles the place
+is known beforehand. The mass matrix itself takes long and is looked at only there, since constraints, or an
+angle that is given or locked, may hold what is loose, and for any system where steps of an adaptive method
+get nowhere at the start. Such places on the way of a run are found in weak_masses.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armillary.errors import SimulationError
+from armillary.runtime.models.failures.weak_masses import weak_start
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.place import Place
+
+NOWHERE = 1e-6  # of a run's time, after the first pause of its loop
+
+
+def refuse_locked(instance: Instance, start: Place) -> None:
+    """An error where a run would start with the axes of a joint in a plane."""
+    for joint in instance.angles:
+        if joint.locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
+            raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")
+
+
+def watching_start(
+    report: Callable[[float], None] | None, instance: Instance, start: Place, t_end: float
+) -> Callable[[float], None]:
+    """``report``, with an error at its first call where the run has come nowhere for want of mass."""
+    first = True
+
+    def reached(t: float) -> None:
+        nonlocal first
+        if first and t - start.t < NOWHERE * (t_end - start.t) and (why := weak_start(instance, start)):
+            raise SimulationError(f"simulation of '{instance.equations.system.name}' gets nowhere: {why}")
+        first = False
+        if report is not None:
+            report(t)
+
+    return reached
