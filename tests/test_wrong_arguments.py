@@ -575,4 +575,4 @@ def test_arrays_of_parameters_hold_texts_with_units_and_none_is_empty(things: Th
     with pytest.raises(arm.ArmillaryError, match="positive whole number"):
         model.solve({"x": 0.5}, starts=1e308)
     assert model.simulate(0.02, step=0.01, sample=1e308).time.tolist() == [0.0]
-    assert model.regressor(np.zeros((0, 1))).Y.shape[0] == 0
+    assert model.regressor(np.zeros((0, 1))).values.shape[0] == 0
