@@ -119,9 +119,9 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
 INTERNAL = {
     "place_at_start", "inside", "ends_a_leg", "run_functions", "run_with", "second_half",
     "mass_centre_starts",
-    "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
+    "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along",
     "start_tail", "refused", "may_refuse", "driven", "driven_inputs", "film", "choice", "cloud",
-    "change_code", "changes_mode", "parameters_inside", "startable",
+    "change_code", "changes_configuration", "parameters_inside", "startable",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

@@ -94,7 +94,11 @@ class Prepared:
         count = self.engine.threads or min(thread_count(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
-        if self.engine.leaves_runs and plan.code.changes_mode and len(plan.code.configuration_models) < 2:
+        if (
+            self.engine.leaves_runs
+            and plan.code.changes_configuration
+            and len(plan.code.configuration_models) < 2
+        ):
             # What one run meets, most others do.
             PythonEngine(plan).one(starts, 0, 0, Outcome.empty(plan, 1))
             self.engine.renew()

@@ -144,7 +144,7 @@ class RigidContact:
     """
 
     name: str
-    mode: Expr  # memories: see mechanics/contact/state.py
+    status: Expr  # memories: see mechanics/contact/state.py
     last: Expr | None = None
     gap: Expr | None = None
     closing: Expr | None = None

@@ -68,7 +68,7 @@ class ScalarRoom:
 def scalar_changes(plan: Plan) -> ScalarChanges | None:
     """What is known of the configurations of a model; None where runs cannot change theirs in the loop."""
     model = plan.code
-    if not model.changes_mode or np.ndim(plan.settings.atol) or plan.method.tableau is None:
+    if not model.changes_configuration or np.ndim(plan.settings.atol) or plan.method.tableau is None:
         return None
     first = model.equations.configuration
     given = plan.starts.single(0)["parameters"]  # any will do: each run has constants of its own

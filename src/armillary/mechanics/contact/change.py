@@ -1,8 +1,8 @@
-"""Modes of all contacts after an event, and what the event makes of velocities.
+"""Statuses of all contacts after an event, and what the event makes of velocities.
 
-An event of a contact is the end of its mode: it opens, is struck, begins to slide or comes to rest. The
+An event of a contact is the end of its status: it opens, is struck, begins to slide or comes to rest. The
 impact, if there is one, changes the velocities; then the problem of accelerations is solved anew for all
-contacts that touch. A mode that has just ended is not chosen again: where it ends, it and its successor
+contacts that touch. A status that has just ended is not chosen again: where it ends, it and its successor
 agree.
 """
 
@@ -14,13 +14,20 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import plus, times, total
-from armillary.mechanics.contact.complementarity import BAD, ContactMode, Judge, choose, chosen_modes, divide
+from armillary.mechanics.contact.complementarity import (
+    BAD,
+    ContactStatus,
+    Judge,
+    choose,
+    chosen_statuses,
+    divide,
+)
 from armillary.mechanics.contact.impact import Impact, impact, struck
 from armillary.mechanics.contact.state import NONE, ContactState
 
 _TIE = 1e-9  # of the accelerations without contact forces: outcomes that hold by this are beyond doubt
 _ADMISSIBLE = 1e-4  # of the same: how bad an outcome may be; redundant contacts agree to about 1e-6
-# A mode that has just ended is a last resort: among redundant contacts it may have to go on.
+# A status that has just ended is a last resort: among redundant contacts it may have to go on.
 _LAST_RESORT = 1e-5
 FORCES, IMPULSES = 1, 2  # values of ``failed``: no admissible forces, no admissible impulses
 
@@ -39,9 +46,9 @@ class After:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Modes by contact and times of impacts, impulses by row, and what is to be said about them."""
+    """Statuses by contact and times of impacts, impulses by row, and what is to be said about them."""
 
-    modes: list[Any]
+    statuses: list[Any]
     last: list[Any]
     impulses: dict[int, Any]
     failed: Any
@@ -64,7 +71,7 @@ def change(
     one_sided = [c for c in contacts if not c.is_brake]
     blow = impact(A, one_sided, time, law) if one_sided else Impact(0, {}, [], 0, 0, 0)
     b, sliding = moved(blow.impulses)
-    modes = iter(blow.modes)
+    statuses = iter(blow.statuses)
     after = []
     for c, slip in zip(contacts, sliding, strict=True):
         kept = _kept(c, A, b, forces)
@@ -72,12 +79,14 @@ def change(
             jump = total([times(A[c.slip][j], P) for j, P in blow.impulses.items()])  # type: ignore[index]
             after.append(_brake_after(kept, blow.happens, jump, slip))
         else:
-            after.append(_contact_after(kept, blow, slip, *next(modes)))
+            after.append(_contact_after(kept, blow, slip, *next(statuses)))
     unknowns = [c.unknown() for c in contacts]
     scale = fn.named(total([fn.absolute(x) for x in b]), "contact_scale")
     judges = [_judge(c, a, A, scale) for c, a in zip(contacts, after, strict=True)]
     found = choose(A, b, unknowns, judges, scale, margin=_TIE)
-    codes = [_code(c, *mode) for c, mode in zip(contacts, chosen_modes(found.number, unknowns), strict=True)]
+    codes = [
+        _code(c, *status) for c, status in zip(contacts, chosen_statuses(found.number, unknowns), strict=True)
+    ]
     wrong = found.badness > plus(times(_ADMISSIBLE, scale), NONE)
     failed = fn.select(blow.failed, IMPULSES, fn.select(wrong, FORCES, 0))
     ambiguous = fn.or_(found.outcomes > 1, blow.outcomes > 1)
@@ -101,12 +110,12 @@ def _kept(c: ContactState, A: Sequence[Sequence[Any]], b: Sequence[Any], forces:
     turns = c.turns(plus(b[s], total([times(x, force) for x, force in zip(A[s], forces, strict=True)])))
     fresh = fn.or_(c.undecided, c.open) if c.is_brake else c.undecided
     rests = fn.or_(fn.or_(c.sticks, turns), fn.and_(fresh, fn.absolute(c.sliding) <= c.touch))
-    direction = fn.select(fresh, fn.sign(c.sliding), times(0.5, c.mode))
+    direction = fn.select(fresh, fn.sign(c.sliding), times(0.5, c.status))
     return After(touches, rests, direction, opens, c.slips(push, forces[s]), turns)
 
 
 def _contact_after(kept: After, blow: Impact, slip: Any, closed: Any, sticks: Any, direction: Any) -> After:
-    """A contact after an impact, by its modes there, or as it was.
+    """A contact after an impact, by its statuses there, or as it was.
 
     One of several that stop each other may reach its limit of friction and stand still all the same.
     """
@@ -141,27 +150,27 @@ def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]], scale: Any) ->
     """How bad forces and accelerations of a contact are, after what has happened to it."""
     ended = fn.named(times(_LAST_RESORT, scale), "contact_ended")
 
-    def judged(mode: ContactMode, push: Any, slip: Any) -> list[Any]:
+    def judged(status: ContactStatus, push: Any, slip: Any) -> list[Any]:
         found = []
         if not c.is_brake:
             n = c.normal
             assert n is not None
-            if not mode.closed:
+            if not status.closed:
                 return [fn.select(a.touches, fn.select(a.opens, -BAD, times(-1, push)), -BAD)]
             found += [
                 fn.select(fn.and_(a.touches, fn.not_(a.opens)), -BAD, BAD),
                 times(-1, times(push, A[n][n])),
             ]
-        if c.slip is None or mode.slip is None:
+        if c.slip is None or status.slip is None:
             return found
         size = A[c.slip][c.slip]
-        if mode.slip == 0:
+        if status.slip == 0:
             may = fn.and_(a.rests, c.held > NONE) if c.is_brake else a.rests
             excess = times(fn.absolute(slip) - c.limit(push, held=True), size)
             excess = fn.select(a.slips, fn.maximum(excess, ended), excess)
             return [*found, fn.select(may, excess, BAD)]
-        onwards = fn.equal(a.direction, mode.slip)
-        begins = times(-mode.slip, slip)
+        onwards = fn.equal(a.direction, status.slip)
+        begins = times(-status.slip, slip)
         begins = fn.select(fn.and_(a.turns, onwards), fn.maximum(begins, ended), begins)
         if c.hysteresis:  # where sticking is possible too it goes first, which is no doubt
             begins = fn.maximum(begins, 0)
@@ -171,7 +180,7 @@ def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]], scale: Any) ->
 
 
 def _code(c: ContactState, closed: Any, sticks: Any, direction: Any) -> Any:
-    """The mode in numbers; see ``state.py``."""
+    """The status in numbers; see ``state.py``."""
     if c.is_brake:
         sliding = fn.select(c.friction > NONE, times(2, direction), 0)
         return fn.select(sticks, 1, sliding)
@@ -189,8 +198,8 @@ def speeds_of_rows(contacts: Sequence[ContactState]) -> list[Any]:
     return [found[row] for row in range(len(found))]
 
 
-def held_modes(contacts: Sequence[ContactState], codes: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
-    """(closed, sticks, 0) of modes in numbers: where velocities are held at zero.
+def held_statuses(contacts: Sequence[ContactState], codes: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
+    """(closed, sticks, 0) of statuses in numbers: where velocities are held at zero.
 
     Several contacts that come to rest at once do so within the tolerance of the method; what is left of their
     velocities is taken away.

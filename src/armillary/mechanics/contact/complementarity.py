@@ -1,4 +1,4 @@
-"""Complementarity problems of a few contacts, solved by enumeration of their modes.
+"""Complementarity problems of a few contacts, solved by enumeration of their statuses.
 
     z = A λ + b
 
@@ -11,9 +11,9 @@ and one of its slip, where it has friction, with the limit L = μ λ_N + c:
     sticks      z_T = 0, |λ_T| ≤ L
     slides      λ_T = −σ L, σ z_T ≥ 0          σ = ±1
 
-A brake has a row of slip alone, with L = c. A combination of modes makes the problem linear; it is an outcome
-where its inequalities hold. Combinations share what they have in common: modes are put in contact by contact,
-each by a principal pivot.
+A brake has a row of slip alone, with L = c. A combination of statuses makes the problem linear; it is an
+outcome where its inequalities hold. Combinations share what they have in common: statuses are put in contact
+by contact, each by a principal pivot.
 
 A is a matrix J M⁻¹ Jᵀ, so its diagonal turns forces into accelerations: all inequalities are measured in
 those. An outcome is as bad as its worst inequality; the best one is taken, the first of equals in the order
@@ -33,7 +33,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
 
-BAD = 1e30  # of a mode that cannot be
+BAD = 1e30  # of a status that cannot be
 _SINGULAR = 1e-13  # a pivot of this share of its diagonal element is none
 # Share of the diagonal that is added to it where there are several rows: contacts may be redundant, as both
 # corners of a block that stick. What it spoils is mended by solutions with what remains.
@@ -45,24 +45,24 @@ _OVERDETERMINED = (
 
 
 @dataclass(frozen=True)
-class ContactMode:
+class ContactStatus:
     """Whether the normal is closed, and what the slip does: 0 sticks, ±1 slides, None has no force."""
 
     closed: bool
     slip: int | None = None
 
 
-OPEN, CLOSED = ContactMode(False), ContactMode(True)
-STICKS, FORWARD, BACKWARD = ContactMode(True, 0), ContactMode(True, 1), ContactMode(True, -1)
+OPEN, CLOSED = ContactStatus(False), ContactStatus(True)
+STICKS, FORWARD, BACKWARD = ContactStatus(True, 0), ContactStatus(True, 1), ContactStatus(True, -1)
 
 
 @dataclass(frozen=True, eq=False)
 class ContactUnknown:
-    """A contact or brake in one problem: its rows, its limit of friction and its modes."""
+    """A contact or brake in one problem: its rows, its limit of friction and its statuses."""
 
     normal: int | None
     slip: int | None
-    modes: tuple[ContactMode, ...]
+    statuses: tuple[ContactStatus, ...]
     friction: Any = 0  # μ while sliding
     capacity: Any = 0  # c while sliding
     held_friction: Any = 0  # the same while sticking
@@ -75,13 +75,13 @@ def divide(a: Any, b: Any) -> Any:
 
 
 Rows = list[dict[int, Any]]
-# How bad the values of the normal and the slip are in a mode: numbers that must not be positive.
-Judge = Callable[[ContactMode, Any, Any], list[Any]]
+# How bad the values of the normal and the slip are in a status: numbers that must not be positive.
+Judge = Callable[[ContactStatus, Any, Any], list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class ContactChoice:
-    """The best combination of modes: its number, how bad it is, and how many are good beyond doubt."""
+    """The best combination of statuses: its number, how bad it is, and how many are good beyond doubt."""
 
     number: Any
     badness: Any
@@ -89,10 +89,10 @@ class ContactChoice:
 
 
 def combinations(unknowns: Sequence[ContactUnknown]) -> int:
-    """How many combinations of modes there are."""
+    """How many combinations of statuses there are."""
     count = 1
     for unknown in unknowns:
-        count *= len(unknown.modes)
+        count *= len(unknown.statuses)
     return count
 
 
@@ -116,13 +116,13 @@ def choose(
     outcomes: Any = 0
     equal, sure = (fn.named(times(share, scale), "contact_share") for share in (tie, -margin))
     most = times(_OVERDETERMINED / SOFT, scale)
-    for k, (modes, values, pivots) in enumerate(_solutions(A, b, unknowns)):
+    for k, (statuses, values, pivots) in enumerate(_solutions(A, b, unknowns)):
         worst: Any = -BAD
-        for unknown, mode, judge in zip(unknowns, modes, judges, strict=True):
+        for unknown, status, judge in zip(unknowns, statuses, judges, strict=True):
             given = [None if row is None else values[row] for row in (unknown.normal, unknown.slip)]
-            for bad in judge(mode, *given):
+            for bad in judge(status, *given):
                 worst = fn.maximum(worst, bad)
-            for row, held in ((unknown.normal, mode.closed), (unknown.slip, mode.slip == 0)):
+            for row, held in ((unknown.normal, status.closed), (unknown.slip, status.slip == 0)):
                 if row is not None and held and len(b) > 1:
                     worst = fn.maximum(worst, minus(fn.absolute(times(values[row], A[row][row])), most))
         for pivot, size in pivots:
@@ -135,65 +135,65 @@ def choose(
     return ContactChoice(fn.named(number, "contact_choice"), best, outcomes)
 
 
-def chosen_modes(number: Any, unknowns: Sequence[ContactUnknown]) -> list[tuple[Any, Any, Any]]:
+def chosen_statuses(number: Any, unknowns: Sequence[ContactUnknown]) -> list[tuple[Any, Any, Any]]:
     """(closed, sticks, direction of the slide) of each unknown in a combination, as 0, 1 and −1."""
     found = []
     stride = combinations(unknowns)
     for unknown in unknowns:
-        stride //= len(unknown.modes)
-        digit = fn.named(fn.mod(fn.floor(divide(number, stride)), len(unknown.modes)), "contact_digit")
+        stride //= len(unknown.statuses)
+        digit = fn.named(fn.mod(fn.floor(divide(number, stride)), len(unknown.statuses)), "contact_digit")
         closed, sticks, direction = 0, 0, 0
-        for k, mode in enumerate(unknown.modes):
+        for k, status in enumerate(unknown.statuses):
             here = fn.select(fn.equal(digit, k), 1, 0)
-            closed = plus(closed, here) if mode.closed else closed
-            sticks = plus(sticks, here) if mode.slip == 0 else sticks
-            direction = plus(direction, times(here, mode.slip)) if mode.slip else direction
+            closed = plus(closed, here) if status.closed else closed
+            sticks = plus(sticks, here) if status.slip == 0 else sticks
+            direction = plus(direction, times(here, status.slip)) if status.slip else direction
         found.append((closed, sticks, direction))
     return found
 
 
 def _solutions(
     A: Sequence[Sequence[Any]], b: Sequence[Any], unknowns: Sequence[ContactUnknown]
-) -> Iterator[tuple[tuple[ContactMode, ...], list[Any], list[tuple[Any, Any]]]]:
-    """(modes, values, pivots) of all combinations: of each row λ where it is held at z = 0, else z."""
+) -> Iterator[tuple[tuple[ContactStatus, ...], list[Any], list[tuple[Any, Any]]]]:
+    """(statuses, values, pivots) of all combinations: of each row λ where it is held at z = 0, else z."""
     sizes = [A[i][i] for i in range(len(b))]
     more = 1.0 + SOFT if len(b) > 1 else 1.0
     rows: Rows = [
         {j: times(more, x) if i == j else x for j, x in enumerate(row) if not is_zero(x)}
         for i, row in enumerate(A)
     ]
-    states: dict[tuple[ContactMode, ...], tuple[Rows, list[Any], list[tuple[Any, Any]]]] = {
+    states: dict[tuple[ContactStatus, ...], tuple[Rows, list[Any], list[tuple[Any, Any]]]] = {
         (): (rows, list(b), [])
     }
     for unknown in unknowns:
         states = {
-            (*before, mode): _with_mode(*state, unknown, mode, sizes)
+            (*before, status): _with_status(*state, unknown, status, sizes)
             for before, state in states.items()
-            for mode in unknown.modes
+            for status in unknown.statuses
         }
-    for modes in product(*(unknown.modes for unknown in unknowns)):
-        _, values, pivots = states[modes]
-        yield modes, values, pivots
+    for statuses in product(*(unknown.statuses for unknown in unknowns)):
+        _, values, pivots = states[statuses]
+        yield statuses, values, pivots
 
 
-def _with_mode(
+def _with_status(
     rows: Rows,
     rest: list[Any],
     pivots: list[tuple[Any, Any]],
     unknown: ContactUnknown,
-    mode: ContactMode,
+    status: ContactStatus,
     sizes: list[Any],
 ) -> tuple[Rows, list[Any], list[tuple[Any, Any]]]:
-    """The problem with one contact in a mode: without its columns."""
+    """The problem with one contact in a status: without its columns."""
     n, s = unknown.normal, unknown.slip
     if s is not None:
-        if mode.slip == 0:
+        if status.slip == 0:
             pivots = [*pivots, (rows[s].get(s, 0), sizes[s])]
             rows, rest = _held(rows, rest, s)
         else:
-            rows, rest = _sliding(rows, rest, s, n if mode.closed else None, mode.slip or 0, unknown)
+            rows, rest = _sliding(rows, rest, s, n if status.closed else None, status.slip or 0, unknown)
     if n is not None:
-        if mode.closed:
+        if status.closed:
             pivots = [*pivots, (rows[n].get(n, 0), sizes[n])]
             rows, rest = _held(rows, rest, n)
         else:
@@ -244,9 +244,9 @@ def solve_held(
     A: Sequence[Sequence[Any]],
     b: Sequence[Any],
     unknowns: Sequence[ContactUnknown],
-    modes: Sequence[tuple[Any, Any, Any]],
+    statuses: Sequence[tuple[Any, Any, Any]],
 ) -> list[Any]:
-    """λ in modes that are known only when it runs, each (closed, sticks, direction) as 0, 1 and −1.
+    """λ in statuses that are known only when it runs, each (closed, sticks, direction) as 0, 1 and −1.
 
         closed z_N + (1 − closed) λ_N = 0
         sticks z_T + (1 − sticks) (λ_T + σ (μ λ_N + c)) = 0
@@ -260,7 +260,7 @@ def solve_held(
     matrix: Rows = [{} for _ in range(size)]
     right: list[Any] = [0] * size
     order: list[int] = []
-    for unknown, (closed, sticks, direction) in zip(unknowns, modes, strict=True):
+    for unknown, (closed, sticks, direction) in zip(unknowns, statuses, strict=True):
         n, s = unknown.normal, unknown.slip
         if s is not None:
             free = minus(1, sticks)
@@ -279,7 +279,7 @@ def solve_held(
             right[n] = times(closed, b[n])
     order += [u.normal for u in unknowns if u.normal is not None]
     soft = [dict(row) for row in matrix]
-    for unknown, (closed, sticks, _) in zip(unknowns, modes, strict=True):
+    for unknown, (closed, sticks, _) in zip(unknowns, statuses, strict=True):
         for i, held in ((unknown.normal, closed), (unknown.slip, sticks)):
             if i is not None:
                 soft[i][i] = plus(soft[i][i], times(more, times(held, A[i][i])))

@@ -37,17 +37,17 @@ from armillary.mechanics.contact.complementarity import (
     OPEN,
     STICKS,
     ContactChoice,
-    ContactMode,
+    ContactStatus,
     ContactUnknown,
     Judge,
     choose,
-    chosen_modes,
+    chosen_statuses,
     solve_held,
 )
 from armillary.mechanics.contact.state import ContactState
 
 TIE = 1e-10  # of the velocities before an impact: outcomes this close are equal
-_BOTH_PHASES = tuple(ContactMode(closed, slip) for closed in (True, False) for slip in (0, 1, -1))
+_BOTH_PHASES = tuple(ContactStatus(closed, slip) for closed in (True, False) for slip in (0, 1, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Impact:
 
     happens: Any
     impulses: dict[int, Any]
-    modes: list[tuple[Any, Any, Any]]
+    statuses: list[tuple[Any, Any, Any]]
     failed: Any
     outcomes: Any
     still: Any  # velocities as small as this are none
@@ -112,17 +112,17 @@ def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: A
         unknowns = [_unknown(p.contact, place) for p in parties]
         judges = [_judge(p, part, place, before, normals, calm) for p in parties]
         first = choose(part, right, unknowns, judges, scale, **margins)
-        chosen = chosen_modes(first.number, unknowns)
+        chosen = chosen_statuses(first.number, unknowns)
         found = solve_held(part, right, unknowns, chosen)
-        modes = [
+        statuses = [
             (times(closed, fn.select(fn.equal(p.restitution, 0), 1, 0)), sticks, direction)
             for p, (closed, sticks, direction) in zip(parties, chosen, strict=True)
         ]
-        return _made(happens, calm, rows, found, modes, [first], worst, still)
+        return _made(happens, calm, rows, found, statuses, [first], worst, still)
     unknowns = [_unknown(p.contact, place) for p in parties]
     judges = [_judge(p, part, place, before, normals, calm) for p in parties]
     first = choose(part, before, unknowns, judges, scale, **margins)
-    pressed = solve_held(part, before, unknowns, chosen_modes(first.number, unknowns))
+    pressed = solve_held(part, before, unknowns, chosen_statuses(first.number, unknowns))
     given = list(pressed)
     second = []
     for p in parties:
@@ -138,10 +138,10 @@ def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: A
     ]
     judges = [_judge(p, part, place, before, normals, calm, u) for p, u in zip(parties, second, strict=True)]
     last = choose(part, right, second, judges, scale, **margins)
-    modes = chosen_modes(last.number, second)
-    more = solve_held(part, right, second, modes)
+    statuses = chosen_statuses(last.number, second)
+    more = solve_held(part, right, second, statuses)
     found = [plus(a, b) for a, b in zip(given, more, strict=True)]
-    return _made(happens, calm, rows, found, modes, [first, last], worst, still)
+    return _made(happens, calm, rows, found, statuses, [first, last], worst, still)
 
 
 def _made(
@@ -149,7 +149,7 @@ def _made(
     calm: Any,
     rows: Sequence[int],
     found: Sequence[Any],
-    modes: list[tuple[Any, Any, Any]],
+    statuses: list[tuple[Any, Any, Any]],
     choices: Sequence[ContactChoice],
     worst: Any,
     still: Any,
@@ -161,7 +161,7 @@ def _made(
     failed = fn.and_(fn.and_(happens, fn.not_(calm)), wrong)
     outcomes = reduce(fn.maximum, [choice.outcomes for choice in choices])
     several = fn.select(fn.and_(happens, fn.not_(calm)), outcomes, 0)
-    return Impact(happens, impulses, modes, failed, several, still)
+    return Impact(happens, impulses, statuses, failed, several, still)
 
 
 def _rests(contact: ContactState) -> Any:
@@ -184,8 +184,8 @@ def _unknown(contact: ContactState, place: dict[int, int], offset: Any = None) -
         return ContactUnknown(n, None, (CLOSED, OPEN))
     s, mu = place[contact.slip], contact.friction
     if offset is None:
-        modes = (STICKS, ContactMode(True, 1), ContactMode(True, -1), OPEN)
-        return ContactUnknown(n, s, modes, friction=mu, held_friction=mu)
+        statuses = (STICKS, ContactStatus(True, 1), ContactStatus(True, -1), OPEN)
+        return ContactUnknown(n, s, statuses, friction=mu, held_friction=mu)
     bound = fn.named(times(mu, offset), "contact_offset")
     return ContactUnknown(
         n, s, _BOTH_PHASES, friction=mu, capacity=bound, held_friction=mu, held_capacity=bound
@@ -201,7 +201,7 @@ def _judge(
     calm: Any,
     unknown: ContactUnknown | None = None,
 ) -> Judge:
-    """How bad impulses and velocities of a contact are; its modes are free where it touches nothing."""
+    """How bad impulses and velocities of a contact are; its statuses are free where it touches nothing."""
     c = party.contact
     n = place[c.normal]  # type: ignore[index]
     s = None if c.slip is None else place[c.slip]
@@ -216,8 +216,8 @@ def _judge(
         fast = minus(fn.absolute(moving), stopped)
         slow = {sign: minus(stopped, times(sign, moving)) for sign in (1, -1)}
 
-    def judged(mode: ContactMode, push: Any, slip: Any) -> list[Any]:
-        if mode.closed:
+    def judged(status: ContactStatus, push: Any, slip: Any) -> list[Any]:
+        if status.closed:
             found = [fn.select(party.touches, -BAD, BAD)]
             found.append(fn.select(calm, -BAD, times(-1, times(push, part[n][n]))))
             limit = plus(times(c.friction, push), capacity)
@@ -225,12 +225,12 @@ def _judge(
             apart = fn.select(calm, BAD, times(-1, push))
             found = [fn.select(party.touches, apart, -BAD)]
             limit = capacity
-        if s is None or mode.slip is None:
+        if s is None or status.slip is None:
             return found
-        if mode.slip == 0:
+        if status.slip == 0:
             bad = fn.select(calm, fast, times(minus(fn.absolute(slip), limit), part[s][s]))
         else:
-            bad = fn.select(calm, slow[mode.slip], times(-mode.slip, slip))
-        return [*found, fn.select(party.touches, bad, -BAD if mode.slip == 1 else BAD)]
+            bad = fn.select(calm, slow[status.slip], times(-status.slip, slip))
+        return [*found, fn.select(party.touches, bad, -BAD if status.slip == 1 else BAD)]
 
     return judged

@@ -1,9 +1,9 @@
-"""A contact or brake in a run: its place, its mode, and what ends the mode.
+"""A contact or brake in a run: its place, its status, and what ends the status.
 
-mode  0   open; a brake: released
-      1   closed and sticking; without friction: closed
-     ±2   closed and sliding forwards or backwards
-      9   not decided yet, at the start of a run
+status  0   open; a brake: released
+        1   closed and sticking; without friction: closed
+       ±2   closed and sliding forwards or backwards
+        9   not decided yet, at the start of a run
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from armillary.mechanics.contact.complementarity import (
     FORWARD,
     OPEN,
     STICKS,
-    ContactMode,
+    ContactStatus,
     ContactUnknown,
 )
 from armillary.model.records import UNDECIDED
 
-# A mode has ended where its guard is below this share of what it is made of, or a slide would end within as
+# A status has ended where its guard is below this share of what it is made of, or a slide would end within as
 # many seconds: located events are on the far side of their zeros, but other code rounds otherwise.
 ENDED = 1e-11
 SOON = (
@@ -44,7 +44,7 @@ class ContactState:
     name: str
     normal: int | None  # its rows
     slip: int | None
-    mode: Any
+    status: Any
     gap: Any = 0
     closing: Any = 0  # rate of the gap
     sliding: Any = 0  # velocity of the slip
@@ -62,23 +62,23 @@ class ContactState:
 
     @property
     def open(self) -> Any:
-        return fn.equal(self.mode, 0)
+        return fn.equal(self.status, 0)
 
     @property
     def sticks(self) -> Any:
-        return fn.equal(self.mode, 1)
+        return fn.equal(self.status, 1)
 
     @property
     def slides(self) -> Any:
-        return fn.equal(fn.absolute(self.mode), 2)
+        return fn.equal(fn.absolute(self.status), 2)
 
     @property
     def undecided(self) -> Any:
-        return fn.equal(self.mode, UNDECIDED)
+        return fn.equal(self.status, UNDECIDED)
 
     @property
     def closed(self) -> Any:
-        """Closed by its mode."""
+        """Closed by its status."""
         return fn.or_(self.sticks, self.slides) if self.slip is not None else self.sticks
 
     @property
@@ -89,12 +89,14 @@ class ContactState:
     def unknown(self) -> ContactUnknown:
         """The contact in the problem of accelerations."""
         if self.is_brake:
-            either = (ContactMode(False, 0), ContactMode(False, 1), ContactMode(False, -1))
+            either = (ContactStatus(False, 0), ContactStatus(False, 1), ContactStatus(False, -1))
             return ContactUnknown(None, self.slip, either, capacity=self.friction, held_capacity=self.held)
         if self.slip is None:
             return ContactUnknown(self.normal, None, (CLOSED, OPEN))
-        modes = (STICKS, FORWARD, BACKWARD, OPEN)
-        return ContactUnknown(self.normal, self.slip, modes, friction=self.friction, held_friction=self.held)
+        statuses = (STICKS, FORWARD, BACKWARD, OPEN)
+        return ContactUnknown(
+            self.normal, self.slip, statuses, friction=self.friction, held_friction=self.held
+        )
 
     def holding(self) -> tuple[Any, Any, Any]:
         """(closed, sticks, direction) as 0, 1 and −1."""
@@ -104,7 +106,7 @@ class ContactState:
         sticks = fn.select(fn.and_(self.pressed, self.sticks), 1, 0)
         # A released brake that gets a capacity acts at once, so that the error of the step shows it.
         otherwise = fn.sign(self.sliding) if self.is_brake else 0
-        direction = fn.select(self.slides, times(0.5, self.mode), otherwise)
+        direction = fn.select(self.slides, times(0.5, self.status), otherwise)
         return closed, sticks, direction if self.is_brake else times(closed, direction)
 
     def limit(self, push: Any, *, held: bool) -> Any:
@@ -129,12 +131,12 @@ class ContactState:
 
     def turns(self, acceleration: Any) -> Any:
         """Whether a slide has just come to its end."""
-        onwards = times(0.5, times(self.mode, self.sliding))
+        onwards = times(0.5, times(self.status, self.sliding))
         return fn.and_(self.slides, onwards <= times(SOON, fn.absolute(acceleration)))
 
     def slip_guard(self, push: Any, friction: Any) -> Any:
         """Positive as long as it sticks or slides as it does."""
         spare = minus(plus(self.limit(push, held=True), NONE), fn.absolute(friction))
-        onwards = times(0.5, times(self.mode, self.sliding))
+        onwards = times(0.5, times(self.status, self.sliding))
         still_released = minus(NONE, self.friction) if self.is_brake else 1
         return fn.select(self.sticks, spare, fn.select(self.slides, onwards, still_released))

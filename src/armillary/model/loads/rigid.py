@@ -1,8 +1,8 @@
 """Contacts without compliance, and brakes and clutches that lock.
 
-Their forces are symbols in loads; the derivation finds them from the modes of all contacts together
+Their forces are symbols in loads; the derivation finds them from the statuses of all contacts together
 (``program/targets/contact_targets.py``). Here are the records that it needs: gaps, relative velocities with
-their rates, and memories of modes.
+their rates, and memories of statuses.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def lock(
     sliding = as_expr(sum((u * factor for u, _, factor in on[1:]), on[0][0]))
     system.contacts[name] = RigidContact(
         name,
-        _mode(system, name, "0 released, 1 sticks, 2 and -2 slides"),
+        _status(system, name, "0 released, 1 sticks, 2 and -2 slides"),
         sliding=sliding,
         sliding_rate=motion.time_derivative(sliding),
         drag=drag,
@@ -287,7 +287,7 @@ def _add(
     text = "0 open, 1 closed" if slip is None else "0 open, 1 sticks, 2 and -2 slides"
     system.contacts[name] = RigidContact(
         name,
-        _mode(system, name, text),
+        _status(system, name, text),
         last,
         gap,
         closing,
@@ -304,8 +304,8 @@ def _add(
     )
 
 
-def _mode(system: Description, name: str, text: str) -> Expr:
-    """The memory of a mode; with the first, those of all contacts."""
+def _status(system: Description, name: str, text: str) -> Expr:
+    """The memory of a status; with the first, those of all contacts."""
     if FAILED not in system.memories:
         for label, about in ((FAILED, "no admissible forces 1, no admissible impulses 2"), (AMBIGUOUS, "")):
             node = symbol(label, "memory", dimension=ONE, owner=system.identity)

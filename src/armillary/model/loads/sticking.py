@@ -31,7 +31,7 @@ from armillary.model.description import Description
 from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory, update
 
-OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the mode; open: not begun, or nothing presses
+OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the status; open: not begun, or nothing presses
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +57,16 @@ def sticking_friction(
     """
     units = system.units.unit_text(place[0].dimension)
     numbers = range(1, len(place) + 1) if len(place) > 1 else [""]
-    mode = memory(system, f"{name}_mode", OPEN, units="-", about=f"{name}: 0 open, 1 sticks, 2 slides")
+    status = memory(system, f"{name}_mode", OPEN, units="-", about=f"{name}: 0 open, 1 sticks, 2 slides")
     anchors = [
         memory(system, f"{name}_anchor{i}", units=units or "-", about=f"{name}: where the elastic anchor is")
         for i in numbers
     ]
     pull = [
-        fn.named(fn.select(mode > OPEN, stiffness * (x - a), 0), f"{name}_pull")
+        fn.named(fn.select(status > OPEN, stiffness * (x - a), 0), f"{name}_pull")
         for x, a in zip(place, anchors, strict=True)
     ]
-    limit = fn.named(fn.select(mode > STICKS, limits.sliding, limits.sticking), f"{name}_limit")
+    limit = fn.named(fn.select(status > STICKS, limits.sliding, limits.sticking), f"{name}_limit")
     wanted = [
         fn.named(p + damping * v, f"{name}_asked")
         for p, v in zip(_shortened(pull, limit), velocity, strict=True)
@@ -74,14 +74,14 @@ def sticking_friction(
     excess = fn.named(_length(wanted) - limit, f"{name}_excess")
 
     slides = excess >= 0
-    # What both the present and the next mode bear: else the pull would jump up to μ_s N where a slide ends.
+    # What both the present and the next status bear: else the pull would jump up to μ_s N where a slide ends.
     bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
-    moved = fn.or_(_length(pull) > bound, mode <= OPEN)
+    moved = fn.or_(_length(pull) > bound, status <= OPEN)
     renewed: dict[Any, Expr] = {
         a: fn.select(moved, x - p / stiffness, a)  # else the very same value: rounding would creep
         for a, x, p in zip(anchors, place, _shortened(pull, bound), strict=True)
     }
-    renewed[mode] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
+    renewed[status] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
     for variable, value in renewed.items():
         update(system, variable, value)
     event(system, f"{name}_grip", excess, set=renewed, about=f"{name} begins to stick or to slide")

@@ -1,13 +1,13 @@
-"""Contacts without compliance in the equations: one set of equations for all of their modes.
+"""Contacts without compliance in the equations: one set of equations for all of their statuses.
 
 Loads hold the forces λ of contacts as symbols, so the derived accelerations are u̇(λ) = u̇₀ + D λ, with D =
 ∂u̇/∂λ = M⁻¹ Jᵀ in every formalism and under constraints too. The relative accelerations of the contacts are
 
     z = A λ + b        A = J D        b = J u̇₀ + J̇ u
 
-λ follows from them and the modes, which are memories of the run (``mechanics/contact``). So nothing is
-derived for each combination of modes; what an event makes of speeds and modes are expressions as those of any
-other event.
+λ follows from them and the statuses, which are memories of the run (``mechanics/contact``). So nothing is
+derived for each combination of statuses; what an event makes of speeds and statuses are expressions as those
+of any other event.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from armillary.algebra.vectors.scalars import plus, times, total
 from armillary.algebra.walk import transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.contact.change import change, held_modes, speeds_of_rows
+from armillary.mechanics.contact.change import change, held_statuses, speeds_of_rows
 from armillary.mechanics.contact.complementarity import combinations, solve_held
 from armillary.mechanics.contact.state import RETURN, ContactState
 from armillary.model.description import Description
 from armillary.model.records import AMBIGUOUS, FAILED, EventRecord, RigidContact
 
-MOST = 1024  # combinations of modes
+MOST = 1024  # combinations of statuses
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class ContactTargets:
     events: tuple[EventRecord, ...]
     guards: tuple[Expr, ...]
     changes: dict[Expr, Expr]
-    modes: tuple[Expr, ...]
+    statuses: tuple[Expr, ...]
 
 
 def contact_targets(
@@ -106,21 +106,25 @@ def contact_targets(
     made = change(A, states, found, plain(system.time), next(iter(laws), "newton"), moved)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
     hit = {u: as_expr(_kicked(u, k, columns, made.impulses)) for u, k in independent}
-    rest = solve_held(A, transform(speeds_of_rows(states), hit.get), unknowns, held_modes(states, made.modes))
+    rest = solve_held(
+        A, transform(speeds_of_rows(states), hit.get), unknowns, held_statuses(states, made.statuses)
+    )
     changes: dict[Expr, Expr] = {}
     for u, k in independent:
         settled_speed = plus(hit[u], total([times(columns[row][k], P) for row, P in enumerate(rest)]))
         changes[u] = as_expr(plus(settled_speed, spoiled))
-    for state, mode, last in zip(states, made.modes, made.last, strict=True):
-        changes[state.mode] = as_expr(fn.select(made.failed, state.mode, mode))
+    for state, status, last in zip(states, made.statuses, made.last, strict=True):
+        changes[state.status] = as_expr(fn.select(made.failed, state.status, status))
         if not state.is_brake:
             changes[state.last] = as_expr(last)
     failed, ambiguous = (plain(system.memories[name].symbol) for name in (FAILED, AMBIGUOUS))
     changes[failed] = as_expr(fn.maximum(failed, made.failed))
     changes[ambiguous] = as_expr(plus(ambiguous, fn.select(made.ambiguous, 1, 0)))
     events, guards = _events(states, found)
-    modes = tuple(state.mode for state in states)
-    return ContactTargets(with_forces, dict(zip(symbols, found, strict=True)), events, guards, changes, modes)
+    statuses = tuple(state.status for state in states)
+    return ContactTargets(
+        with_forces, dict(zip(symbols, found, strict=True)), events, guards, changes, statuses
+    )
 
 
 def decision_event(system: Description) -> str:
@@ -152,7 +156,7 @@ def _state(c: RigidContact, plain: Any, normal: int | None, slip: int | None) ->
         "restitution": c.restitution, "last": c.last,
     }  # fmt: skip
     return ContactState(
-        c.name, normal, slip, plain(c.mode), touch=c.touch, settle=c.settle,
+        c.name, normal, slip, plain(c.status), touch=c.touch, settle=c.settle,
         hysteresis=c.held is not c.friction,
         **{name: fn.named(plain(x), f"{c.name}_{name}") for name, x in read.items() if x is not None},
     )  # fmt: skip
@@ -183,7 +187,7 @@ def _check_count(system: Description, states: list[ContactState]) -> None:
 def _events(
     states: list[ContactState], forces: list[Expr]
 ) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
-    """What ends the modes: ``name_touch`` and ``name_grip``."""
+    """What ends the statuses: ``name_touch`` and ``name_grip``."""
     events, guards = [], []
     for state in states:
         push = 0 if state.normal is None else forces[state.normal]

@@ -169,7 +169,7 @@ def _with_contacts(
         elif event.changes:
             new = {s: x for s, x in zip(before, after, strict=True) if s is not x}
             if any(s.data.role in ("coordinate", "speed") for s in event.changes):
-                new = dict.fromkeys(contacts.modes, as_expr(UNDECIDED)) | new
+                new = dict.fromkeys(contacts.statuses, as_expr(UNDECIDED)) | new
             found.append(tuple(transform(decided, new.get)))
         else:
             found.append(after)

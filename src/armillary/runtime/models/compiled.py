@@ -463,7 +463,7 @@ class CompiledModel:
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
             report = watching_start(report, instance, start, settings.t_end) if adaptive else report
-            if self.changes_mode:
+            if self.changes_configuration:
                 configurations = known.configurations
                 if driven is not None:
                     configurations = self._configurations(model, instance)
@@ -544,7 +544,7 @@ class CompiledModel:
         return atol
 
     @cached_property
-    def changes_mode(self) -> bool:
+    def changes_configuration(self) -> bool:
         """Whether a run may need another program of the same system."""
         watched = self.equations.targets.watched
         return any(e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched)

@@ -67,13 +67,13 @@ class StraightRuns:
         equations, self._instance = model.equations, known.instance
         self._stated = run_info(known.blank, settings.summary, model.tier)
         self._memory = initial_memory(equations, None, settings.t0)
-        self._changes = known_changes(known.configurations) if model.changes_mode else None
-        self._usable = not model.changes_mode or (
+        self._changes = known_changes(known.configurations) if model.changes_configuration else None
+        self._usable = not model.changes_configuration or (
             self._changes is not None
             and self._changes.configurations[self._changes.tables.start] == known.configurations.first
         )
-        self._integrated = settings.at_times if model.changes_mode else settings
-        self._due = settings.row_times if model.changes_mode else None
+        self._integrated = settings.at_times if model.changes_configuration else settings
+        self._due = settings.row_times if model.changes_configuration else None
         places, described = equations.start_places
         self._places, self._described = places, np.array(described, dtype=float)
         self._named: tuple[tuple[str, ...], np.ndarray, np.ndarray, frozenset[str]] = self._names(())

@@ -39,13 +39,13 @@ def started_memory(
 
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
-    """The place with modes of contacts that nobody has given decided there; one that is struck bounces."""
+    """The place with statuses of contacts that nobody has given decided there; one that is struck bounces."""
     equations = instance.equations
     if not equations.system.contacts:
         return place
     names = list(equations.system.memories)
-    modes = [names.index(c.mode.data.name) for c in equations.system.contacts.values()]
-    if not any(place.memory[i] == UNDECIDED for i in modes):
+    statuses = [names.index(c.status.data.name) for c in equations.system.contacts.values()]
+    if not any(place.memory[i] == UNDECIDED for i in statuses):
         return place
     k = instance.model.watched_index[decision_event(equations.system)]
     state, memory = instance.fired(k, place.t, instance.packed(place), place.memory)

@@ -136,7 +136,7 @@ class Queued(CardEngine):
 def _models(plan: Plan) -> list[CompiledModel]:
     """The models of all configurations of the table, the first one first."""
     model = plan.code
-    if not (model.changes_mode and model.changes_inside):
+    if not (model.changes_configuration and model.changes_inside):
         return [model]
     model.compile_configurations()
     table = configurations_of(model.base.equations)

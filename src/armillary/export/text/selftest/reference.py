@@ -168,7 +168,7 @@ def start_values(
     # computes them.
     memory = place.memory.copy()
     decided = {
-        s.data.name for c in equations.system.contacts.values() for s in (c.mode, c.last) if s is not None
+        s.data.name for c in equations.system.contacts.values() for s in (c.status, c.last) if s is not None
     }
     for i, (name, described) in enumerate(equations.system.memories.items()):
         memory[i] = stored[i] if described.start is not None or name in decided else memory[i]

@@ -65,7 +65,7 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
     ways = {0: "is open", 1: "sticks", 2: "slides", -2: "slides"}
     watched = instance.equations.targets.watched
     names = ", ".join(
-        f"'{c.name}' {ways.get(int(stored[c.mode.data.name]), 'begins')}" for c in system.contacts.values()
+        f"'{c.name}' {ways.get(int(stored[c.status.data.name]), 'begins')}" for c in system.contacts.values()
     )
     event = f" at event '{watched[result.events[-1][1]].name}'" if result.events else ""
     if stored[FAILED] == IMPULSES:
