@@ -57,6 +57,8 @@ def test_a_branch_is_followed_and_drawn(command: Call) -> None:
         (["--plot", "x.png"], "give that too"),
         (["--rest", "--rate", "bob.q1=3"], "leave out --rest or --rate"),
         (["--fixed", "bob.q=3"], "did you mean 'bob.q1'?"),
+        (["--rest", "--inputs", "m,mm"], "no parameter or input of 'swing'; did you mean 'm'?"),
+        (["--rest", "--input", "mm"], "no parameter or input of 'swing'; did you mean 'm'?"),
         (["--rest", "-o", "x.txt"], "cannot be saved as 'x.txt': use .json, or .toml for a run file"),
         (["--rest", "--trace", "m=1:3", "-o", "x.toml"], "a branch cannot be saved as 'x.toml': use .json"),
     ],

@@ -25,7 +25,7 @@ def options_in_file(command: click.Command, name: str, source: str) -> dict[str,
     table = document.data.get(name)
     if "model" not in document.data or not isinstance(table, dict):
         return {}
-    known = {_key(option): option for option in command.params}
+    known = {key: option for option in command.params for key in _keys(option)}
     for key in ("source", "json", "debug", "trust", "import"):  # the file itself, and what it cannot grant
         known.pop(key, None)
     wrong = [
@@ -39,9 +39,9 @@ def options_in_file(command: click.Command, name: str, source: str) -> dict[str,
     return {str(known[key].name): _value(known[key], value, folder) for key, value in table.items()}
 
 
-def _key(option: click.Parameter) -> str:
-    """The key of an option: its long form without dashes; of an argument its name."""
-    return max(option.opts, key=len).lstrip("-")
+def _keys(option: click.Parameter) -> list[str]:
+    """The keys of an option: its long forms without dashes; of an argument its name."""
+    return [text.lstrip("-") for text in option.opts if text.startswith("--") or text[:1] != "-"]
 
 
 def _value(option: click.Parameter, value: Any, folder: Path) -> Any:

@@ -225,7 +225,17 @@ def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict
     order = list(paths)
     for branch in found.values():
         branch.unknowns.sort(key=order.index)
-    return {near: branch for near, branch in found.items() if branch.columns > len(near)}
+    return {
+        near: branch
+        for near, branch in found.items()
+        if branch.columns > len(near) and all(_together(near, paths[k]) for k in branch.unknowns)
+    }
+
+
+def _together(near: Sequence[int], path: Sequence[int]) -> bool:
+    """Whether unknowns are neighbours on a way to the ground, as their coefficients are."""
+    first = path.index(near[0]) if near else 0
+    return len(near) > 0 and list(near) == list(path[first : first + len(near)])
 
 
 def _near(path: Sequence[int], group: Group) -> tuple[int, ...]:

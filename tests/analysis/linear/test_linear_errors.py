@@ -66,6 +66,22 @@ def test_a_state_that_breaks_constraints_is_refused() -> None:
         model.linearize(np.array([model.state(), state]))
 
 
+def test_coordinates_by_name_that_break_a_loop_are_refused_where_all_are_given() -> None:
+    """Rounded ones, and fewer than all, are moved with a note, as at the start of a run."""
+    model = compiled(four_bar, "kane")
+    closed = dict(zip(model.coordinate_names, model.state().tolist(), strict=False))
+    assert model.linearize(closed).note == ""
+    rounded = {name: round(value, 4) for name, value in closed.items()}
+    assert "loops closed by moving B.q1 from -0.5509 to" in model.linearize(rounded).note
+    assert "loops closed by moving B.q1 from -0.5 to" in model.linearize({"A.q1": 1.0, "B.q1": -0.5}).note
+    broken = {"A.q1": 0.4, "B.q1": 3.0, "C.q1": 0.0}
+    with pytest.raises(ArmillaryError, match=r"breaks constraint 'loop1 along ground.x' .* by -2;") as error:
+        model.linearize(broken)
+    assert "leave out those that follow from the others, such as B.q1 and C.q1" in str(error.value)
+    with pytest.raises(ArmillaryError, match="breaks constraint 'loop1"):
+        model.linearize(broken | {"A.q1": [0.4, 0.5]})
+
+
 def test_euler_parameters_that_are_not_unit_are_refused() -> None:
     model = compiled(spinning, "kane")
     state = model.state()

@@ -34,8 +34,8 @@ def linearize(
     compiled = linearization(model, *names)
     check_inputs(compiled.form)
     points = operating_points(model, at, parameters)
-    note = check_points(model, compiled, points)
-    return replace(at_points(model, compiled, points), note=note)
+    notes = [note for note in (points.note, check_points(model, compiled, points)) if note]
+    return replace(at_points(model, compiled, points), note="; ".join(notes))
 
 
 def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> LinearModel:

@@ -25,9 +25,10 @@ from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
-from armillary.runtime.start.initial import initial_memory, vector
+from armillary.runtime.start.initial import initial_memory, initial_values, vector
 
 _OPEN = 1e-6  # of a gap, in terms of its row, and of the length of Euler parameters: more than runs leave
+_BROKEN = 1e-3  # of a gap: more than values that were rounded leave, as they are printed
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,7 @@ class OperatingPoints:
     memory: np.ndarray
     parameters: Mapping[str, Any]
     single: bool
+    note: str = ""  # on loops that were closed by moving what was given
 
     def __len__(self) -> int:
         return len(self.states)
@@ -116,7 +118,12 @@ def _one(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> OperatingPo
     return _checked(model, 0.0, state, memory, given)
 
 
-def _named(model: CompiledModel, values: Mapping[str, Any], given: Mapping[str, Any]) -> OperatingPoints:
+def _named(
+    model: CompiledModel, values: Mapping[str, Any], given: Mapping[str, Any], *, rough: bool = False
+) -> OperatingPoints:
+    """Values by name, with loops closed. All coordinates together must satisfy the constraints, unless they
+    are ``rough``; of fewer some may be moved, with a note.
+    """
     system = model.equations.system
     moving, stored, chosen = _sorted(model.equations, values)
     t = real(values.get("t", 0.0), "the time t of an operating point")
@@ -124,8 +131,13 @@ def _named(model: CompiledModel, values: Mapping[str, Any], given: Mapping[str, 
     instance = Instance(model, parameters)
     check_physical(system, model._table, model._table.values(parameters))
     place = model.place_at_start(instance, moving, t, initial_memory(model.equations, stored, t))
-    state = instance.packed(place)
-    return OperatingPoints(np.array([t]), state[None, :], place.memory[None, :], parameters, True)
+    if place.note and not rough and moving.keys() >= set(model.equations.coordinates):
+        q, _, _ = initial_values(model.equations, moving)
+        follow = [c.data.name for c in model.equations.reduction.corrections]
+        remedy = f"leave out those that follow from the others, such as {' and '.join(follow) or 'one'}"
+        _check_gaps(instance, t, q, place.memory, _BROKEN, remedy)
+    state, note = instance.packed(place), "" if rough else place.note
+    return OperatingPoints(np.array([t]), state[None, :], place.memory[None, :], parameters, True, note)
 
 
 def _sorted(
@@ -183,7 +195,7 @@ def _of_run(model: CompiledModel, run: Run, time: Any, given: Mapping[str, Any])
     values = {name: float(run.interpolate(t, name)) for name in places}
     stored = {name: float(run.interpolate(t, name)) for name in system.memories if name in run}
     brought = {name: v for name, v in run.parameters.items() if name in system.parameters}
-    return _named(model, {**values, **stored, "t": t}, {**brought, **given})
+    return _named(model, {**values, **stored, "t": t}, {**brought, **given}, rough=True)
 
 
 def _checked(
@@ -209,17 +221,23 @@ def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.nd
             )
     if not equations.reduction.rows:
         return
+    _check_gaps(instance, t, state[: len(equations.coordinates)], memory, _OPEN, remedy)
+    instance.check(instance.place(t, state, memory))
+
+
+def _check_gaps(
+    instance: Instance, t: float, q: np.ndarray, memory: np.ndarray, most: float, remedy: str
+) -> None:
+    """An error for coordinates that leave a loop open by more than so much of its size."""
     geometry = instance.geometry(memory)
-    q = state[: len(equations.coordinates)]
     here, sized = geometry.at(t, q), geometry.in_sizes().at(t, q)
     for i, gap, off in zip(geometry.layout.gaps, here.gap, sized.gap, strict=True):
-        if not abs(off) <= _OPEN:
-            constraint = equations.reduction.rows[i].constraint
+        if not abs(off) <= most:
+            constraint = instance.equations.reduction.rows[i].constraint
             raise ParameterError(
                 f"the state at which to linearise breaks constraint '{constraint.name}' "
                 f"({constraint.about}) by {gap:.3g}; {remedy}"
             )
-    instance.check(instance.place(t, state, memory))
 
 
 # ---------------------------------------------------------------------------------------- many points

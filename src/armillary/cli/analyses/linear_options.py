@@ -26,16 +26,14 @@ def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME=VALUE",
         help="Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
     )
-    @click.option(
-        "--inputs", multiple=True, metavar="NAME,…", help="Parameters, inputs or memories; repeatable."
-    )
+    @inputs_option("Parameters, inputs or memories")
     @click.option("--outputs", multiple=True, metavar="NAME,…", help="Outputs; repeatable.")
     @wraps(function)
     def with_linear_model(
         *args: Any,
         simulation: Simulation,
         point: tuple[str, ...],
-        inputs: tuple[str, ...],
+        inputs: list[str],
         outputs: tuple[str, ...],
         **others: Any,
     ) -> Any:
@@ -44,11 +42,19 @@ def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
         given = simulation.given()
         at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
         lin: LinearModel = simulation.model.linearize(
-            at, inputs=_names(inputs), outputs=_names(outputs), parameters=given.get("parameters")
+            at, inputs=inputs, outputs=_names(outputs), parameters=given.get("parameters")
         )
         return function(*args, lin=lin, **others)
 
     return with_linear_model  # fmt: skip
+
+
+def inputs_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--inputs``, a list of names for the command; ``--input`` is the same."""
+    return click.option(
+        "--inputs", "--input", "inputs", multiple=True, metavar="NAME,…", help=f"{meaning}; repeatable.",
+        callback=lambda context, option, given: _names(given),
+    )  # fmt: skip
 
 
 def _names(given: tuple[str, ...]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armillary.cli import options, show
+from armillary.cli.analyses.linear_options import inputs_option
 from armillary.cli.analyses.ranges import assigned, pair
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def _values(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callabl
 @options.command(
     """
     armillary trim four_bar --rest
-    armillary trim car --set SPEED="60 mile/hour" --input STEER --target Ay=0.3
+    armillary trim car --set SPEED="60 mile/hour" --inputs STEER --target Ay=0.3
     armillary trim rolling_disc --fixed lean.q1=0.3 --fixed heading.u3=-2 --start disc.u1=5 -o circle.toml
     armillary trim bicycle --fixed heading.u1=5 --trace heading.u1=1:10 --plot speeds.png
     """
@@ -37,9 +38,7 @@ def _values(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callabl
     "--free", multiple=True, metavar="NAME", help="State to find; left out: all that are not fixed."
 )
 @_values("rate", "Rate of a state, per second, other than zero; 'any' for any rate")
-@click.option(
-    "--input", "inputs", multiple=True, metavar="NAME", help="Parameter or input to find; repeatable."
-)
+@inputs_option("Parameters or inputs to find")
 @_values("target", "Output that must have a value")
 @click.option("--bound", multiple=True, metavar="NAME=LOW:HIGH", help="Bounds of an unknown; repeatable.")
 @_values("start", "Value from which to start")
@@ -58,7 +57,7 @@ def trim(
     assignments: tuple[str, ...],
     rest: bool,
     free: tuple[str, ...],
-    inputs: tuple[str, ...],
+    inputs: list[str],
     bound: tuple[str, ...],
     starts: int | None,
     settle: bool,
@@ -85,7 +84,7 @@ def trim(
     asked: dict[str, Any] = {
         "fixed": assigned(values["fixed"], "fixed"),
         "free": list(free) or None,
-        "inputs": list(inputs),
+        "inputs": inputs,
         "outputs": assigned(values["target"], "target"),
         "parameters": given.get("parameters"),
         "memory": given.get("memory"),

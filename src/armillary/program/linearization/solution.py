@@ -45,6 +45,8 @@ class Factors:
         waiting = list(beyond.get(None, ()))
         while waiting:
             k = waiting.pop()
+            if not all(j in found for j in rows[k]):  # what an elimination would couple may cancel
+                return {k: rows[k] for k, _, _ in reversed(self.steps)}
             found[k] = rows[k]
             waiting += beyond.get(k, ())
         return found
@@ -52,9 +54,10 @@ class Factors:
     @cached_property
     def paths(self) -> dict[int, list[int]]:
         """Of each unknown those on its way to the ground, from there outwards, L_jk zero or not."""
+        late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
         found: dict[int, list[int]] = {}
         for k, row in self.order.items():
-            found[k] = [*found[row[-1]], row[-1]] if row else []
+            found[k] = sorted({*row, *(j for other in row for j in found[other])}, key=lambda j: late[j])
         return found
 
     def reached(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
@@ -207,7 +210,7 @@ def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[
     """Columns of a coordinate and of its speed side by side: their right sides are made of the same values,
     at nearly the same time.
     """
-    first = min(solution.rows.values())
+    first = max(min(solution.rows.values()), 1)
     place = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}
     several = Counter(place[c][0] for c in columns)
     return sorted(columns, key=lambda c: (-several[place[c][0]], place[c]))
