@@ -33,7 +33,7 @@ from benchmarks.peers.sympy_kane import derivation as sympy_derivation
 from benchmarks.published import count_examples, searched_counts
 from benchmarks.robots import measure_robots, robots_table
 from benchmarks.robots import wrong as wrong_robots
-from benchmarks.targets import all_targets
+from benchmarks.targets import Target, all_targets
 from benchmarks.timing import Effort
 
 EVERY = {**MODELS, **LINKAGES}
@@ -109,14 +109,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(path: Path, results: dict[str, Any], only: Sequence[str] | None) -> None:
-    """The results as a file. Batches or robots alone take their place in one that is there, with the
+    """The results as a file. Those of a partial run take their place in one that is there, with the
     circumstances of their run beside those of the whole.
     """
-    if only and set(only) <= {BATCHES, ROBOTS} and path.exists():
+    if only and path.exists():
         whole = json.loads(path.read_text())
         about = {key: results[key] for key in ("date", "machine", "versions") if key in results}
         runs = {**whole.get("runs", {}), **dict.fromkeys(only, about)}
-        results = {**whole, **{key: results[key] for key in only}, "runs": runs}
+        parts = {key: results[key] for key in (BATCHES, ROBOTS) if key in only}
+        for kind in ("models", "linkages"):
+            fresh = {record["key"]: record for record in results[kind]}
+            kept = {record["key"]: record for record in whole[kind]}
+            parts[kind] = [*(kept | fresh).values()]
+        results = {**whole, **parts, "runs": runs}
+        results["targets"] = [target.record() for target in verdicts(results)]
     path.write_text(json.dumps(results, indent=1) + "\n")
 
 
@@ -152,7 +158,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--peers", nargs="*", metavar="PEER", choices=PEERS, help=f"peers: {', '.join(PEERS)}, or none")
     add("--peers-python", metavar="PATH", help="interpreter of the environment that has the peers")
     add("--rounds", type=int, metavar="N", help="rounds of 3 ms per candidate (150; quick: 60)")
-    joins = "where to write the results, also of a partial run; batches and robots alone join what is there"
+    joins = "where to write the results; those of a partial run join what is there"
     add("--results", type=Path, metavar="FILE", help=joins)
     return parser.parse_args(arguments)
 
@@ -185,11 +191,16 @@ def sympy_chain8(environment: Environment) -> dict[str, Any]:
         return {"missing": str(reason)}
 
 
+def verdicts(results: dict[str, Any]) -> list[Target]:
+    """All targets, with those of the last run on a card."""
+    stored = HERE / "gpu_results.json"
+    gpu = json.loads(stored.read_text()) if stored.exists() else {}
+    return all_targets({**results, "gpu": gpu})
+
+
 def conclude(results: dict[str, Any]) -> None:
     """The tables of the whole run and the verdict on each target, which joins the results."""
-    stored = HERE / "gpu_results.json"  # of the last run on a card
-    gpu = json.loads(stored.read_text()) if stored.exists() else {}
-    targets = all_targets({**results, "gpu": gpu})
+    targets = verdicts(results)
     results["targets"] = [target.record() for target in targets]
     texts = (
         report.ratio_table(results["models"]),

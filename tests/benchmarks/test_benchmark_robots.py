@@ -47,17 +47,24 @@ def test_only_robots_that_agree_with_the_peer_count() -> None:
     assert wrong(records) == ["wrong"]
 
 
-def test_robots_alone_take_their_place_in_results_that_are_there(tmp_path: Path) -> None:
+def model(key: str, nanoseconds: float) -> dict:
+    return {"key": key, "title": key, "candidates": [{"name": "Armillary", "nanoseconds": nanoseconds}]}
+
+
+def test_a_partial_run_takes_its_place_in_results_that_are_there(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    later = {"date": "Monday", "models": [], "robots": [record("new", 0.3, 2.0, 1e-12)], "batches": {}}
-    write(path, {"date": "Sunday", "models": ["arm"], "robots": [], "batches": {"a": 1}}, None)
-    write(path, later, ["robots"])
+    rest = ("linkages", "derivation", "published", "panels", "flexible", "formalisms")
+    whole = {**{key: [] for key in rest}, "sympy_chain8": {}, "robots": [], "batches": {}}
+    before, later = [model("arm", 70.0), model("chain8", 140.0)], [model("arm", 60.0), model("tree31", 900.0)]
+    write(path, {**whole, "date": "Sunday", "models": before}, None)
+    new = [record("new", 0.3, 2.0, 1e-12)]
+    write(path, {**whole, "date": "Monday", "models": later, "robots": new}, ["arm", "tree31", "robots"])
     found = json.loads(path.read_text())
     assert [r["name"] for r in found["robots"]] == ["new"]
-    assert found["models"] == ["arm"] and found["batches"] == {"a": 1} and found["date"] == "Sunday"
-    assert found["runs"] == {"robots": {"date": "Monday"}}
-    write(path, later, ["arm"])
-    assert json.loads(path.read_text()) == later
+    assert found["models"] == [model("arm", 60.0), model("chain8", 140.0), model("tree31", 900.0)]
+    assert found["date"] == "Sunday"
+    assert found["runs"] == {key: {"date": "Monday"} for key in ["arm", "tree31", "robots"]}
+    assert "tree31: time / better CasADi C" in [target["text"] for target in found["targets"]]
 
 
 def test_complaints_of_a_peer_that_end_with_an_empty_line_are_told() -> None:
