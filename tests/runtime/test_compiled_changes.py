@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.program.configurations.table import configurations_of
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs
 from examples.array_deployment import system as array_deployment
@@ -80,6 +81,8 @@ def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
     np.testing.assert_allclose(second.values, first.values, rtol=tolerance, atol=tolerance)
     assert [e.name for e in second.events] == [e.name for e in first.events]
     assert second.info["configurations"] == first.info["configurations"]
+    # All that it met are of the table, so an exported program would not have ended.
+    assert set(fresh.configuration_models) <= set(configurations_of(fresh.equations).numbers)
 
 
 def test_speeds_that_are_set_while_joints_lock_and_unlock() -> None:

@@ -31,7 +31,7 @@ from armillary.mechanics.constraints.reduction import (
 from armillary.mechanics.constraints.rows import Elimination
 from armillary.model.description import Description
 
-_LEAST = 0.01  # share of the places for which a choice is worth its equations
+_LEAST = 0.002  # share of the places for which a choice is worth its equations
 _TRIED = 12  # places without a good choice at which one is made, of which the most frequent is taken
 
 

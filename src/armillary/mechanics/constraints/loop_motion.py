@@ -1,8 +1,10 @@
 """Positions that closed loops can take, reached from where runs start.
 
 The loops are moved along each direction that is free at the start, there and back, and along prescribed
-motions. A step is a tangent, q += N δ with J δ = −b dt, and the loops are closed after it by Newton's method.
-All walks go on together, so that expressions are evaluated for all of them at once.
+motions. With two or three freedoms these ways leave most of the positions out, so walks in directions by
+chance start from places that were reached; with more, no number of walks would reach them all. A step is a
+tangent, q += N δ with J δ = −b dt, and the loops are closed after it by Newton's method. All walks go on
+together, so that expressions are evaluated for all of them at once.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ _STEP = 0.16  # of the size of the quickest speed, which is a radian for a turn
 _STEPS = 42  # of a walk, a little more than a turn
 _WIDE = 42  # steps of all walks of one sense: with many freedoms each goes less far
 _WALKS = 24
+_FEW = (2, 3)  # freedoms with which the positions are searched by chance, too
+_BY_CHANCE = (16, 4, 20)  # starts of these walks, directions from each, steps
 _CLOSING = 6  # turns of Newton's method
 _SHUT = 1e-6  # a gap that is closed, of the size of its row
 _RANK = 1e-5  # singular values of J, of the largest, that count
@@ -51,6 +55,8 @@ def reached_places(
             found += walks.walked(np.repeat(start[None], len(ways), axis=0), ways, steps)
         if np.any(np.abs(here.known) > 1e-12):
             found += walks.walked(start[None], np.zeros((1, free.shape[1])), steps, through_time=True)
+    if len(free) in _FEW:
+        found += walks.by_chance(np.array([q for _, q in found]))
     times, places = np.array([t for t, _ in found]), np.array([q for _, q in found])
     return ReachedPlaces(
         times, places, walks.figures(times, places).jacobian / walks.sizes * walks.rows[:, None]
@@ -97,6 +103,14 @@ class _Walks:
             rates[:, i, j] = v * self.sizes[j]
         own = self.rows[list(layout.gaps)]
         return _Figures(values[:, :gaps] / own, values[:, gaps : gaps + m] / self.rows, jacobian, rates)
+
+    def by_chance(self, reached: np.ndarray) -> list[tuple[float, np.ndarray]]:
+        """Places on walks in directions by chance, from places that are spread over those reached."""
+        starts, directions, steps = _BY_CHANCE
+        chosen = np.linspace(0, len(reached) - 1, min(starts, len(reached))).astype(int)
+        places = np.repeat(reached[chosen], directions, axis=0)
+        ways = np.random.default_rng(1).uniform(-1.0, 1.0, (len(places), self._layout.speeds))
+        return self.walked(places, ways, steps)
 
     def walked(
         self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
