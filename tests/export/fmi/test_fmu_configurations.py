@@ -26,7 +26,7 @@ NAMES = ["upper.q1", "lower.q1", "upper.u1", "lower.u1"]
 @pytest.fixture(scope="module")
 def pendulum() -> Any:
     need_compiler()
-    return latched().derive()
+    return latched({"lower.u1": "0.5 - upper.u1"}).derive()
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +66,8 @@ def test_a_lock_happens_in_the_event_mode_of_co_simulation(unit: Path, pendulum:
             seen.append((*ticking, t, bool(one.discrete().moved)))
             one.call("EnterStepMode")
     run = pendulum.compile().simulate(2.0, step=2e-3, method="rk4")
-    caught, freed = (e.time for e in run.events)
-    assert seen == [
-        ("clock(catch)", pytest.approx(caught, rel=1e-12), True),
-        ("clock(let go)", pytest.approx(freed, rel=1e-12), False),
-    ]
+    assert len(run.events) > 2  # it is thrown when it is let go, and caught again
+    assert seen == [(f"clock({e.name})", pytest.approx(e.time, rel=1e-12), True) for e in run.events]
     assert one.get(NAMES) == pytest.approx([run[name][-1] for name in NAMES], rel=1e-9)
     one.close()
 

@@ -19,8 +19,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.errors import ArmillaryError
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import LEAVE
-from armillary.program.form.program import Program
+from armillary.program.configurations.sections import LEAVE, released_settings
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.runtime.models.compilation import compile_equations
@@ -66,19 +65,23 @@ def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -
     given = dict(zip((p.name for p in source.description.parameters), values, strict=True))
     changes = Changes(ChangeCode(equations.program), lambda: model.parameters_inside(given))
     memory = np.array([m.initial for m in source.description.memory])
-    start = changes.leave(0.0, np.array(state), memory)
+    start = changes.leave(0.0, np.array(state), memory)[: len(found)]
     return ExchangedMotion(
         tuple(state_description(s, k, x) for s, k, x in zip(found, kinds, start.tolist(), strict=True)),
         tuple(tuple(names.index(s.data.name) for s in one.program.state) for one in every(source)),
     )
 
 
-def motion_rates(program: Program) -> tuple[list[str], list[Expr]]:
-    """Rates of the states of an FMU, with labels: of the motion where there are several configurations."""
+def motion_rates(source: Source) -> tuple[list[str], list[Expr]]:
+    """Rates of the states of an FMU, with labels: of the motion where there are several configurations,
+    without the speeds at its end that events set while they release them.
+    """
+    program = source.program
     leave = next((s for s in program.changes if s.name == LEAVE), None)
     if leave is None:
         return list(program.derivatives.labels), list(program.derivatives.results)
     along = dict(zip(program.state, program.derivatives.results, strict=True))
     with derivation():
-        rates = directional_derivatives(list(leave.results), {program.time: UNIT, **along})
-    return [f"rate of {label}" for label in leave.labels], list(rates)
+        count = len(leave.results) - len(released_settings(source.equations.system))
+        rates = directional_derivatives(list(leave.results[:count]), {program.time: UNIT, **along})
+    return [f"rate of {label}" for label in leave.labels[:count]], list(rates)

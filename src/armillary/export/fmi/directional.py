@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.export.fmi.configurations import motion_rates
-from armillary.program.form.program import Program, Section, section
+from armillary.export.text.source import Source
+from armillary.program.form.program import Section, section
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,34 +27,37 @@ class Seeded:
     seeds: tuple[Expr, ...]
 
 
-def directional(program: Program, clocks: Collection[int]) -> Seeded:
+def directional(source: Source, clocks: Collection[int]) -> Seeded:
     """Changes of the functions along a direction; ``clocks`` are the numbers of events that are left out."""
+    program = source.program
     known = [program.time, *program.state, *program.memory]
     seeds = tuple(symbol(f"d_{s.data.name}", "variable", owner=program) for s in known)
-    labels, functions = _functions(program, clocks)
+    labels, functions = _functions(source, clocks)
     found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
     # Constants of derivatives are few and not worth a place of their own: they are computed where they stand.
     return Seeded(section("directional", labels, found, constant=True), seeds)
 
 
-def rates(program: Program) -> Seeded:
+def rates(source: Source) -> Seeded:
     """Rates of the states of an FMU with several configurations."""
-    return Seeded(section("motion_rates", *motion_rates(program), constant=True), ())
+    return Seeded(section("motion_rates", *motion_rates(source), constant=True), ())
 
 
-def adjoints(program: Program, clocks: Collection[int]) -> Seeded:
+def adjoints(source: Source, clocks: Collection[int]) -> Seeded:
     """Changes of the weighted sum of the functions with time, state and memory."""
+    program = source.program
     known = [program.time, *program.state, *program.memory]
-    _, functions = _functions(program, clocks)
+    _, functions = _functions(source, clocks)
     seeds = tuple(symbol(f"weight_{i}", "variable", owner=program) for i in range(len(functions)))
     weighted = total((1, w * f) for w, f in zip(seeds, functions, strict=True))
     labels = ["time", *(s.data.name for s in known[1:])]
     return Seeded(section("adjoint", labels, gradient(weighted, known), constant=True), seeds)
 
 
-def _functions(program: Program, clocks: Collection[int]) -> tuple[list[str], list[Expr]]:
+def _functions(source: Source, clocks: Collection[int]) -> tuple[list[str], list[Expr]]:
     """Rates, outputs and event functions, with their labels."""
+    program = source.program
     watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
     events = [f"event {k}" for k in range(len(watched))]
-    labels, rates = motion_rates(program)
+    labels, rates = motion_rates(source)
     return [*labels, *program.outputs.labels, *events], [*rates, *program.outputs.results, *watched]

@@ -38,15 +38,15 @@ def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[
         texts[f"{model.stem}_assembly.c"] = assembly_code(source)
     for one in every(source):
         texts[f"{one.stem}_directional.c"] = _derivatives_source(
-            one, directional(one.program, clocks), "directional derivatives", _FORWARDS
+            one, directional(one, clocks), "directional derivatives", _FORWARDS
         )
         if source.others:
             texts[f"{one.stem}_motion_rates.c"] = _derivatives_source(
-                one, rates(one.program), "rates of all coordinates, speeds and states", ()
+                one, rates(one), "rates of all coordinates, speeds and states", ()
             )
         if adjoint:
             texts[f"{one.stem}_adjoint.c"] = _derivatives_source(
-                one, adjoints(one.program, clocks), "adjoint derivatives", _BACKWARDS
+                one, adjoints(one, clocks), "adjoint derivatives", _BACKWARDS
             )
     return texts
 

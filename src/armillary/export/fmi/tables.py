@@ -11,6 +11,7 @@ from armillary.export.fmi.variables import Interface
 from armillary.export.text.configurations import has_function
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source
+from armillary.program.configurations.sections import released_settings
 from armillary.runtime.integrators.records import Method
 
 _HEADER = """\
@@ -65,6 +66,7 @@ void {stem}_adopt_signs({stem}_run *run);
 #define N_CONSTANTS {constants}
 #define N_STATES {states}
 #define N_CONFIGURATIONS {configurations}
+#define N_SETTINGS {settings} /* speeds after them that events set in releasing them */
 #define N_PACKED {packed} /* states of the equations of a configuration, at most */
 #define N_FIRST {first} /* and of the first */
 #define N_MEMORY {memory}
@@ -173,6 +175,7 @@ def variables_header(
             )
         ),
         "configurations": len(sources),
+        "settings": len(released_settings(interface.source.equations.system)) if several else 0,
         "packed": max(len(one.program.state) for one in sources),
         "first": len(program.state),
         "events_declared": _EVENT_TABLES if several else "extern const event_description EVENTS[];",

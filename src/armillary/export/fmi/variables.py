@@ -19,7 +19,6 @@ from armillary.export.text.description import EventDescription, StateDescription
 from armillary.export.text.selftest.reference import start_values
 from armillary.export.text.source import Source
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program
 from armillary.runtime.models.compilation import compile_equations
 
 
@@ -111,14 +110,14 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     first_output = first_rate + n_states
     first_indicator = first_output + len(description.outputs)
 
-    def depends_of(chosen: Callable[[Program], Sequence[Expr]], count: int) -> list[tuple[int, ...]]:
+    def depends_of(chosen: Callable[[Source], Sequence[Expr]], count: int) -> list[tuple[int, ...]]:
         """What some results depend on, in some configuration."""
         found: list[set[int]] = [set() for _ in range(count)]
         for one, own in zip(sources, places, strict=True):
             references: dict[Expr, int] = {one.program.time: 0}
             references |= {s: first_memory + i for i, s in enumerate(one.program.memory)}
             references |= {s: first_state + i for s, i in zip(one.program.state, own, strict=True)}
-            for known, more in zip(found, dependencies(chosen(one.program), references), strict=False):
+            for known, more in zip(found, dependencies(chosen(one), references), strict=False):
                 known.update(more)
         return [tuple(sorted(known)) for known in found]
 
@@ -157,7 +156,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
             _rate_units(s.units), f"rate of {s.name}", first_state + i, depends,
         )
         for i, (s, depends) in enumerate(
-            zip(described, depends_of(lambda p: motion_rates(p)[1], n_states), strict=True)
+            zip(described, depends_of(lambda one: motion_rates(one)[1], n_states), strict=True)
         )
     )  # fmt: skip
     wanted, outs = set(equations.system.outputs), description.outputs
@@ -167,13 +166,13 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
             "continuous", "calculated", None, o.units, o.about, depends=depends,
         )
         for i, (o, depends) in enumerate(
-            zip(outs, depends_of(lambda p: p.outputs.results, len(outs)), strict=True)
+            zip(outs, depends_of(lambda one: one.program.outputs.results, len(outs)), strict=True)
         )
         if o.name not in shown
     )  # fmt: skip
     watched = [k for k in range(len(events)) if k not in clocks]
     on = depends_of(
-        lambda p: [p.events.results[k] for k in watched if k < len(p.events.results)], len(watched)
+        lambda one: [g for k, g in enumerate(one.program.events.results) if k in watched], len(watched)
     )
     indicators = tuple(
         FmiVariable(

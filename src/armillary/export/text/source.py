@@ -149,17 +149,15 @@ def source(
     configurations: bool | None = False,
     *,
     exchanges: bool = False,
-    releases: bool = True,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
-    ``exchanges``, also where loops alone have no more than are listed. ``releases``: whether the language has
-    events that set a speed while they release it.
+    ``exchanges``, also where loops alone have no more than are listed.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     if configurations is None and not exchanges:
         configurations = locks
-    _check(equations, configurations is not False, releases)
+    _check(equations, configurations is not False)
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or not configurations_of(written).left_out
@@ -231,7 +229,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(equations: DerivedEquations, configurations: bool, releases: bool) -> None:
+def _check(equations: DerivedEquations, configurations: bool) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(
@@ -243,12 +241,11 @@ def _check(equations: DerivedEquations, configurations: bool, releases: bool) ->
     for event in system.events.values():
         locks = bool(event.lock or event.unlock)
         if configurations and locks:
-            if moved := _moved(event, system, releases):
+            if moved := _moved(event, system):
                 where = " of systems with constraints" if system.constraints else ""
-                who = f"exported code{where}" if releases else "an FMU"
                 raise ArmillaryError(
-                    f"event '{event.name}' releases {', '.join(moved)} and sets it at once, which {who} "
-                    "cannot do: set it in a later event, or run in the process"
+                    f"event '{event.name}' releases {', '.join(moved)} and sets it at once, which exported "
+                    f"code{where} cannot do: set it in a later event, or run in the process"
                 )
         elif locks:
             raise ArmillaryError(
@@ -265,12 +262,11 @@ def _check(equations: DerivedEquations, configurations: bool, releases: bool) ->
                 )
 
 
-def _moved(event: EventRecord, system: Description, releases: bool) -> list[str]:
-    """Speeds that an event sets while it releases them, where a program cannot: with loops, by
-    accelerations, or with ``releases`` false.
+def _moved(event: EventRecord, system: Description) -> list[str]:
+    """Speeds that an event sets while it releases them, where a program cannot: with loops, or by
+    accelerations.
     """
-    possible = releases and not system.constraints
-    released = [u for e, u, _ in released_settings(system) if possible and e is event]
+    released = [u for e, u, _ in released_settings(system) if not system.constraints and e is event]
     return [s.data.name for s in event.changes if s in event.unlock and s not in released]
 
 
