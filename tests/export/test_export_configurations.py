@@ -283,7 +283,7 @@ def run_embedded(folder: Path, case: Case) -> Found:
     assert frames and all(kind == "static" for *_, kind in frames)
     code = "".join((folder / name).read_text() for name in sources)
     loops = re.findall(r"\b(?:for|while) \(.*", code)
-    assert len(loops) > 10 and all(re.search(r"\w+ < \(?[\w* -]+\)? ?[;&]", loop) for loop in loops), loops
+    assert len(loops) > 10 and all(re.search(r"\w+ < \(?[\w*> -]+\)? ?[;&]", loop) for loop in loops), loops
     told = subprocess.run(["./rows"], cwd=folder, check=True, capture_output=True, text=True).stdout
     return [], np.array([line.split() for line in told.splitlines()], dtype=float)
 
