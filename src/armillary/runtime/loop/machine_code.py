@@ -37,7 +37,7 @@ class Loop:
         self.address: int = self._engine.get_function_address("armillary_drive")
         self._drive: Callable[..., int] = kind(self.address)
         search = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), *[ctypes.c_void_p] * 2)
-        self._may_jump: Callable[..., int] = search(0)
+        self._may_jump: Callable[..., int] | None = None
         if not model:
             self._may_jump = search(self._engine.get_function_address("armillary_may_jump"))
 
@@ -46,7 +46,7 @@ class Loop:
 
     def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
         """Whether speeds may jump in the rows of a run: those of some kind; see loop.py."""
-        return not self._may_jump or bool(self._may_jump(ctypes.byref(control), workspace, kinds))
+        return self._may_jump is None or bool(self._may_jump(ctypes.byref(control), workspace, kinds))
 
 
 @cache
