@@ -16,7 +16,7 @@ from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, vector_doubles
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.checker import IllegalProgram, check_section
-from armillary.program.form.program import Program, Section, section
+from armillary.program.form.program import Program, ProgramSection, section
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
@@ -150,19 +150,19 @@ def test_without_vector_registers_nothing_is_packed(monkeypatch: pytest.MonkeyPa
     assert text == llvm.llvm_text(replace(program, alike=()))
 
 
-def of_other_operands(section: Section) -> Section:
+def of_other_operands(section: ProgramSection) -> ProgramSection:
     place = next(i for i, p in enumerate(section.packs) if p.kind == "sum" and len(set(p.factors)) > 1)
     packs = list(section.packs)
     packs[place] = replace(packs[place], operands=packs[place].operands[::-1])
     return replace(section, packs=tuple(packs))
 
 
-def apart(section: Section) -> Section:
+def apart(section: ProgramSection) -> ProgramSection:
     a, b = (next(p for p in section.packs if p.kind == kind) for kind in ("sum", "product"))
     return replace(section, packs=(Pack((a.lanes[0], b.lanes[0]), a.operands, a.factors),))
 
 
-def of_different_operations(section: Section) -> Section:
+def of_different_operations(section: ProgramSection) -> ProgramSection:
     """Of two neighbours that are different."""
     pairs = zip(section.nodes, section.nodes[1:], strict=False)
     a, b = next((a, b) for a, b in pairs if {a.kind, b.kind} == {"sum", "product"})
@@ -170,7 +170,7 @@ def of_different_operations(section: Section) -> Section:
     return replace(section, packs=(Pack((a, b), columns, factors),))
 
 
-def twice(section: Section) -> Section:
+def twice(section: ProgramSection) -> ProgramSection:
     return replace(section, packs=(*section.packs, section.packs[0]))
 
 
@@ -183,7 +183,9 @@ def twice(section: Section) -> Section:
         (twice, "it is in two packs"),
     ],
 )
-def test_the_checker_finds_faults_of_packs(fault: Callable[[Section], Section], message: str) -> None:
+def test_the_checker_finds_faults_of_packs(
+    fault: Callable[[ProgramSection], ProgramSection], message: str
+) -> None:
     program = derived().program
     section = packed(program.derivatives, program.alike, {})
     inputs = {program.time, *program.state, *program.constants, *program.memory}

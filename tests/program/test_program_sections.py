@@ -12,11 +12,11 @@ import pytest
 import armillary as arm
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.errors import ModelError
-from armillary.export.c.model import Model
+from armillary.export.c.model import CModel
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
 from armillary.program.form import schedule
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from tests.mechanics import random_trees
 from tests.program.listings import run_listing
 from tests.program.test_program_counts import everything
@@ -29,7 +29,7 @@ def random_system(seed: int, formalism: str) -> DerivedEquations:
     return random_trees.build(random_trees.tree_case(seed), parameters=True).derive(formalism)
 
 
-def check_order(section: Section) -> None:
+def check_order(section: ProgramSection) -> None:
     """Each node once, after its operands, and everything that the results need."""
     assert len(set(section.nodes)) == len(section.nodes)
     known: set[arm.Expr] = set()
@@ -216,7 +216,7 @@ def test_a_named_load_has_the_sign_that_the_user_gave_it() -> None:
             assert found[name] == pytest.approx(expected[name], rel=1e-12), (section, name)
             named.add(name)
     assert named == expected.keys()
-    model = Model(source(equations))
+    model = CModel(source(equations))
     lines = dict(re.findall(r"const double (\w+) = ([^;]*);", model.functions()[1]))
     written = eval(  # the expression that stands in C
         lines["spring"], {"C": C, "K": K, "b_u1": u, "b_q1": q}

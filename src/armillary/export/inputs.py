@@ -17,7 +17,7 @@ from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import transform
 from armillary.errors import ParameterError
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Section, section
+from armillary.program.form.program import ProgramSection, section
 from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces
@@ -42,7 +42,7 @@ def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
     places = {name: i for i, name in enumerate(system.memories)}
     known = {program.memory[places[name]]: _lookup(name, p, program.time) for name, p in pieces.items()}
 
-    def driven(old: Section) -> Section:
+    def driven(old: ProgramSection) -> ProgramSection:
         renews = old.name.startswith(("update", "fire"))  # what they keep of an input is its memory
         results = [
             r if renews and r in known else new

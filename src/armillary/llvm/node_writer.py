@@ -21,7 +21,7 @@ from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
 from armillary.llvm.mathematics.lookup import lookup_function
 from armillary.llvm.mathematics.signals import signal_function
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from armillary.program.lanes.pack import meant
 
 Place = tuple[str, int]  # an array and the place in it
@@ -226,13 +226,15 @@ class Writer(Instructions):
         pointer = self.element(array, index)
         self.lines.append(f"  store {kind or self.module.real} {value}, ptr {pointer}, align 8")
 
-    def results(self, section: Section, outs: Sequence[Place], only: Sequence[int] | None = None) -> None:
+    def results(
+        self, section: ProgramSection, outs: Sequence[Place], only: Sequence[int] | None = None
+    ) -> None:
         chosen = range(len(section.results)) if only is None else only
         values = [(self.result(section, i), outs[i]) for i in chosen]
         for value, place in values:
             self.store(value, *place)
 
-    def result(self, section: Section, i: int) -> str:
+    def result(self, section: ProgramSection, i: int) -> str:
         """The value of a result. Sections that renew the memory keep the address of an input's data."""
         place = self.places.get(section.results[i])
         if isinstance(place, Driven) and section.name.startswith(("update", "fire")):

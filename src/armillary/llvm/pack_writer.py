@@ -16,7 +16,7 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import ValueTypes, real
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.node_writer import LOADED, Module, Writer
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant
 from armillary.program.lanes.worth import neighbours
@@ -335,7 +335,7 @@ class PackWriter(Writer):
         return super().call(intrinsic, *arguments)
 
 
-def fused_packs(section: Section, arrival: Mapping[Expr, int]) -> set[Pack]:
+def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pack]:
     """Packs of products that packs of sums take factor by factor."""
     if not section.packs:
         return set()

@@ -21,7 +21,7 @@ from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Sines, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
-from armillary.program.form.program import Program, Section
+from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
 
@@ -126,7 +126,7 @@ def lanes_module(program: Program, lanes: int) -> Module:
     return module
 
 
-def start_text(section: Section, places: Mapping[Expr, Place], time: Expr) -> str:
+def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr) -> str:
     """A section that a start computes as a module of its own, with one function of (t, state, parameters,
     memory, out) by the section's name.
     """
@@ -160,7 +160,7 @@ def _precompute(module: Module, program: Program) -> None:
     _function(module, "precompute", program.precompute, arguments, given, outs)
 
 
-def _ordinary(module: Module, name: str, section: Section, places: dict[Expr, Any]) -> None:
+def _ordinary(module: Module, name: str, section: ProgramSection, places: dict[Expr, Any]) -> None:
     """A function of time, state, constants and memory."""
     outs = [("out", i) for i in range(len(section.results))]
     _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
@@ -261,7 +261,7 @@ def _in_sizes(program: Program, i: int) -> list[str]:
 def _function(
     module: Module,
     name: str,
-    section: Section,
+    section: ProgramSection,
     arguments: str,
     places: dict[Expr, Any],
     outs: Sequence[Place],
@@ -334,7 +334,7 @@ def _values(numbers: Iterable[Any]) -> list[float]:
     return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 
-def plain_angles(section: Section) -> list[Expr]:
+def plain_angles(section: ProgramSection) -> list[Expr]:
     """Symbols whose sine or cosine the section needs, in order; they are grouped and come first."""
     found: dict[Expr, None] = {}
     for node in section.nodes:
@@ -366,7 +366,7 @@ class Cut(NamedTuple):
     crossing: dict[Expr, int]  # places in the work array
 
 
-def cut(section: Section, size: int, *, loading: bool) -> Cut:
+def cut(section: ProgramSection, size: int, *, loading: bool) -> Cut:
     """A section in pieces of about this ``size``; ``loading`` where LLVM arranges loads of numbers."""
     pieces = _pieces(section, size, loading=loading)
     packs = {node: pack for pack in section.packs for node in pack.lanes}
@@ -381,7 +381,7 @@ def cut(section: Section, size: int, *, loading: bool) -> Cut:
     return Cut(pieces, results, packs, arrival, fused, together, crossing)
 
 
-def _pieces(section: Section, size: int, *, loading: bool) -> list[list[Expr]]:
+def _pieces(section: ProgramSection, size: int, *, loading: bool) -> list[list[Expr]]:
     """The nodes, cut where they are many, into pieces of about this ``size``; ``loading`` where LLVM arranges
     loads of numbers from an array.
     """

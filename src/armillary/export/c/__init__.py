@@ -15,7 +15,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.configurations import configuration_files
 from armillary.export.c.lanes import checked_lanes
-from armillary.export.c.model import Model
+from armillary.export.c.model import CModel
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import counts
@@ -78,7 +78,7 @@ def export(
 
 def program_files(src: Source, lanes: int = 1) -> dict[str, str]:
     """The files of a system's program, by name."""
-    model = Model(src, lanes)
+    model = CModel(src, lanes)
     return {
         **model_files(model),
         "main.c": fill(template(__package__, "main.c.txt"), model.values | _settings(model), model.has),
@@ -89,7 +89,7 @@ def program_files(src: Source, lanes: int = 1) -> dict[str, str]:
     }
 
 
-def model_files(model: Model) -> dict[str, str]:
+def model_files(model: CModel) -> dict[str, str]:
     """The equations and the solver, without a main program."""
     stem = model.stem
     header, code = solver_texts(model)
@@ -104,7 +104,7 @@ def model_files(model: Model) -> dict[str, str]:
     }
 
 
-def _settings(model: Model) -> dict[str, str]:
+def _settings(model: CModel) -> dict[str, str]:
     """What the main program reads of a run: the keys of [run] and their defaults."""
     keys = run_keys()
     defaults = {"duration": "1.0"}  # of a run without a file
@@ -120,11 +120,11 @@ def _settings(model: Model) -> dict[str, str]:
     }
 
 
-def _filled(model: Model, name: str) -> str:
+def _filled(model: CModel, name: str) -> str:
     return fill(template(__package__, name), model.values, model.has)
 
 
-def readme(model: Model) -> str:
+def readme(model: CModel) -> str:
     """README.md"""
     d = model.description
     values = model.values | {

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from armillary.export.c.model import INPUTS, RENEWED, RESULT, Model
+from armillary.export.c.model import INPUTS, RENEWED, RESULT, CModel
 from armillary.export.c.text import Signature, block, function
 from armillary.export.text.configurations import (
     change_functions,
@@ -33,7 +33,7 @@ _SIZES = {
 }  # fmt: skip
 
 
-def configuration_files(model: Model) -> dict[str, str]:
+def configuration_files(model: CModel) -> dict[str, str]:
     """The files of all configurations; none where there is one."""
     if not model.source.others:
         return {}
@@ -44,12 +44,12 @@ def configuration_files(model: Model) -> dict[str, str]:
     return files
 
 
-def configurations(model: Model) -> list[Model]:
+def configurations(model: CModel) -> list[CModel]:
     """The models of all configurations, the first one first."""
     return [model, *(model.further(source) for source in model.source.others)]
 
 
-def _file(model: Model, *, whole: bool, header: str = "") -> str:
+def _file(model: CModel, *, whole: bool, header: str = "") -> str:
     """The functions of a configuration, or those of its changes alone."""
     text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
     helping = model.helping(text)
@@ -72,7 +72,7 @@ _APART = """\
 """
 
 
-def changing_functions(model: Model) -> str:
+def changing_functions(model: CModel) -> str:
     """The functions by which a run leaves and enters a configuration."""
     texts = []
     for f in change_functions(model.program):
@@ -82,7 +82,7 @@ def changing_functions(model: Model) -> str:
     return "\n".join(texts)
 
 
-def _header(model: Model) -> str:
+def _header(model: CModel) -> str:
     """Prototypes of the functions of all configurations."""
     stem = model.stem
     lines = [block([f"{stem}_changes.h: functions of all configurations of {model.description.name}"])]
@@ -110,13 +110,13 @@ def _plain(arguments: str) -> str:
     return arguments.replace("*restrict ", "*")
 
 
-def _functions(model: Model) -> set[str]:
+def _functions(model: CModel) -> set[str]:
     """Names of the functions that a configuration has."""
     found = {name for name, there in has_function(model.program).items() if there}
     return {"precompute", "derivatives", "outputs"} | found
 
 
-def configuration_values(model: Model, vectors: Sequence[str], code: str) -> dict[str, str]:
+def configuration_values(model: CModel, vectors: Sequence[str], code: str) -> dict[str, str]:
     """Sizes and tables of the solver's files; ``vectors`` are those of states in a run, ``code`` the text of
     the functions that read the tables.
     """
@@ -131,7 +131,7 @@ def configuration_values(model: Model, vectors: Sequence[str], code: str) -> dic
     }
 
 
-def _tables(models: Sequence[Model], code: str) -> str:
+def _tables(models: Sequence[CModel], code: str) -> str:
     """Functions and numbers of all configurations, as far as they are read."""
     model = models[0]
     _, lockable = change_shape(model.source.equations)

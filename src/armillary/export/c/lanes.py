@@ -23,7 +23,7 @@ from armillary.export.text.source import Identifiers, Sections
 from armillary.llvm.node_writer import Module
 from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.sections import Cut, cut, plain_angles
-from armillary.program.form.program import Program, Section
+from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack
 from armillary.program.lanes.packing import in_lanes, packed
 
@@ -41,7 +41,7 @@ def checked_lanes(lanes: object) -> int:
     raise ArmillaryError(f"lanes={lanes!r}: give 2 or 4, the doubles of a vector, or 1 for no vectors")
 
 
-def remark(section: Section, lanes: int) -> list[str]:
+def remark(section: ProgramSection, lanes: int) -> list[str]:
     """What the head of a file says of vectors."""
     if lanes == 1:
         return []
@@ -51,7 +51,7 @@ def remark(section: Section, lanes: int) -> list[str]:
     return [f"operations of branches that are alike are on vectors of {widest} doubles, for GCC and Clang"]
 
 
-def in_vectors(program: Program, lanes: int) -> Section:
+def in_vectors(program: Program, lanes: int) -> ProgramSection:
     """The derivatives with packs of at most so many lanes; without, where none pays."""
     if lanes == 1:
         return program.derivatives
@@ -85,7 +85,7 @@ def vector_types(code: str) -> str:
 def vector_function(
     signature: Signature,
     about: str,
-    section: Section,
+    section: ProgramSection,
     sections: Sections,
     printer: CPrinter,
 ) -> str:
@@ -96,7 +96,7 @@ def vector_function(
     opposite: set[Expr] = set()
     bodies = []
     for k, piece in enumerate(found.pieces):
-        writer = _Writer(printer, sections.identifiers, given, found, opposite, signs)
+        writer = _LanesWriter(printer, sections.identifiers, given, found, opposite, signs)
         if k == 0:
             writer.trigonometry(plain_angles(section))
         for node in piece:
@@ -116,7 +116,7 @@ def vector_function(
     return "\n".join([*texts, function_text(signature, about, [room, *calls], names)])
 
 
-class _Writer(PackWriter):
+class _LanesWriter(PackWriter):
     """Assignments of one function; each value is the name of one, a number, or either with a minus sign."""
 
     def __init__(

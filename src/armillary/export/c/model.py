@@ -15,7 +15,7 @@ from armillary.export.text.features import features
 from armillary.export.text.files.settings import setting_values
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Sections, Source
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 INPUTS = (
@@ -37,7 +37,7 @@ _RESERVED = (
 CLOSING = {"attempts": "10", "closed": "1e-9", "part": "sizeof(double) == 4 ? 1e-3 : 1e-6"}
 
 
-class Model:
+class CModel:
     """One system's functions in C, its names and its features."""
 
     kind_of_printer = CPrinter
@@ -94,7 +94,7 @@ class Model:
         return {"host", "rows", *vectors, *features(self.source)}
 
     @cached_property
-    def wide(self) -> Section:
+    def wide(self) -> ProgramSection:
         """The derivatives, with operations on vectors where these are wanted and pay."""
         return in_vectors(self.program, self.lanes)
 
@@ -174,7 +174,7 @@ class Model:
         turned = (sines or own) if own else ""
         return "\n".join(text for text in (vector_types(body), turned, helpers(body), *tables) if text)
 
-    def further(self, source: Source) -> Model:
+    def further(self, source: Source) -> CModel:
         """The same for another configuration."""
         return type(self)(source, self.lanes)
 

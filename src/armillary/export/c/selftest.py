@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.export.c.model import Model
+from armillary.export.c.model import CModel
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.selftest.reference import ABSOLUTE, RELATIVE
 
 
-def test_code(model: Model) -> str:
+def test_code(model: CModel) -> str:
     """The self-test with its numbers."""
     values, has = stored_numbers(model)
     return fill(template(__package__, "test.c.txt"), values, has)
 
 
-def stored_numbers(model: Model) -> tuple[dict[str, str], set[str]]:
+def stored_numbers(model: CModel) -> tuple[dict[str, str], set[str]]:
     """What the template of a self-test puts in, and which of its parts it has."""
     reference, d = model.source.reference, model.description
     points = reference.points
@@ -50,17 +50,17 @@ def stored_numbers(model: Model) -> tuple[dict[str, str], set[str]]:
     return values, has
 
 
-def _numbers(model: Model, values: Sequence[float]) -> str:
+def _numbers(model: CModel, values: Sequence[float]) -> str:
     return "{" + (", ".join(model.printer.number(v).text for v in values) or "0.0") + "}"
 
 
-def _vector(model: Model, name: str, values: Sequence[float], size: str = "") -> str:
+def _vector(model: CModel, name: str, values: Sequence[float], size: str = "") -> str:
     size = size or str(max(1, len(values)))
     text = f"static const double {name}[{size}] = {_numbers(model, values)};"
     return "\n".join(wrapped(text, 110, "", "    "))
 
 
-def _matrix(model: Model, name: str, rows: Sequence[Sequence[float]]) -> str:
+def _matrix(model: CModel, name: str, rows: Sequence[Sequence[float]]) -> str:
     width = max(1, len(rows[0]))
     lines = [f"static const double {name}[POINTS][{width}] = {{"]
     for row in rows:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from armillary.columns import aligned
 from armillary.export.c.configurations import configuration_values
-from armillary.export.c.model import Model
+from armillary.export.c.model import CModel
 from armillary.export.c.text import quoted
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
@@ -35,7 +35,7 @@ _WANTED_OF_CHANGES = ("choose_start",)
 
 
 def solver_texts(
-    model: Model, adaptive: bool = True, kind: Callable[[Solver, str], CSolverPrinter] | None = None
+    model: CModel, adaptive: bool = True, kind: Callable[[Solver, str], CSolverPrinter] | None = None
 ) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them."""
     wanted = (*_WANTED, *(_WANTED_OF_CHANGES if "configurations" in model.has else ()))
@@ -43,7 +43,7 @@ def solver_texts(
     return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
 
 
-def printed_solver(model: Model, printer: CSolverPrinter, methods: Sequence[Method]) -> tuple[str, str]:
+def printed_solver(model: CModel, printer: CSolverPrinter, methods: Sequence[Method]) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c of a solver with these methods."""
     events = model.description.events
     printer.code = text = printer.text().rstrip("\n")
@@ -73,7 +73,7 @@ _COMPARING = {
 }
 
 
-def _masses(model: Model) -> dict[str, str]:
+def _masses(model: CModel) -> dict[str, str]:
     """Counts and tables for places without mass."""
     masses = model.source.masses
     if masses is None:
@@ -87,7 +87,7 @@ def _masses(model: Model) -> dict[str, str]:
     }
 
 
-def _jumps(model: Model) -> dict[str, str]:
+def _jumps(model: CModel) -> dict[str, str]:
     """Times at which data bend, with infinity at their end, and whether they jump there."""
     stops = model.program.stops
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "INFINITY"])

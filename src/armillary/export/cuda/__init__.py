@@ -13,7 +13,7 @@ from pathlib import Path
 
 from armillary.export.c.assembly import PlainPrinter, assembly_code
 from armillary.export.c.configurations import changing_functions, configurations
-from armillary.export.c.model import Model, roadmap
+from armillary.export.c.model import CModel, roadmap
 from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import stored_numbers
 from armillary.export.c.solver import solver_texts
@@ -58,7 +58,7 @@ def program_files(src: Source) -> dict[str, str]:
     }
 
 
-class CudaModel(Model):
+class CudaModel(CModel):
     """A system's functions in C, without the tables of names that only a host needs."""
 
     @property
@@ -187,7 +187,7 @@ def on_device(code: str, apart: bool = False) -> str:
     return "".join(parts)
 
 
-class _HostModel(Model):
+class _HostModel(CModel):
     """The functions that a host calls, in double precision."""
 
     kind_of_printer = PlainPrinter

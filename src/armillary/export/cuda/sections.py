@@ -22,7 +22,7 @@ from armillary.export.text.body import Place, body
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.names import Namer
 from armillary.export.text.source import ARGUMENTS, table_count
-from armillary.program.form.program import Program, Section, section
+from armillary.program.form.program import Program, ProgramSection, section
 
 # The arguments of a function that changes the state.
 STATE_INPUTS = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
@@ -225,7 +225,7 @@ class SectionWriter:
 
     def function(
         self,
-        found: Section,
+        found: ProgramSection,
         name: str,
         about: str,
         arguments: str,

@@ -16,14 +16,14 @@ from armillary.algebra.derivatives.calculus import directional_derivatives, grad
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.export.fmi.configurations import motion_rates
 from armillary.export.text.source import Source
-from armillary.program.form.program import Section, section
+from armillary.program.form.program import ProgramSection, section
 
 
 @dataclass(frozen=True, eq=False)
 class Seeded:
     """A section and its seeds: a direction of time, state and memory, or weights of the functions."""
 
-    section: Section
+    section: ProgramSection
     seeds: tuple[Expr, ...]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from armillary.algebra.expression import Expr
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.configurations import configuration_files
-from armillary.export.c.model import INPUTS, RESULT, Model
+from armillary.export.c.model import INPUTS, RESULT, CModel
 from armillary.export.c.printer import helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, counts, function
 from armillary.export.fmi.configurations import every
@@ -27,7 +27,7 @@ _APART = """\
 
 def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[str, str]:
     """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
-    model = Model(source)
+    model = CModel(source)
     texts = {
         f"{model.stem}.h": model.header(),
         f"{model.stem}.c": model.code(),
@@ -63,7 +63,7 @@ _BACKWARDS = (
 
 def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequence[str]) -> str:
     """<name>_directional.c or <name>_adjoint.c"""
-    model = Model(source)  # with tables of its own, for only those met here are written
+    model = CModel(source)  # with tables of its own, for only those met here are written
     namer = model.sections.identifiers.namer.copy()
     identifiers, places = dict(model.sections.identifiers.of), _places(source)
     for i, seed in enumerate(wanted.seeds):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from armillary.export.c.model import Model
+from armillary.export.c.model import CModel
 from armillary.export.c.solver import CSolverPrinter, solver_texts
 from armillary.export.text.files.template import fill, template
 from armillary.runtime.solver.language.translator import Solver
@@ -43,7 +43,7 @@ class FmuSolverPrinter(CSolverPrinter):
         return "\n".join([before, super().text(), after])
 
 
-def solver_files(model: Model) -> dict[str, str]:
+def solver_files(model: CModel) -> dict[str, str]:
     """The solver's header and source by name."""
     places = [i for i, m in enumerate(model.description.memory) if m.input]
     values = model.values | {"places": ", ".join(map(str, places)), "count": str(len(places))}

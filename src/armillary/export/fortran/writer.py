@@ -31,7 +31,7 @@ from armillary.export.text.source import SectionFunction, Sections, Source, sour
 from armillary.export.text.start.physical import Physical
 from armillary.export.text.start.start import StartSource
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 
 WIDTH = 130
 _PIECE = 50  # bytes of a constant in one line: all of them may be quotes, which are written twice
@@ -438,7 +438,7 @@ def _initial(made: Source) -> str:
     return "\n".join([*lines, "  end function initial_memory"]) + "\n"
 
 
-def _fire(k: int, section: Section, made: Source, sections: Sections) -> str:
+def _fire(k: int, section: ProgramSection, made: Source, sections: Sections) -> str:
     about = f"Memory and state after event '{made.description.events[k].name}'"
     return _renewing(f"fire_{k + 1}", about, section, made, sections)
 
@@ -451,7 +451,12 @@ def _started(made: Source, start: StartSource, sections: Sections) -> str:
 
 
 def _renewing(
-    name: str, about: str, section: Section, made: Source, sections: Sections, parameters: Sequence[str] = ()
+    name: str,
+    about: str,
+    section: ProgramSection,
+    made: Source,
+    sections: Sections,
+    parameters: Sequence[str] = (),
 ) -> str:
     """A section of new memory and state."""
     body, d = sections.body(section), made.description

@@ -23,7 +23,7 @@ from armillary.export.text.printer import Printer
 from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.export.text.start.start import StartSource
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from armillary.settings import RUN_TABLE
 
 WIDTH = 110
@@ -320,7 +320,7 @@ class PythonModule:
         lines += self.body(body, "Memory and state of the first step from the values that are given")
         return "\n".join([*lines, *self.renewed(body)]) + "\n"
 
-    def fire(self, k: int, section: Section) -> str:
+    def fire(self, k: int, section: ProgramSection) -> str:
         body = self.sections.body(section)
         lines = [f"def fire_{k + 1}{self.of}({ARGUMENTS}) -> tuple[Vector, Vector]:"]
         lines += self.body(body, f"Memory and state after event '{self.description.events[k].name}'")

@@ -12,7 +12,7 @@ from armillary.export.text.configurations import change_functions, change_sizes
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.source import Sections, Source
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 
 _STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
 _START = _STATE.replace("constants: &[Real; CONSTANTS]", "parameters: &[Real; PARAMETERS]")
@@ -127,7 +127,7 @@ class RustModel:
 
     def function(
         self,
-        section: Section,
+        section: ProgramSection,
         name: str,
         arguments: str,
         targets: Sequence[str],

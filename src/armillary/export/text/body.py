@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from armillary.algebra.expression import Expr
 from armillary.export.text.names import Namer
 from armillary.export.text.printer import CHOICE, Operand, Printer
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from armillary.program.print.listing import assigned_names
 
 Place = tuple[str, int]  # an array's name and an index, from 0
@@ -55,7 +55,7 @@ class Step:
 class SectionText:
     """A section as text."""
 
-    section: Section
+    section: ProgramSection
     inputs: tuple[Input, ...]
     angles: tuple[Angle, ...]
     steps: tuple[Step, ...]
@@ -65,7 +65,7 @@ class SectionText:
 
 
 def body(
-    section: Section,
+    section: ProgramSection,
     printer: Printer,
     places: Mapping[Expr, Place],
     identifiers: Mapping[Expr, str],
@@ -80,7 +80,7 @@ def body(
 class _Builder:
     def __init__(
         self,
-        section: Section,
+        section: ProgramSection,
         printer: Printer,
         places: Mapping[Expr, Place],
         identifiers: Mapping[Expr, str],

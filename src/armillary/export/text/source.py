@@ -26,7 +26,7 @@ from armillary.program.configurations.sections import released_settings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program, Section
+from armillary.program.form.program import Program, ProgramSection
 from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.runtime.models.compilation import compile_equations
@@ -43,7 +43,7 @@ _TAKEN = ("main", "test", "self_test", "makefile", "readme", "simulate", "solver
 class SectionFunction(NamedTuple):
     """A section that every language writes as a function of time, state, constants and memory."""
 
-    section: Section
+    section: ProgramSection
     name: str
     about: str
     labels: Sequence[str]
@@ -319,7 +319,7 @@ class Sections:
                 names.of[s] = names.namer.fresh(s.data.name)
         return {**self.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
 
-    def body(self, section: Section) -> SectionText:
+    def body(self, section: ProgramSection) -> SectionText:
         """A section of this program as text."""
         places: Mapping[Expr, Place] = self.places
         start, physical = self.source.start, self.source.physical

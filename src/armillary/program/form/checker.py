@@ -50,7 +50,7 @@ from armillary.algebra.notation.printing import text
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.walk import operands_first
 from armillary.program.form.cost import sum_operations
-from armillary.program.form.program import Program, Section
+from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
 from armillary.program.passes.graph import Graph
@@ -125,7 +125,7 @@ def check_program(program: Program) -> None:
             raise IllegalProgram(f"{everywhere}: no section reads the constant '{constant}'")
 
 
-def check_section(section: Section, inputs: Collection[Expr], *, constant: bool = False) -> None:
+def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant: bool = False) -> None:
     """An error unless a section is legal that reads these symbols; ``constant`` for ``precompute``."""
 
     def fault(line: int, message: str) -> Exception:
@@ -163,7 +163,7 @@ def check_section(section: Section, inputs: Collection[Expr], *, constant: bool 
         raise fault(-1, f"the operations are given as {section.operations}, and counted as {counted}")
 
 
-def _check_packs(section: Section, place: dict[Expr, int], fault: Fault) -> None:
+def _check_packs(section: ProgramSection, place: dict[Expr, int], fault: Fault) -> None:
     """Rule 13."""
     seen: set[Expr] = set()
     for pack in section.packs:

@@ -28,7 +28,7 @@ from armillary.program.passes import Graph, narrow
 
 
 @dataclass(frozen=True, repr=False)
-class Section:
+class ProgramSection:
     """Labelled results and the nodes that lead to them, operands first."""
 
     name: str
@@ -45,11 +45,11 @@ class Section:
 
 def section(
     name: str, labels: Sequence[str], results: Graph | Sequence[Expr], *, constant: bool = False
-) -> Section:
+) -> ProgramSection:
     """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
     graph = narrow(results if isinstance(results, Graph) else Graph(results))
     nodes, arrival = schedule(graph.order, enter_constants=constant)
-    return Section(name, tuple(labels), tuple(graph.roots), nodes, sum_operations(nodes), arrival)
+    return ProgramSection(name, tuple(labels), tuple(graph.roots), nodes, sum_operations(nodes), arrival)
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,29 +62,29 @@ class Program:
     state: tuple[Expr, ...]  # coordinates, the independent speeds, the user's own states
     memory: tuple[Expr, ...]
     time: Expr
-    precompute: Section
-    derivatives: Section
-    outputs: Section
-    events: Section
-    update: Section
-    fire: tuple[Section, ...]
-    normalise: Section
-    correct: Section
+    precompute: ProgramSection
+    derivatives: ProgramSection
+    outputs: ProgramSection
+    events: ProgramSection
+    update: ProgramSection
+    fire: tuple[ProgramSection, ...]
+    normalise: ProgramSection
+    correct: ProgramSection
     corrected: tuple[int, ...]  # places in the state that ``correct`` renews
-    geometry: Section
+    geometry: ProgramSection
     quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
     correction_sizes: tuple[Expr, ...] = ()  # numbers or constants: of what ``correct`` renews
     speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
     row_sizes: tuple[Expr, ...] = ()  # and of its rows
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
-    stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
+    stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
     motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
-    changes: tuple[Section, ...] = ()  # of configuration
+    changes: tuple[ProgramSection, ...] = ()  # of configuration
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
     stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
 
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[ProgramSection, ...]:
         """All sections, in the order in which they are met."""
         return (
             self.precompute,

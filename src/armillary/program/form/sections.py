@@ -8,7 +8,7 @@ from dataclasses import replace
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
 from armillary.model.description import Description
-from armillary.program.form.program import Program, Section, section
+from armillary.program.form.program import Program, ProgramSection, section
 from armillary.program.lanes.alike import corresponding
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
@@ -118,9 +118,9 @@ def with_change_sections(
     )
 
 
-def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -> tuple[Section, ...]:
+def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -> tuple[ProgramSection, ...]:
     """Sections of the events; those with the same effects are ordered once."""
-    made: dict[int, Section] = {}
+    made: dict[int, ProgramSection] = {}
     for event, graph in zip(wanted.watched, fires, strict=True):
         if id(graph) not in made:
             made[id(graph)] = section(f"fire {event.name}", labels, graph)

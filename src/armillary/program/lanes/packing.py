@@ -12,7 +12,7 @@ from armillary.program.lanes.packs import possible_packs
 from armillary.program.lanes.worth import worthwhile
 
 if TYPE_CHECKING:
-    from armillary.program.form.program import Section
+    from armillary.program.form.program import ProgramSection
 
 
 def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
@@ -22,7 +22,7 @@ def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
     return tuple([column[i : i + width] for column in alike for i in range(0, len(column), width)])
 
 
-def packed(section: Section, alike: Sequence[Column], places: Mapping[Expr, Any]) -> Section:
+def packed(section: ProgramSection, alike: Sequence[Column], places: Mapping[Expr, Any]) -> ProgramSection:
     """The section with the packs that pay, the nodes of each side by side; itself where there are none."""
     best: tuple[list[Pack], float] = ([], 0.0)
     for width in sorted({len(column) for column in alike}):  # four lanes need not be better than two

@@ -12,7 +12,7 @@ from armillary.algebra.notation.printing import text
 from armillary.algebra.walk import operands_first, rebuild
 from armillary.errors import ModelError, nearest
 from armillary.program.form.cost import node_operations
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from armillary.program.passes import Graph
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def listing(equations: DerivedEquations, section: str) -> Text:
     return Text("\n".join(lines))
 
 
-def assigned_names(section: Section) -> dict[Expr, str]:
+def assigned_names(section: ProgramSection) -> dict[Expr, str]:
     """Names for the nodes of a section that get an assignment: intermediate values, and what is used more
     than once.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from armillary.algebra.expression import Expr
-from armillary.program.form.program import Section
+from armillary.program.form.program import ProgramSection
 from armillary.program.print import tables
 from armillary.program.print.documents import Block, Displayed, Heading, document, notation_of
 from armillary.program.print.listing import assigned_names, in_steps
@@ -22,14 +22,14 @@ class Assignment(NamedTuple):
     result: bool  # a result of the section, not an intermediate value
 
 
-def assignments(section: Section) -> list[Assignment]:
+def assignments(section: ProgramSection) -> list[Assignment]:
     """The lines of a section in order."""
     steps, results = in_steps(section.results, assigned_names(section))
     lines = [Assignment(name.data.name, value, False) for name, value in steps]
     return lines + [Assignment(*pair, True) for pair in zip(section.labels, results, strict=True)]
 
 
-def sections_document(equations: DerivedEquations, sections: list[Section], markup: str) -> str:
+def sections_document(equations: DerivedEquations, sections: list[ProgramSection], markup: str) -> str:
     """A document in "latex" or "html" with bodies, states, parameters and the equations of sections."""
     system, notation = equations.system, notation_of(markup)
     blocks: list[Block] = [

@@ -39,10 +39,10 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
 )
 from armillary.runtime.solver.choices import choose_speeds, has_choice
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.record import RunRecord
 
 
-def read_requests(run: Run) -> truth:
+def read_requests(run: RunRecord) -> truth:
     """What the events that happen now require: the locks after them, and those that are held through the
     impulse; false where they cannot be met here.
     """
@@ -78,14 +78,14 @@ def read_requests(run: Run) -> truth:
     return True
 
 
-def set_released(run: Run) -> None:
+def set_released(run: RunRecord) -> None:
     """The speeds of joints that are released now, where events set them: they are no states before."""
     for s in range(N_SETTINGS):
         if run.crossed[SETTING_EVENT[s]] > 0 and LOCKED[SETTING_LOCK[s]]:
             run.motion[N_COORDINATES + SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
 
 
-def has_locks(run: Run, c: whole, held: truth) -> truth:
+def has_locks(run: RunRecord, c: whole, held: truth) -> truth:
     """Whether a configuration has the locks that are held through the impulse, or those after it."""
     for j in range(N_LOCKABLE):
         wanted: truth = run.held[j] if held else run.after[j]
@@ -94,7 +94,7 @@ def has_locks(run: Run, c: whole, held: truth) -> truth:
     return True
 
 
-def with_locks(run: Run, held: truth) -> whole:
+def with_locks(run: RunRecord, held: truth) -> whole:
     """The first configuration with the locks that are required; NONE where there is none."""
     for c in range(N_CONFIGURATIONS):
         if has_locks(run, c, held):
@@ -102,7 +102,7 @@ def with_locks(run: Run, held: truth) -> whole:
     return NONE
 
 
-def strike(run: Run) -> truth:
+def strike(run: RunRecord) -> truth:
     """The impulse of locks that close; false where its configuration is not at hand."""
     struck: truth = False
     for j in range(N_LOCKABLE):
@@ -128,7 +128,7 @@ def strike(run: Run) -> truth:
     return True
 
 
-def with_choice(run: Run, c: whole) -> whole:
+def with_choice(run: RunRecord, c: whole) -> whole:
     """The configuration with the locks of another and the dependent speeds that were chosen."""
     for other in range(N_CONFIGURATIONS):
         found: truth = has_choice(run, other)
@@ -139,7 +139,7 @@ def with_choice(run: Run, c: whole) -> whole:
     return NONE
 
 
-def suitable(run: Run, c: whole) -> whole:
+def suitable(run: RunRecord, c: whole) -> whole:
     """The configuration itself if its dependent speeds are a good choice at the motion, else the one of the
     table with the same locks whose rating is largest there; where none of these is good, the process makes a
     choice for this place. NONE where the one that is needed is not at hand; one of them is left installed.
@@ -173,7 +173,7 @@ def suitable(run: Run, c: whole) -> whole:
     return best
 
 
-def next_configuration(run: Run) -> whole:
+def next_configuration(run: RunRecord) -> whole:
     """The configuration after the events of this instant, installed, with its state in `stage`; NONE where it
     is not at hand.
     """
@@ -195,7 +195,7 @@ def next_configuration(run: Run) -> whole:
     return c
 
 
-def change(run: Run) -> None:
+def change(run: RunRecord) -> None:
     """Another configuration for the events that happen now; where it is not at hand, the run ends here."""
     before: whole = run.configuration
     possible: truth = False
@@ -230,7 +230,7 @@ def change(run: Run) -> None:
         report_change(run)
 
 
-def choose_start(run: Run) -> None:
+def choose_start(run: RunRecord) -> None:
     """The configuration in which a run starts: the first, or one with a better choice of dependent speeds."""
     c: whole = NONE
     if LOCKING_EVENTS:
@@ -246,7 +246,7 @@ def choose_start(run: Run) -> None:
     run.state = run.stage
 
 
-def horizon(run: Run, distance: real) -> real:
+def horizon(run: RunRecord, distance: real) -> real:
     """Seconds in which the motion covers a distance, in radians or lengths of its quickest coordinate."""
     fast: real = 1e-300
     quickens: real = 1e-300
@@ -258,7 +258,7 @@ def horizon(run: Run, distance: real) -> real:
     return min(distance / fast, sqrt(2.0 * distance / quickens))
 
 
-def strength_ahead(run: Run, x: real) -> real:
+def strength_ahead(run: RunRecord, x: real) -> real:
     """The root of the strength of the weakest constraint, so long ahead."""
     run.stage = run.state + x * run.k0
     run.trial = derivatives(run.t + x, run.stage)
@@ -267,7 +267,7 @@ def strength_ahead(run: Run, x: real) -> real:
     return sqrt(max(run.g[RANK_EVENT[run.configuration]] + WEAK_RANK, 0.0))
 
 
-def rank_lost_after(run: Run) -> real:
+def rank_lost_after(run: RunRecord) -> real:
     """Seconds after which the constraints lose rank if their strength goes on to fall as it does; infinity
     where it does not. From rest there is no slope, so its bend counts, too.
     """
@@ -299,7 +299,7 @@ def rank_lost_after(run: Run) -> real:
     return ahead
 
 
-def watch_rank(run: Run) -> None:
+def watch_rank(run: RunRecord) -> None:
     """A look ahead where the constraints are weak, when one is due; the run ends where they soon lose rank.
     It comes before the memory is updated, which happens once at each time.
     """

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from armillary.mechanics.constraints.partition import NOISE, NOTHING, OUTRUN, STRONG
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.record import RunRecord
 
 
-def measure_rows(run: Run, state: States) -> None:
+def measure_rows(run: RunRecord, state: States) -> None:
     """J at a state of the present configuration, in terms of the sizes of speeds, with rows of length one."""
     run.geometry = geometry(run.t, state)
     for m in range(N_JACOBIAN):
@@ -41,7 +41,7 @@ def measure_rows(run: Run, state: States) -> None:
                 run.jacobian[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / sqrt(total)
 
 
-def pair_rows(run: Run) -> None:
+def pair_rows(run: RunRecord) -> None:
     """A speed for each row that is independent of the others, of those that are allowed; `preferred` are the
     speeds that rows have now.
     """
@@ -88,7 +88,7 @@ def pair_rows(run: Run) -> None:
                     run.left[place] = run.left[place] - factor * run.left[at(row, N_SPEEDS, j)]
 
 
-def solve_pairs(run: Run) -> None:
+def solve_pairs(run: RunRecord) -> None:
     """The factors of independent speeds in the dependent ones, in `left`: the row of each in `row_taken`."""
     run.left = run.jacobian
     for i in range(N_ROWS):
@@ -119,7 +119,7 @@ def solve_pairs(run: Run) -> None:
                         run.left[place] = run.left[place] - factor * run.left[at(pivot, N_SPEEDS, j)]
 
 
-def exchange_worst(run: Run) -> truth:
+def exchange_worst(run: RunRecord) -> truth:
     """The dependent speed that outruns an independent one the most, exchanged with that one; whether there is
     such a speed.
     """
@@ -148,7 +148,7 @@ def exchange_worst(run: Run) -> truth:
     return True
 
 
-def choose_speeds(run: Run, state: States) -> truth:
+def choose_speeds(run: RunRecord, state: States) -> truth:
     """The best choice of dependent speeds at a state of the present configuration, in `pair_row` and
     `pair_speed`; false where constraints lose rank.
     """
@@ -183,7 +183,7 @@ def choose_speeds(run: Run, state: States) -> truth:
     return run.pairs >= steps
 
 
-def has_choice(run: Run, c: whole) -> truth:
+def has_choice(run: RunRecord, c: whole) -> truth:
     """Whether a configuration has the choice that was made."""
     for s in range(N_ROWS):
         row: whole = run.pair_row[s] if below(s, run.pairs) else NONE

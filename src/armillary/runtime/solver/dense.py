@@ -6,10 +6,10 @@ The polynomial is y + s(F0 + (1-s)(F1 + s(F2 + (1-s) F3))), s = 0..1, as in runt
 from __future__ import annotations
 
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.record import RunRecord
 
 
-def prepare(run: Run) -> None:
+def prepare(run: RunRecord) -> None:
     """The coefficients of the dense output of the step just taken, once."""
     if run.prepared:
         return
@@ -21,7 +21,7 @@ def prepare(run: Run) -> None:
         dense_terms(run)
 
 
-def probe(run: Run, x: real) -> None:
+def probe(run: RunRecord, x: real) -> None:
     """The state at t_old + x, inside the step just taken."""
     prepare(run)
     dense_state(run, x / run.h_taken)

@@ -59,7 +59,7 @@ from armillary.runtime.loop.thresholds.event_thresholds import (
 )
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.record import RunRecord
 
 
 def sign_of(x: real) -> whole:
@@ -72,20 +72,20 @@ def sign_of(x: real) -> whole:
     return found
 
 
-def events_inside(run: Run, x: real) -> None:
+def events_inside(run: RunRecord, x: real) -> None:
     """The event functions at t_old + x."""
     probe(run, x)
     run.g = events(run.t_old + x, run.point)
 
 
-def closeness(run: Run) -> real:
+def closeness(run: RunRecord) -> real:
     """How close two times near the end of the step just taken must be to count as one."""
     ulp: real = EPSILON * max(abs(run.t_old), abs(run.t))
     step: real = run.h_taken if adaptive(run) else run.step
     return max(16.0 * ulp, min(float(run.firings + 16) * ulp, SNAP * step))
 
 
-def locate(run: Run, k: whole, left: real, right: real) -> real:
+def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
     """How far into the step event k happens: regula falsi (Illinois), every third turn a bisection."""
     low: real = left
     high: real = right
@@ -118,7 +118,7 @@ def locate(run: Run, k: whole, left: real, right: real) -> real:
     return high
 
 
-def record(run: Run) -> None:
+def record(run: RunRecord) -> None:
     """The times of the events that happen now, and the end of the run for one that accumulates."""
     run.shortest = INFINITY
     for k in range(N_EVENTS):
@@ -140,7 +140,7 @@ def record(run: Run) -> None:
             run.failed = k
 
 
-def land(run: Run, h: real) -> None:
+def land(run: RunRecord, h: real) -> None:
     """The step just taken, taken again with length h, which is shorter and so more accurate."""
     run.state = run.base
     stages(run, run.t_old, h)
@@ -155,7 +155,7 @@ def land(run: Run, h: real) -> None:
     run.prepared = False
 
 
-def cut(run: Run, high: real) -> None:
+def cut(run: RunRecord, high: real) -> None:
     """The step shortened to its first event; crossed is left at those that happen there."""
     near: real = closeness(run)
     place: real = high
@@ -211,7 +211,7 @@ def cut(run: Run, high: real) -> None:
     record(run)
 
 
-def look_beyond(run: Run) -> truth:
+def look_beyond(run: RunRecord) -> truth:
     """Whether a function that would, at its mean rate, cross right after the step does so."""
     near: real = closeness(run)
     maybe: truth = False
@@ -235,7 +235,7 @@ def look_beyond(run: Run) -> truth:
     return found
 
 
-def first_place(run: Run) -> real:
+def first_place(run: RunRecord) -> real:
     """Where in the first step after an event its functions are evaluated first."""
     least: real = max(FIRST_LOOK * run.shortest, 16.0 * EPSILON * abs(run.t))
     x: real = FIRST_LOOK * run.h_taken
@@ -248,7 +248,7 @@ def first_place(run: Run) -> real:
     return x
 
 
-def scan(run: Run) -> None:
+def scan(run: RunRecord) -> None:
     """The step just taken, searched for events; if there are any, it is cut at the first of them."""
     signless: truth = False
     for k in range(N_EVENTS):
@@ -299,7 +299,7 @@ def scan(run: Run) -> None:
         run.g_start = run.g
 
 
-def fire_pending(run: Run) -> None:
+def fire_pending(run: RunRecord) -> None:
     """The events that happen now, with the state and memory that follow them."""
     run.pending = False
     for k in range(N_EVENTS):
@@ -318,7 +318,7 @@ def fire_pending(run: Run) -> None:
             run.failed = k
 
 
-def adopt_signs(run: Run) -> None:
+def adopt_signs(run: RunRecord) -> None:
     """The signs from which the next step's changes are counted."""
     run.g = events(run.t, run.state)
     for k in range(N_EVENTS):
@@ -329,7 +329,7 @@ def adopt_signs(run: Run) -> None:
     run.g_start = run.g
 
 
-def mark_returning(run: Run) -> None:
+def mark_returning(run: RunRecord) -> None:
     """Events whose function, after one of ever shorter gaps, goes back to the side it came from."""
     suspects: truth = False
     for k in range(N_EVENTS):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from armillary.runtime.loop.thresholds.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.record import RunRecord
 
 
-def start_masses(run: Run) -> None:
+def start_masses(run: RunRecord) -> None:
     """The pivots and the speeds at the start of a run."""
     run.shares = pivot_shares(run.t, run.state)
     for k in range(N_PIVOTS):
@@ -27,7 +27,7 @@ def start_masses(run: Run) -> None:
         run.peak[k] = run.fastest[k]
 
 
-def measure_speeds(run: Run) -> None:
+def measure_speeds(run: RunRecord) -> None:
     """The largest speed of each kind."""
     for k in range(N_KINDS):
         run.fastest[k] = 0.0
@@ -37,7 +37,7 @@ def measure_speeds(run: Run) -> None:
             run.fastest[kind] = max(run.fastest[kind], abs(run.state[i]))
 
 
-def speeds_jumped(run: Run) -> truth:
+def speeds_jumped(run: RunRecord) -> truth:
     """Whether speeds of some kind are far above all earlier ones."""
     found: truth = False
     for k in range(N_KINDS):
@@ -46,13 +46,13 @@ def speeds_jumped(run: Run) -> truth:
     return found
 
 
-def note_peaks(run: Run) -> None:
+def note_peaks(run: RunRecord) -> None:
     """The largest speed of each kind so far."""
     for k in range(N_KINDS):
         run.peak[k] = max(run.peak[k], run.fastest[k])
 
 
-def fallen_share(run: Run, t: real, x: real) -> real:
+def fallen_share(run: RunRecord, t: real, x: real) -> real:
     """What is left of the weakest pivot, in terms of its share at the start, so long after a place."""
     run.point = run.way + x * run.k0
     run.shares = pivot_shares(t + x, run.point)
@@ -65,7 +65,7 @@ def fallen_share(run: Run, t: real, x: real) -> real:
     return least
 
 
-def find_weak_place(run: Run, t: real, longest: real) -> truth:
+def find_weak_place(run: RunRecord, t: real, longest: real) -> truth:
     """Whether some motion moves no mass at a place ahead, on the straight way of the motion."""
     rate: real = 0.0
     for i in range(N_STATES):
@@ -98,7 +98,7 @@ def find_weak_place(run: Run, t: real, longest: real) -> truth:
     return share <= FALLEN and abs(run.shares[run.weak]) <= WEAK
 
 
-def blame_masses(run: Run, t: real, longest: real) -> None:
+def blame_masses(run: RunRecord, t: real, longest: real) -> None:
     """The end of a run at a place without mass, if there is one ahead."""
     found: truth = False
     found = find_weak_place(run, t, longest)

@@ -45,14 +45,16 @@ def source(methods: Sequence[Method]) -> str:
     chosen = [m.name for m in methods]
     about = "The stages of a step and the trial state."
     calls = {name: [f"{name}_stages(run, t, h)"] for name in chosen}
-    parts.append(_function("stages(run: Run, t: real, h: real)", about, _cases(chosen, calls)))
+    parts.append(_function("stages(run: RunRecord, t: real, h: real)", about, _cases(chosen, calls)))
     own = [m for m in methods if m.adaptive]
     if own:
         own_names = [m.name for m in own]
         errors = {m.name: _errors(tableau(m)) for m in own}
         about = "The error estimate of a step."
-        parts.append(_function("error_ratios(run: Run, h: real)", about, _cases(own_names, errors)))
-        parts.append(_function("set_control(run: Run)", "Constants of the step-size control.", _control(own)))
+        parts.append(_function("error_ratios(run: RunRecord, h: real)", about, _cases(own_names, errors)))
+        parts.append(
+            _function("set_control(run: RunRecord)", "Constants of the step-size control.", _control(own))
+        )
         parts.append(_asked("adaptive", "Whether the method chooses its steps.", own))
         ending = [m for m in own if tableau(m).end_enters_error]
         about = "Whether the error estimate needs the derivative at the end of a step."
@@ -68,12 +70,17 @@ def _dense(methods: Sequence[Method]) -> list[str]:
     terms = {m.name: _dense_terms(tableau(m)) for m in further}
     about = "The further coefficients of the dense output, and the stages that they need."
     parts = (
-        [_function("dense_terms(run: Run)", about, _cases(list(terms), terms, last=False))] if terms else []
+        [_function("dense_terms(run: RunRecord)", about, _cases(list(terms), terms, last=False))]
+        if terms
+        else []
     )
     values = {m.name: [f"run.point = {_nested(len(tableau(m).dense))}"] for m in further}
     values["other"] = [f"run.point = {_nested(0)}"]
     about = "The state at a part theta of the step just taken, from its coefficients."
-    return [*parts, _function("dense_state(run: Run, theta: real)", about, _cases(list(values), values))]
+    return [
+        *parts,
+        _function("dense_state(run: RunRecord, theta: real)", about, _cases(list(values), values)),
+    ]
 
 
 def _nested(terms: int) -> str:
@@ -87,7 +94,7 @@ def _nested(terms: int) -> str:
 def _asked(name: str, about: str, methods: Sequence[Method]) -> str:
     """A function that says whether the method of a run is one of these."""
     found = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in methods) or "False"
-    return f'def {name}(run: Run) -> truth:\n    """{about}"""\n    return {found}\n'
+    return f'def {name}(run: RunRecord) -> truth:\n    """{about}"""\n    return {found}\n'
 
 
 def _errors(t: Tableau) -> list[str]:
@@ -121,7 +128,9 @@ def _stages(method: Method) -> str:
         lines.append(f"run.k{i} = derivatives({when}, run.stage)")
     lines.append(f"run.trial = run.state + h * ({_sum(t, t.b)})")
     about = f"{method.description[0].upper()}{method.description[1:]}: the stages of a step; k0 is there."
-    return _function(f"{method.name}_stages(run: Run, t: real, h: real)", about.replace("–", "-"), lines)
+    return _function(
+        f"{method.name}_stages(run: RunRecord, t: real, h: real)", about.replace("–", "-"), lines
+    )
 
 
 def _dense_terms(t: Tableau) -> list[str]:

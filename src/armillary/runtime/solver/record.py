@@ -9,7 +9,7 @@ from __future__ import annotations
 from armillary.runtime.solver.language.language import *
 
 
-class Run:
+class RunRecord:
     t0: real
     t_end: real
     step: real  # of a fixed-step method

@@ -13,11 +13,11 @@ from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONT
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import start_masses
-from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.steps import advance, pass_jumps, settle
 
 
-def start_run(run: Run) -> None:
+def start_run(run: RunRecord) -> None:
     """The beginning of a run: its times, step, state and memory are set."""
     run.t = run.t0
     run.t_old = run.t0
@@ -76,7 +76,7 @@ def start_run(run: Run) -> None:
             run.returning[k] = False
 
 
-def next_due(run: Run) -> real:
+def next_due(run: RunRecord) -> real:
     """The time of the next row; infinity where rows follow steps or the last is given."""
     if run.every_step:
         return INFINITY
@@ -92,7 +92,7 @@ def next_due(run: Run) -> real:
     return run.t0 + row * run.sample
 
 
-def row_here(run: Run, shown: real) -> None:
+def row_here(run: RunRecord, shown: real) -> None:
     """The row at the present time; the last one shows the memory that a further step would begin with."""
     run.row_time = shown
     run.rows = run.rows + 1
@@ -103,7 +103,7 @@ def row_here(run: Run, shown: real) -> None:
     run.row = outputs(run.t, run.state, run.memory)
 
 
-def turn(run: Run) -> whole:
+def turn(run: RunRecord) -> whole:
     """A row, a step, or the end of the run: what comes next, done."""
     run.due = next_due(run)
     if run.phase == ARRIVED:
@@ -132,7 +132,7 @@ def turn(run: Run) -> whole:
     return STEP
 
 
-def find_row(run: Run) -> truth:
+def find_row(run: RunRecord) -> truth:
     """The run up to its next row; false where it has ended."""
     while True:
         found: whole = STEP

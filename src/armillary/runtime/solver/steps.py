@@ -13,10 +13,10 @@ from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, fire_pending, mark_returning, scan
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
-from armillary.runtime.solver.record import Run
+from armillary.runtime.solver.record import RunRecord
 
 
-def pass_jumps(run: Run, reached: real) -> None:
+def pass_jumps(run: RunRecord, reached: real) -> None:
     """The next time at which a step ends because data jump, or bend where the method chooses its steps;
     those up to a time are behind, and the derivative kept for the next step is not valid there.
     """
@@ -31,12 +31,12 @@ def pass_jumps(run: Run, reached: real) -> None:
         run.stop = INFINITY
 
 
-def before_jump(run: Run, stop: real) -> real:
+def before_jump(run: RunRecord, stop: real) -> real:
     """The length of a step whose stages all see the data before a jump."""
     return (stop - run.t) - ROUNDINGS * EPSILON * max(abs(run.t), abs(stop))
 
 
-def accept_step(run: Run, t_new: real, h: real, t_last: real) -> None:
+def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     """The trial state becomes the state, normalised. A derivative that the error estimate needed is kept,
     although it belongs to the state before that: the two differ by a local error, which leaves the order as
     it is. The derivative at the end is that before a jump of data.
@@ -62,7 +62,7 @@ def accept_step(run: Run, t_new: real, h: real, t_last: real) -> None:
         scan(run)
 
 
-def fixed_step(run: Run) -> None:
+def fixed_step(run: RunRecord) -> None:
     """A step to the next grid point, or to the end where that comes first."""
     target: real = run.t0 + float(run.index + 1) * run.step
     if abs(target - run.due) <= SNAP * run.step:
@@ -109,7 +109,7 @@ def fixed_step(run: Run) -> None:
             run.phase = READY
 
 
-def error_norm(run: Run, h: real) -> real:
+def error_norm(run: RunRecord, h: real) -> real:
     """Root mean square of the error over what is tolerated; not a number for a trial that is not finite."""
     error_ratios(run, h)
     total: real = 0.0
@@ -138,7 +138,7 @@ def error_norm(run: Run, h: real) -> real:
     return norm
 
 
-def end_at_small_step(run: Run) -> None:
+def end_at_small_step(run: RunRecord) -> None:
     """The end of a run whose step has become too small, and the state or the mass to blame."""
     if MASSES:
         run.way = run.state
@@ -161,7 +161,7 @@ def end_at_small_step(run: Run) -> None:
     run.status = TOO_SMALL
 
 
-def adaptive_step(run: Run) -> None:
+def adaptive_step(run: RunRecord) -> None:
     """A trial of step h: accepted if its error norm is at most one, else left with a smaller h to try."""
     h: real = run.h
     if not (h > 16.0 * EPSILON * abs(run.t)):
@@ -205,7 +205,7 @@ def adaptive_step(run: Run) -> None:
     accept_step(run, t_new, h, t_last)
 
 
-def scaled_size(run: Run, values: States) -> real:
+def scaled_size(run: RunRecord, values: States) -> real:
     """The root mean square of some values over what is tolerated."""
     total: real = 0.0
     for i in range(N_STATES):
@@ -217,7 +217,7 @@ def scaled_size(run: Run, values: States) -> real:
     return sqrt(total / states)
 
 
-def first_step(run: Run) -> None:
+def first_step(run: RunRecord) -> None:
     """The first step, from the sizes of y, of f and of a difference of f (HNW I, II.4)."""
     size_y: real = scaled_size(run, run.state)
     size_f: real = scaled_size(run, run.k0)
@@ -238,7 +238,7 @@ def first_step(run: Run) -> None:
     run.choose_step = False
 
 
-def settle(run: Run) -> None:
+def settle(run: RunRecord) -> None:
     """What happens at the time just reached: events, the end, the update of memory, the next derivative."""
     if JUMPS:
         pass_jumps(run, run.t)
@@ -282,7 +282,7 @@ def settle(run: Run) -> None:
     run.restart = False
 
 
-def advance(run: Run) -> None:
+def advance(run: RunRecord) -> None:
     """The next step; under error control, one trial of it."""
     tried: count = run.steps
     if ADAPTIVE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from armillary.export.c.embedded.precision import LIBRARY, in_precision
-from armillary.export.c.model import Model
+from armillary.export.c.model import CModel
 from armillary.export.c.printer import CPrinter
 from armillary.export.text.features import features
 from armillary.export.text.files.template import fill, template
@@ -36,7 +36,7 @@ class EmbeddedPrinter(CPrinter):
     keywords = CPrinter.keywords | {f"{name}f" for name in LIBRARY}
 
 
-class EmbeddedModel(Model):
+class EmbeddedModel(CModel):
     """One system's functions, in single or double precision."""
 
     kind_of_printer = EmbeddedPrinter

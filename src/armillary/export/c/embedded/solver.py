@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from armillary.export.c.model import Model
+from armillary.export.c.model import CModel
 from armillary.export.c.solver import CSolverPrinter, printed_solver
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.language.translator import Field, Solver, solver_for
@@ -18,7 +18,7 @@ MOST_TURNS = {"single": 300, "double": 2150}
 _SINGLE = {"EPSILON": 2.0**-23, "SNAP": 1e-3}
 
 
-def solver_texts(model: Model, method: Method, precision: str) -> tuple[str, str]:
+def solver_texts(model: CModel, method: Method, precision: str) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c."""
     solver = bounded_solver(model.has, method, precision, len(model.program.stops))
     return printed_solver(model, BoundedPrinter(solver, model.stem), [method])

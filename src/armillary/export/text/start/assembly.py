@@ -16,7 +16,7 @@ from armillary.export.text.layout import one_line
 from armillary.mechanics.constraints.assembly import Geometry
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Section, section
+from armillary.program.form.program import ProgramSection, section
 from armillary.runtime.solver.language.translator import Solver, read_assembly
 
 
@@ -29,7 +29,7 @@ def loop_name(name: str) -> str:
 class AssemblySource:
     """Loops that have to close; rows with a gap come first, then those that only show redundancy."""
 
-    section: Section  # gaps, elements of J, elements of N, sizes of gaps
+    section: ProgramSection  # gaps, elements of J, elements of N, sizes of gaps
     gaps: tuple[tuple[str, str], ...]  # words of the error before and after the number that remains
     rows: int
     coordinates: tuple[str, ...]

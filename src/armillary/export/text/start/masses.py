@@ -14,7 +14,7 @@ from armillary.export.text.layout import one_line
 from armillary.mechanics.masses.massless import places, tree_masses
 from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Section, section
+from armillary.program.form.program import ProgramSection, section
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.runtime.models.failures.weak_masses import REMEDY, SINGULAR_THERE
 
@@ -25,7 +25,7 @@ _MOST = 24  # speeds of a system whose matrix is written out for this
 class WeakMasses:
     """The pivots as functions of time, state, parameters and memory, and the message for each."""
 
-    section: Section  # shares
+    section: ProgramSection  # shares
     texts: tuple[str, ...]  # after "near t = … s "
     kinds: tuple[int, ...]  # of each state: the number of its kind of speeds from 0, or -1
 

@@ -8,7 +8,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import symbols
 from armillary.export.text.layout import one_line
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Section, section
+from armillary.program.form.program import ProgramSection, section
 from armillary.runtime.models.parameters import body_quantities
 
 
@@ -16,7 +16,7 @@ from armillary.runtime.models.parameters import body_quantities
 class Physical:
     """Quantities that depend on parameters, and the text before the value of one that is negative."""
 
-    section: Section
+    section: ProgramSection
     texts: tuple[str, ...]
 
 

@@ -22,7 +22,7 @@ from armillary.export.text.body import Place
 from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Section, section
+from armillary.program.form.program import ProgramSection, section
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.targets.contact_targets import decision_event
 
@@ -31,7 +31,7 @@ from armillary.program.targets.contact_targets import decision_event
 class StartSource:
     """Memory and state of the first step from those that are given."""
 
-    section: Section  # memory, then state
+    section: ProgramSection  # memory, then state
     places: Mapping[Expr, Place]  # of symbols that the section reads
     placed: Mapping[
         int, str
@@ -82,12 +82,12 @@ def started(equations: DerivedEquations) -> StartSource | None:
 def _decided(
     equations: DerivedEquations, memory: list[Expr], state: list[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
-    """Memory and state with the modes of contacts decided, unless all of them are given."""
+    """Memory and state with the statuses of contacts decided, unless all of them are given."""
     system, targets = equations.system, equations.targets
-    modes = [equations.reduction.plain(c.mode) for c in system.contacts.values()]
+    statuses = [equations.reduction.plain(c.status) for c in system.contacts.values()]
     program = equations.program
     now = dict(zip((*program.memory, *program.state), (*memory, *state), strict=True))
-    undecided = reduce(fn.or_, [fn.equal(now[mode], UNDECIDED) for mode in modes])
+    undecided = reduce(fn.or_, [fn.equal(now[status], UNDECIDED) for status in statuses])
     event = next(k for k, e in enumerate(targets.watched) if e.name == decision_event(system))
     after = transform(targets.fires[event], now.get)
     found = [fn.select(undecided, x, y) for x, y in zip(after, (*memory, *state), strict=True)]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from armillary.runtime.solver.record import Run
+    from armillary.runtime.solver.record import RunRecord
 
 real = float
 whole = int
@@ -187,7 +187,7 @@ def first_nonfinite(values: States) -> whole:
     raise NotImplementedError
 
 
-def report(run: Run, k: whole) -> None:
+def report(run: RunRecord, k: whole) -> None:
     """The event k for the user: a language counts, logs or marks it."""
 
 
@@ -249,59 +249,59 @@ def loop_figures(t: real, place: Places) -> Figures:
     raise NotImplementedError
 
 
-def install(run: Run, c: whole) -> None:
+def install(run: RunRecord, c: whole) -> None:
     """A configuration becomes the present one: its sections, its number of states; the state stays."""
 
 
-def report_change(run: Run) -> None:
+def report_change(run: RunRecord) -> None:
     """The present configuration, for the user."""
 
 
 # Written from the tableaux of the exported methods; see methods.py.
 
 
-def adaptive(run: Run) -> truth:
+def adaptive(run: RunRecord) -> truth:
     raise NotImplementedError
 
 
-def end_enters_error(run: Run) -> truth:
+def end_enters_error(run: RunRecord) -> truth:
     raise NotImplementedError
 
 
-def has_two_errors(run: Run) -> truth:
+def has_two_errors(run: RunRecord) -> truth:
     raise NotImplementedError
 
 
-def stages(run: Run, t: real, h: real) -> None:
+def stages(run: RunRecord, t: real, h: real) -> None:
     raise NotImplementedError
 
 
-def error_ratios(run: Run, h: real) -> None:
+def error_ratios(run: RunRecord, h: real) -> None:
     raise NotImplementedError
 
 
-def set_control(run: Run) -> None:
+def set_control(run: RunRecord) -> None:
     raise NotImplementedError
 
 
-def dense_terms(run: Run) -> None:
+def dense_terms(run: RunRecord) -> None:
     raise NotImplementedError
 
 
-def dense_state(run: Run, theta: real) -> None:
+def dense_state(run: RunRecord, theta: real) -> None:
     raise NotImplementedError
 
 
 # Of redundant coordinates, which runs in this process alone have; see runtime/loop.
 
 
-def begin(run: Run) -> None:
+def begin(run: RunRecord) -> None:
     raise NotImplementedError
 
 
-def project(run: Run, t: real) -> None:
+def project(run: RunRecord, t: real) -> None:
     raise NotImplementedError
 
 
-def straighten(run: Run, h: real) -> None:
+def straighten(run: RunRecord, h: real) -> None:
     raise NotImplementedError
