@@ -35,6 +35,8 @@ endef
 # broken, half made or of an unsupported Python is made anew.  The output of pip is shown only when it fails.
 # Python compiles modules when they are imported; pip would compile everything, for twice the time.  Python
 # makes its own pip for an environment in five seconds; where it has one already, that one installs another.
+# uv, which pip fetches, finds and unpacks the packages in a fifth of pip's time, on all processors; where pip is
+# set to an index of its own, or uv fails, pip does it.
 define environment
 $(python_found); \
 if ! "$(1)/bin/python" -c '$(SUPPORTED)' >/dev/null 2>&1; then \
@@ -43,8 +45,10 @@ if ! "$(1)/bin/python" -c '$(SUPPORTED)' >/dev/null 2>&1; then \
 fi; \
 echo "Installing armillary[$(2)] into $(1) (once)"; \
 own="$(1)/bin/python -m pip"; $$own --version >/dev/null 2>&1 || own="$$python -m pip --python $(1)/bin/python"; \
-$$own install --no-compile --no-input --disable-pip-version-check pip -e '.[$(2)]' \
-    >"$(1)/install.log" 2>&1 </dev/null || { cat "$(1)/install.log" >&2; exit 1; }
+pip="$$own install --no-compile --no-input --disable-pip-version-check"; log="$(1)/install.log"; \
+{ ! $$own config list | grep -q '[.]index-url=' && $$pip uv \
+    && "$(1)/bin/uv" pip install --python "$(1)/bin/python" pip -e '.[$(2)]'; } >"$$log" 2>&1 </dev/null \
+    || $$pip pip -e '.[$(2)]' >"$$log" 2>&1 </dev/null || { cat "$$log" >&2; exit 1; }
 endef
 
 help:

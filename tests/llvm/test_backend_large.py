@@ -213,15 +213,15 @@ def test_code_is_freed_with_its_model() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")
 def test_memory_does_not_grow_with_models_made_and_dropped() -> None:
-    """Code, graph and library objects of a small model are some 300 kB; 96 of them leave less than 6 MB."""
-    for i in range(24):
+    """Code, graph and library objects of a small model are some 300 kB; 48 of them leave less than 3 MB."""
+    for i in range(16):
         small_model(i)
     gc.collect()
     before = resident_megabytes()
-    for i in range(96):
+    for i in range(48):
         small_model(i)
     gc.collect()
-    assert resident_megabytes() - before < 6
+    assert resident_megabytes() - before < 3
 
 
 def test_functions_outlive_the_model_in_a_run_that_is_under_way() -> None:

@@ -63,10 +63,10 @@ def product(seed: int, factors: int = 60) -> str:
 )
 def test_a_compilation_leaves_less_than_a_kilobyte_behind(compiled, allocated, monkeypatch):
     monkeypatch.setenv("ARMILLARY_CACHE", "off")
-    for seed in range(20):
+    for seed in range(10):
         compiled(product(seed))
-    before, count = allocated(), 50
-    for seed in range(20, 20 + count):
+    before, count = allocated(), 30
+    for seed in range(10, 10 + count):
         compiled(product(seed))
     assert (allocated() - before) / count < LEFT_BEHIND
 
