@@ -13,7 +13,7 @@ results on, and the operands of a pack become packs as they correspond.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
 
 from armillary.algebra.expression import Expr
 from armillary.program.lanes.pack import Column, Pack, meant
@@ -21,6 +21,7 @@ from armillary.program.lanes.pack import Column, Pack, meant
 # Calls that have instructions for vectors, or (sines) functions of them.
 CALLS = frozenset(("sin", "cos", "abs", "min", "max", "select", "lt", "le", "gt", "ge", "eq", "ne"))
 _GIVEN, _NUMBER = -1, -2
+_PLAIN = frozenset((1, -1))
 
 
 def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]:
@@ -56,6 +57,8 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
         if node not in mates:
             period = numbering.period(node)
             if period == 1:
+                if not any([numbering.period(a) > 1 for a in node.args]):
+                    continue  # operands that are their own images, too
                 for column, _ in _columns([node] * len(images), images, own, mates):
                     take(column)
                 continue
@@ -103,7 +106,7 @@ def _columns(
     that is chosen, else those with numbers of the same size before them.
     """
     first = lanes[0]
-    ours = [meant(x) for x in first.args]
+    ours = [meant(x) if x.kind == "let" else x for x in first.args]
     if first.kind == "call":
         found = [ours, *([meant(y) for y in node.args] for node in lanes[1:])]
         return [(column, (1,) * len(lanes)) for column in zip(*found, strict=True)]
@@ -113,7 +116,8 @@ def _columns(
     for lane, (node, image) in enumerate(zip(lanes[1:], ways[1:], strict=False), 1):
         free: dict[tuple[int, float], list[tuple[Expr, float]]] = {}
         for y, d, kind in zip(node.args, node.data[1], _factor_kinds(node), strict=True):
-            y = meant(y)
+            if y.kind == "let":
+                y = meant(y)
             free.setdefault((own[y], kind), []).append((y, d))
         for x, kind, column, numbers in zip(ours, kinds, columns, factors, strict=True):
             left = free[image[x], kind]
@@ -141,8 +145,13 @@ def _best(
 
 def _factor_kinds(node: Expr) -> Sequence[float]:
     """What of coefficients or exponents is the same in all lanes: whether there is a coefficient."""
-    factors: Sequence[float] = node.data[1]
-    return [float(c == 1 or c == -1) for c in factors] if node.kind == "sum" else factors
+    factors: tuple[float, ...] = node.data[1]
+    return _without_number(factors) if node.kind == "sum" else factors
+
+
+@lru_cache(1024)
+def _without_number(coefficients: tuple[float, ...]) -> tuple[bool, ...]:
+    return tuple([c == 1 or c == -1 for c in coefficients])
 
 
 class _Numbering:
@@ -161,40 +170,35 @@ class _Numbering:
                 self._periods[s] = len(column)
                 for k, image in enumerate(self.images):
                     image[s] = numbers[(i + k) % len(column)]
-        images, own = self.images, self.own
+        own, others = self.own, self.images[1:]
+        numbers, periods = self._numbers, self._periods
         for node in nodes:
-            kind = node.kind
-            if kind == "let":
-                inner = meant(node)
-                for image in images:
+            args = node.args
+            if node.kind == "let":
+                inner = args[0]
+                if inner not in own:
+                    self._enter_leaf(inner)
+                for image in self.images:
                     image[node] = image[inner]
                 if inner in self.branch:
                     self.branch[node] = self.branch[inner]
-                if inner in self._periods:
-                    self._periods[node] = self._periods[inner]
+                if inner in periods:
+                    periods[node] = periods[inner]
                 continue
-            args = node.args
             for a in args:
                 if a not in own:
-                    leaf = self._leaf(a)
-                    for image in images:
-                        image[a] = leaf
-            factors = _factor_kinds(node) if kind != "call" else ()
-            head = self._head(node)
-            before: Any = None
-            for image in images:
-                key: list[Any] = [image[a] for a in args]
-                if kind != "call":
-                    key = sorted(zip(key, factors, strict=True))
-                number = image[node] = own[node] if key == before else self._number(*head, *key)
-                if image is own:
-                    before = key
-                    if all([own[a] == images[1][a] for a in args]):  # no branch: it is its own image
-                        for other in images:
-                            other[node] = number
-                        break
-            else:
-                self._place(node)
+                    self._enter_leaf(a)
+            mine = [own[a] for a in args]
+            key = self._key(node, mine)
+            number = own[node] = numbers.setdefault(key, len(numbers))
+            if mine == [others[0][a] for a in args]:  # no branch: it is its own image
+                for image in others:
+                    image[node] = number
+                continue
+            for image in others:
+                other = self._key(node, [image[a] for a in args])
+                image[node] = number if other == key else numbers.setdefault(other, len(numbers))
+            self._place(node)
 
     def period(self, node: Expr) -> int:
         """How often σ is applied until a node is its own image."""
@@ -218,17 +222,25 @@ class _Numbering:
         if len(chosen) == 1:
             self.branch[node] = chosen[0]
 
-    def _head(self, node: Expr) -> tuple[object, ...]:
+    def _key(self, node: Expr, operands: list[int]) -> tuple[object, ...]:
+        """What is the same in nodes of one number, from the numbers of their operands."""
         if node.kind == "call":
-            return (node.data,)
-        number = node.data[0]
-        return ("+", number != 0) if node.kind == "sum" else ("*", number == 1 or number == -1)
+            return node.data, *operands
+        kind, (number, factors) = node.kind, node.data
+        sized = number != 0 if kind == "sum" else number != 1 and number != -1
+        if not _PLAIN.issuperset(factors) or (kind == "product" and -1 in factors):
+            return kind, sized, *sorted(zip(operands, _factor_kinds(node), strict=True))
+        return kind, sized, *sorted(operands)
 
     def _number(self, *key: object) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _leaf(self, node: Expr) -> int:
+    def _enter_leaf(self, node: Expr) -> None:
+        """A number or symbol of no branch, which is its own image."""
         if node.kind == "number":
-            return _NUMBER
-        role = node.data.role
-        return _GIVEN if role in ("parameter", "memory") else self._number("state", node)
+            number = _NUMBER
+        else:
+            given = node.data.role in ("parameter", "memory")
+            number = _GIVEN if given else self._number("state", node)
+        for image in self.images:
+            image[node] = number

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.program.form.cost import node_operations
+from armillary.program.form.cost import product_operations
 from armillary.program.lanes.pack import Column, Pack, meant
 
 # At 0.14 a Stewart platform takes 0.77 of the time on arm64 and 0.73 on x86-64; at 0.12 a hub with four
@@ -172,7 +172,7 @@ class _Choice:
             return len(node.args) - (0 if node.data[0] else 1)
         users = self.users.get(node, ())
         fused = len(users) == 1 and users[0].kind == "sum"
-        return max(node_operations(node).multiplications - fused, 0)
+        return max(product_operations(node)[0] - fused, 0)
 
     def _connected(self, packs: Sequence[Pack]) -> list[list[Pack]]:
         """Packs in groups that are connected through operands."""
