@@ -224,7 +224,7 @@ def test_a_model_has_the_digits_of_llvms_code(seed: int, monkeypatch: pytest.Mon
     case = random_trees.tree_case(seed)
     equations = random_trees.build(case, parameters=True).derive()
     texts = [sections.llvm_text(equations.program, 32, encodes=words) for words in (False, True)]
-    assert ".inst" in texts[1] and "derivatives_2_code" in texts[1]
+    assert ".ascii" in texts[1] and "derivatives_2_code" in texts[1]
     near = np.concatenate([case.q, case.u])
     far = near.copy()
     far[: len(case.q)] *= 1e7
