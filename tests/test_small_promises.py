@@ -59,6 +59,36 @@ def test_what_is_not_pickled_says_how_to_send_it(model: arm.CompiledModel) -> No
     assert copy.deepcopy({"angle": q})["angle"] is q
 
 
+def test_results_of_analyses_are_pickled_as_plain_data(model: arm.CompiledModel, tmp_path: Path) -> None:
+    """Worker processes hand them back; the code that they were found with stays there."""
+    op = model.equilibrium()
+    linear = model.linearize(at=op, inputs=["L"], outputs=["height"])
+    batch = model.simulate_batch(0.02, step=0.01, initial={"b.q1": [0.1, 0.2]}, progress=False)
+    branch = model.trace(op, "L", 1.0, 1.2, points=3)
+    for thing in (op, linear, linear.modes(), model.undamped_modes(op), batch, branch):
+        found = pickle.loads(pickle.dumps(thing))
+        assert type(found) is type(thing) and str(found) == str(thing)
+    assert copy.copy(op) is op
+    found = pickle.loads(pickle.dumps(op))
+    np.testing.assert_array_equal(
+        model.simulate(0.1, initial=found).values, model.simulate(0.1, initial=op).values
+    )
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(linear)).modes().eigenvalues, linear.modes().eigenvalues
+    )
+    with pytest.raises(arm.ArmillaryError, match="from another process"):
+        pickle.loads(pickle.dumps(branch)).point(0)
+
+
+def test_saved_solutions_are_solutions_again(model: arm.CompiledModel, tmp_path: Path) -> None:
+    found = model.solve({"height": -0.9}, starts=3)
+    found.save(tmp_path / "found.csv")
+    again = arm.load_sweep(tmp_path / "found.csv")
+    assert type(again) is arm.Solutions and str(again) == str(found)
+    with pytest.raises(arm.ArmillaryError, match="ERD files are over time"):
+        found.save(tmp_path / "found.erd")
+
+
 def test_parts_of_a_system_that_are_not_pickled_are_named() -> None:
     s = pendulum()
     b = s.bodies["b"]

@@ -81,6 +81,12 @@ def command(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comm
     return call
 
 
+def test_study_alone_shows_its_help() -> None:
+    """It was an error that had the whole help in one line."""
+    found = CliRunner().invoke(app, ["study"])
+    assert found.exit_code == 0 and found.output.startswith("Usage:") and "\n  rerun " in found.output
+
+
 def test_a_study_file_says_what_python_says(command: Command) -> None:
     """The same study, written out in Python, is recognised as that of the folder, and is complete."""
     study = arm.Study(

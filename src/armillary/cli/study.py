@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     armillary study status car_study --json
     armillary study rerun car_study 123 -o run123.nc
     """,
+    invoke_without_command=True,
 )
-def study() -> None:
+@click.pass_context
+def study(ctx: click.Context) -> None:
     """Many runs of a model, varied and kept in a folder; resumed where they stopped."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 _folder_argument = click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))

@@ -16,6 +16,7 @@ from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, nearest, require
+from armillary.results.pickles import PickledValue
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Batch:
+class Batch(PickledValue):
     """What came of the runs of a batch.
 
         batch["peak"]              a metric, one number per run
@@ -43,6 +44,8 @@ class Batch:
     Metrics and later samples of failed runs are NaN. After a run that an event ended, samples are NaN, and
     metrics are those of the motion up to there.
     """
+
+    _of_process = ("picture",)
 
     system: str
     runs: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,11 +222,14 @@ class Sweep:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """A file that `load_sweep` reads back: .csv, .nc (NetCDF) or .parquet."""
+        if Path(path).suffix.lower() == ".erd":
+            raise ArmillaryError(f"'{path}': columns of ERD files are over time; use .csv, .nc or .parquet")
         write_record(path, self._record())
 
     def _record(self) -> FileContent:
         metadata: dict[str, Any] = {
             "armillary_sweep": _VERSION,
+            "kind": type(self).__name__,
             "system": self.system,
             "driven": list(self.driven),
             "outputs": list(self.outputs),
@@ -279,7 +283,8 @@ def load_sweep(path: str | os.PathLike[str]) -> Sweep:
         Landmark(**{**mark, "constraints": tuple(mark["constraints"]), "speeds": tuple(mark["speeds"])})
         for mark in m["landmarks"]
     )
-    return Sweep(
+    kind = Solutions if m.get("kind") == "Solutions" else Sweep
+    return kind(
         m["system"],
         tuple(m["driven"]),
         tuple(m["outputs"]),

@@ -16,6 +16,7 @@ from armillary.analysis.linear.responses import needs_ports, place
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, shown
 from armillary.program.linearization.form import Variable
+from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ SHOWN = 12  # states up to which a matrix is printed whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearModel:
+class LinearModel(PickledValue):
     """A linear model of small changes about an operating point,
 
         δẋ = A δx + B δv          δy = C δx + D δv
@@ -43,6 +44,8 @@ class LinearModel:
     the whole state of the model there, as ``model.derivatives`` takes it, and ``operating_point`` has its
     values by name, in stated units, for ``initial=``.
     """
+
+    _of_process = ("linearization",)
 
     system: str
     A: np.ndarray

@@ -29,6 +29,7 @@ from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.linearization.form import Variable
 from armillary.results import Run
+from armillary.results.pickles import PickledValue
 from armillary.results.plots.picture_options import PictureOptions
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Modes:
+class Modes(PickledValue):
     """The modes of a linear model, complex pairs once, in ascending order of |λ|; those with λ = 0 first.
 
     modes[0], modes["weave"]                      one ``Mode``
@@ -48,6 +49,8 @@ class Modes:
     modes.participation                           (modes, coordinates)
     modes.bodies.kinetic, .potential              energies by body and by load
     """
+
+    _of_process = ("place",)
 
     system: str
     eigenvalues: np.ndarray

@@ -13,6 +13,7 @@ from armillary.analysis.operating.json_files import point_content, read_point, w
 from armillary.analysis.operating.stability import Stability
 from armillary.analysis.operating.wording import listed
 from armillary.columns import aligned, html_table, html_text
+from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OperatingPoint(Mapping[str, float]):
+class OperatingPoint(PickledValue, Mapping[str, float]):
     """A state in which a model stays or moves steadily, and the inputs that hold it.
 
         op["A.q1"]                              coordinates, speeds and states by name, in stated units
@@ -32,6 +33,8 @@ class OperatingPoint(Mapping[str, float]):
     their defaults, with the inputs that were found; ``rates`` has the rates of all states; ``stable`` is
     whether no eigenvalue on the independent states grows (None: the point is not steady).
     """
+
+    _of_process = ("problem",)
 
     system: str
     time: float

@@ -12,6 +12,7 @@ import numpy as np
 from armillary.analysis.operating.json_files import write_json
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest, require
+from armillary.results.pickles import PickledValue
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal
 from armillary.results.units import label_units
@@ -42,7 +43,7 @@ class Mark:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Branch:
+class Branch(PickledValue):
     """Operating points along a parameter, or along a fixed state, a prescribed output or a rate.
 
     branch["speed"], branch["bead.q1"]      values along the branch, in stated units
@@ -50,6 +51,8 @@ class Branch:
     branch.stable                           of each point
     branch.point(12)                        an OperatingPoint, e.g. for initial=
     """
+
+    _of_process = ("_point",)
 
     system: str
     name: str  # what is varied
@@ -60,7 +63,7 @@ class Branch:
     growing: np.ndarray  # eigenvalues that grow; -1 where a point is not steady
     marks: tuple[Mark, ...]
     found: tuple[str, ...]  # unknowns along the branch
-    _point: Callable[[int], OperatingPoint] = field(repr=False)
+    _point: Callable[[int], OperatingPoint] | None = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -81,6 +84,8 @@ class Branch:
         """One of the points, with its table and stability; also an initial state for runs."""
         if not isinstance(index, int | np.integer) or not -len(self) <= index < len(self):
             raise ArmillaryError(f"the branch has points 0 to {len(self) - 1}, not {index!r}")
+        if self._point is None:
+            raise ArmillaryError("a branch from another process has no points; call model.trace here")
         return self._point(int(index) % len(self))
 
     # ------------------------------------------------------------ tables

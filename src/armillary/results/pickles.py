@@ -1,0 +1,31 @@
+"""Results as pickles: what they hold, without what belongs to the process that made them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+
+class PickledValue:
+    """A frozen dataclass that is pickled, and copied between processes, as plain data.
+
+    Fields named in ``_of_process`` (code, equations) are None in the copy, as after loading a saved file.
+    """
+
+    _of_process: ClassVar[tuple[str, ...]] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        held = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._of_process}  # type: ignore[arg-type]
+        plain = {n: dict(x) if isinstance(x, MappingProxyType) else x for n, x in held.items()}
+        return _made_again, (type(self), plain | dict.fromkeys(self._of_process))
+
+    def __copy__(self) -> Self:
+        return self
+
+
+def _made_again(kind: type, held: dict[str, Any]) -> Any:
+    made: Any = object.__new__(kind)
+    for name, value in held.items():
+        object.__setattr__(made, name, value)
+    return made
