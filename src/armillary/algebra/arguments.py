@@ -122,3 +122,10 @@ def file_path(value: Any, what: str, error: Error = ArmillaryError) -> Path:
     if not isinstance(name, str) or "\0" in name:
         raise error(f"{what} must be the path of a file or folder, not {shown(value)}")
     return Path(name)
+
+
+def read_only(values: Any) -> np.ndarray:
+    """A copy of an array that cannot be written."""
+    found = np.array(values)
+    found.setflags(write=False)
+    return found

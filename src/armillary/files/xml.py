@@ -83,6 +83,11 @@ class Element:
             child.taken = True
         return found
 
+    def inside(self, tag: str) -> list[Element]:
+        """The children of a list, none where there is no such list."""
+        group = self.only(tag)
+        return group.children if group else []
+
     def only(self, tag: str) -> Element | None:
         """The child of this kind, None where there is none; of two the first, as other programs do it."""
         found = [child for child in self.children if child.tag == tag]

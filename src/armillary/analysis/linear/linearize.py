@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import read_only, several
 from armillary.analysis.linear.checks import check_inputs, check_matrices, check_points
 from armillary.analysis.linear.jacobians import Linearization, Matrices, linearization
 from armillary.analysis.linear.linear_model import LinearModel
@@ -60,8 +60,8 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
         D,
         (form.states, form.inputs, form.outputs),
         time=points.t[first],
-        state=_frozen(points.states[first]),
-        memory=_frozen(points.memory[first]),
+        state=read_only(points.states[first]),
+        memory=read_only(points.memory[first]),
         parameters=MappingProxyType(parameters),
         operating_point=MappingProxyType(_values(model, points)),
         linearization=compiled,
@@ -77,12 +77,6 @@ def _stated(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
         m if np.all(left == 1) and np.all(right == 1) else m * right / left[:, None]
         for m, left, right in pairs
     ]
-
-
-def _frozen(values: np.ndarray) -> np.ndarray:
-    found = np.array(values)
-    found.setflags(write=False)
-    return found
 
 
 def _values(model: CompiledModel, points: OperatingPoints) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from armillary.algebra.arguments import count, real
+from armillary.algebra.arguments import count, read_only, real
 from armillary.analysis.modes.bodies import LinearPlace
 from armillary.analysis.modes.body_shapes import BodyShapes, body_shapes
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
@@ -289,9 +289,9 @@ def modes_of(
     values = np.concatenate([np.zeros(len(found.chains)), found.values])
     return Modes(
         system,
-        _frozen(values.astype(complex)),
-        _frozen(_shapes(found, shares, places)),
-        _frozen(shares),
+        read_only(values.astype(complex)),
+        read_only(_shapes(found, shares, places)),
+        read_only(shares),
         names,
         tuple(names[k] for k in places),
         {v.name: v.units for v in variables},
@@ -313,9 +313,3 @@ def _shapes(found: Eigensystem, shares: np.ndarray, places: Sequence[int]) -> np
         else:
             shapes[i] = vector / vector[np.argmax(np.abs(vector))]
     return shapes
-
-
-def _frozen(values: Any) -> np.ndarray:
-    found = np.array(values)
-    found.setflags(write=False)
-    return found

@@ -12,6 +12,7 @@ from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigo
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.features import features
+from armillary.export.text.files.heading import note
 from armillary.export.text.files.settings import setting_values
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Sections, Source
@@ -109,15 +110,15 @@ class CModel:
     def lists(self) -> str:
         """Names of the places in all arrays, with units and descriptions."""
         ids, d, program = self.sections.identifiers, self.description, self.program
-        states = [_about(s.units, s.about) for s in d.states]
+        states = [note(s.units, s.about) for s in d.states]
         entries = [
             ("P", "Parameters, in the units named here.", [ids.of[p] for p in program.parameters],
-             [_about(p.units, p.about) for p in d.parameters]),
+             [note(p.units, p.about) for p in d.parameters]),
             ("X", "States.", [ids.of[s] for s in program.state], states),
             ("M", "Memory: inputs, and what is kept between steps.", [ids.of[m] for m in program.memory],
-             [_about(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
+             [note(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
             ("Y", "Outputs, in the units named here.", ids.outputs,
-             [_about(o.units, o.about) for o in d.outputs]),
+             [note(o.units, o.about) for o in d.outputs]),
             ("E", "Events.", ids.events, [e.about for e in d.events]),
         ]  # fmt: skip
         lists = [self._enumeration(*entry) for entry in entries]
@@ -340,10 +341,6 @@ class CModel:
                 )
             texts.append("\n".join([*lines, "};", ""]))
         return "\n".join(texts)
-
-
-def _about(units: str, about: str) -> str:
-    return "; ".join(part for part in (units, about) if part)
 
 
 def roadmap(description: ExportDescription) -> list[str]:

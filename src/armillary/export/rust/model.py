@@ -9,6 +9,7 @@ from armillary.export.c.model import roadmap
 from armillary.export.c.text import counts
 from armillary.export.rust.printer import RustPrinter, lookup_function
 from armillary.export.text.configurations import change_functions, change_sizes
+from armillary.export.text.files.heading import note
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.source import Sections, Source
@@ -94,15 +95,13 @@ class RustModel:
             _module(
                 "parameter",
                 [ids.of[p] for p in program.parameters],
-                [_about(p.units, p.about) for p in d.parameters],
+                [note(p.units, p.about) for p in d.parameters],
             ),
+            _module("state", [ids.of[s] for s in program.state], [note(s.units, s.about) for s in d.states]),
             _module(
-                "state", [ids.of[s] for s in program.state], [_about(s.units, s.about) for s in d.states]
+                "memory", [ids.of[m] for m in program.memory], [note(m.units, m.about) for m in d.memory]
             ),
-            _module(
-                "memory", [ids.of[m] for m in program.memory], [_about(m.units, m.about) for m in d.memory]
-            ),
-            _module("output", ids.outputs, [_about(o.units, o.about) for o in d.outputs]),
+            _module("output", ids.outputs, [note(o.units, o.about) for o in d.outputs]),
             _module("event", ids.events, [e.about for e in d.events]),
         ]
         return "\n".join(text for text in lists if text)
@@ -227,10 +226,6 @@ class RustModel:
         )
         arguments = f"{_START}, {_NEW}"
         return self.function(start.section, "pub fn start", arguments, self._renewed(), about, scaled=True)
-
-
-def _about(units: str, about: str) -> str:
-    return "; ".join(part for part in (units, about) if part)
 
 
 def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:

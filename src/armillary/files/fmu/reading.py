@@ -70,7 +70,7 @@ def _exchange(
     variables = {_whole(entry[0], "valueReference", ""): entry for entry in listed}
     states: list[FmuVariable] = []
     if version == "2.0":
-        unknowns = _inside(structure, "Derivatives") if structure else []
+        unknowns = structure.inside("Derivatives") if structure else []
         for unknown in unknowns:
             rate, _ = _listed(listed, _whole(unknown, "index", ""), unknown)
             real = rate.only("Real") or rate
@@ -121,14 +121,14 @@ def _variables(
     root: Element, version: str
 ) -> tuple[dict[str, FmuVariable], list[tuple[Element, list[FmuVariable]]]]:
     """Variables by name, and in the order of the file with their elements."""
-    units = {u.text("name", ""): _unit(u) for u in _inside(root, "UnitDefinitions") if u.tag == "Unit"}
+    units = {u.text("name", ""): _unit(u) for u in root.inside("UnitDefinitions") if u.tag == "Unit"}
     types = {
         t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
-        for t in _inside(root, "TypeDefinitions")
+        for t in root.inside("TypeDefinitions")
     }
     found: dict[str, FmuVariable] = {}
     groups: list[tuple[Element, list[FmuVariable]]] = []
-    listed = _inside(root, "ModelVariables")
+    listed = root.inside("ModelVariables")
     sizes = {
         e.text("valueReference", ""): e for e in listed if e.text("causality", "") == "structuralParameter"
     }
@@ -204,12 +204,6 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
     if len(found) != size:
         element.fail(f"it has {len(found)} start values for {size} elements")
     return found
-
-
-def _inside(root: Element, tag: str) -> list[Element]:
-    """The elements of a list."""
-    group = root.only(tag)
-    return group.children if group else []
 
 
 def _unit(element: Element) -> FmuUnit:

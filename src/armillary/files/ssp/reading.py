@@ -26,7 +26,7 @@ def read(path: str | os.PathLike[str]) -> Package:
         components: dict[str, str] = {}
         parameters: dict[Connector, float | str | bool] = {}
         _bindings(archive, system, "", parameters)
-        for element in _children(system, "Elements"):
+        for element in system.inside("Elements"):
             if element.tag != "Component":
                 element.fail(f"a {element.tag} inside the system; FMUs side by side can be read")
             name = element.text("name")
@@ -36,8 +36,8 @@ def read(path: str | os.PathLike[str]) -> Package:
                 element.fail(f"'{name}' is of type '{element.text('type')[:80]}'; FMUs can be read")
             components[name] = _inside(element)
             _bindings(archive, element, name, parameters)
-    connections = tuple(_connection(c, components) for c in _children(system, "Connections"))
-    shown = {c.text("name"): c.text("kind", "") for c in _children(system, "Connectors")}
+    connections = tuple(_connection(c, components) for c in system.inside("Connections"))
+    shown = {c.text("name"): c.text("kind", "") for c in system.inside("Connectors")}
     return Package(
         Path(path).resolve(), root.text("name", "") or Path(path).stem, components, connections,
         tuple(name for name, kind in shown.items() if kind == "input"),
@@ -56,11 +56,6 @@ def _parsed(archive: zipfile.ZipFile, name: str) -> Element:
         element.tag = element.tag.rpartition(":")[2]
         stack += element.children
     return root
-
-
-def _children(element: Element, tag: str) -> list[Element]:
-    group = element.only(tag)
-    return group.children if group else []
 
 
 def _inside(element: Element) -> str:
@@ -91,7 +86,7 @@ def _bindings(
     archive: zipfile.ZipFile, owner: Element, name: str, found: dict[Connector, float | str | bool]
 ) -> None:
     """Parameters that a component or the system sets, the system's by their names with a dot."""
-    for binding in _children(owner, "ParameterBindings"):
+    for binding in owner.inside("ParameterBindings"):
         if binding.only("ParameterMapping"):
             binding.fail("a ParameterMapping; give the parameters their own names")
         values = binding.only("ParameterValues")
@@ -99,7 +94,7 @@ def _bindings(
         sets = values.children if values else [_parsed(archive, source)] if source else []
         prefix = binding.text("prefix", "")
         for group in sets:
-            for parameter in _children(group, "Parameters"):
+            for parameter in group.inside("Parameters"):
                 full = f"{prefix}{parameter.text('name')}"
                 component, variable = (name, full) if name else _split(full)
                 found[Connector(component, variable)] = _value(parameter)

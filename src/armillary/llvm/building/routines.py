@@ -155,3 +155,15 @@ def compiled_method(
     return RoutineMethod(
         {entry: kind(made.get_function_address(f"armillary_{entry}")) for entry in entries}, made
     )
+
+
+def real_array(values: Any) -> np.ndarray:
+    """Numbers that a routine reads; an address needs at least one."""
+    found = np.ascontiguousarray(values, dtype=float)
+    return found if found.size else np.zeros(1)
+
+
+def whole_array(values: Any) -> np.ndarray:
+    """Whole numbers that a routine reads; an address needs at least one."""
+    found = np.ascontiguousarray(values, dtype=np.int64)
+    return found if found.size else np.zeros(1, dtype=np.int64)

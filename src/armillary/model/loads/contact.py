@@ -13,7 +13,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
+from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.vectors import dot
 from armillary.errors import ModelError
@@ -30,7 +30,15 @@ from armillary.model.loads.places import (
     travel,
     travel_end,
 )
-from armillary.model.loads.rigid import LAWS, Rebound, lock, rigid_contact, rigid_stop
+from armillary.model.loads.rigid import (
+    LAWS,
+    Rebound,
+    check_static,
+    friction_limit,
+    lock,
+    rigid_contact,
+    rigid_stop,
+)
 from armillary.model.loads.sticking import Limits, sticking_friction
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import (
@@ -45,7 +53,7 @@ from armillary.model.reading.kinds import (
     expressions,
 )
 from armillary.model.reading.names import check_new_name
-from armillary.model.reading.references import bounded_constant, check_sign, find_point, known_value
+from armillary.model.reading.references import bounded_constant, find_point, known_value
 from armillary.model.recording.verbs import EntryForm, verb
 
 
@@ -142,11 +150,11 @@ def brake(
         raise ModelError(f"{where}: give both stiffness= and damping= of its elastic anchor, or none of them")
     k = bounded_constant(system, stiffness, f"stiffness of {where}", effort / dimension_of(q), positive=True)
     c = bounded_constant(system, damping, f"damping of {where}", effort / dimension_of(u), positive=True)
-    sliding = _size(system, capacity, f"capacity of {where}", effort)
+    sliding = friction_limit(system, capacity, f"capacity of {where}", effort)
     limits = Limits(sliding, sliding)
     if static is not None:
-        limits = Limits(sliding, _size(system, static, f"static capacity of {where}", effort))
-        _check_static(limits.sliding, limits.sticking, where)
+        limits = Limits(sliding, friction_limit(system, static, f"static capacity of {where}", effort))
+        check_static(limits.sliding, limits.sticking, where)
     (value,) = sticking_friction(system, name, [q], [u], limits, k, c)
     return load_on(system, name, value, u, body, where)
 
@@ -251,7 +259,7 @@ def _friction(
         if (value := getattr(law, f.name)) is not None
     }
     if "static" in given:
-        _check_static(given["coefficient"], given["static"], where)
+        check_static(given["coefficient"], given["static"], where)
     if isinstance(law, SmoothFriction):
         square = sum(v * v for v in slip)
         factor = fn.named(as_expr(friction_per_speed(square, push, **given)), f"{name}_drag")
@@ -299,16 +307,3 @@ def _exponent(value: Any, where: str) -> float:
     if found < 1:
         raise ModelError(f"{where}: exponent={value!r} is less than 1, so its stiffness at touch is infinite")
     return found
-
-
-def _size(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
-    """A value that may vary and counts as zero where it is negative."""
-    node = system.expression(value, where, dimension)
-    check_sign(node, where)
-    return node if known_value(node) is not None else fn.maximum(node, 0)
-
-
-def _check_static(sliding: Expr, sticking: Expr, where: str) -> None:
-    low, high = known_value(sliding), known_value(sticking)
-    if low is not None and high is not None and high < low:
-        raise ModelError(f"{where}: static friction {high:g} is less than {low:g}, that of sliding")

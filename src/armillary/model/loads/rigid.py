@@ -166,9 +166,11 @@ def lock(
 ) -> Expr:
     """Dry friction on a sum of speeds, Σ factor·u, that holds it at zero; returns the load on the first."""
     drag = _force(system, name, effort)
-    friction = _limit(system, capacity, f"capacity of {where}", effort)
-    held = friction if static is None else _limit(system, static, f"static capacity of {where}", effort)
-    _check_order(friction, held, where)
+    friction = friction_limit(system, capacity, f"capacity of {where}", effort)
+    held = (
+        friction if static is None else friction_limit(system, static, f"static capacity of {where}", effort)
+    )
+    check_static(friction, held, where)
     for k, (u, body, factor) in enumerate(on):
         load_on(system, name if not k else f"{name}_reaction", drag * factor, u, body, where)
     sliding = as_expr(sum((u * factor for u, _, factor in on[1:]), on[0][0]))
@@ -332,7 +334,7 @@ def _coefficients(system: Description, friction: Any, static: Any, where: str) -
     """Coefficients of friction while sliding and at rest."""
     mu = _coefficient(system, friction, f"friction of {where}")
     held = mu if static is None else _coefficient(system, static, f"static friction of {where}")
-    _check_order(mu, held, where)
+    check_static(mu, held, where)
     return mu, held
 
 
@@ -342,17 +344,17 @@ def _coefficient(system: Description, value: Any, where: str) -> Expr:
             f"{where}: {value!r} is not a coefficient; laws such as StickSlip are for a contact with a "
             "stiffness="
         )
-    return _limit(system, value, where, ONE)
+    return friction_limit(system, value, where, ONE)
 
 
-def _limit(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
+def friction_limit(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
     """A value that may vary and counts as zero where it is negative."""
     node = system.expression(value, where, dimension)
     check_sign(node, where)
     return node if known_value(node) is not None else fn.maximum(node, 0)
 
 
-def _check_order(sliding: Expr, held: Expr, where: str) -> None:
+def check_static(sliding: Expr, held: Expr, where: str) -> None:
     low, high = known_value(sliding), known_value(held)
     if low is not None and high is not None and high < low:
         raise ModelError(f"{where}: static friction {high:g} is less than {low:g}, that of sliding")

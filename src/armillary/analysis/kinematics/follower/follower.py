@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from armillary.analysis.kinematics.follower.follower_layout import FOLLOWER
-from armillary.llvm.building.routines import RoutineMethod, compiled_method
+from armillary.llvm.building.routines import RoutineMethod, compiled_method, real_array, whole_array
 from armillary.llvm.jit import chosen
 
 
@@ -77,19 +77,19 @@ def follow(
     clock = np.concatenate([start_times, np.zeros(count)])
     report = np.zeros((count, 2))
     arrays = {
-        "constants": _reals(constants),
-        "memory": _reals(memory),
-        "places": _wholes([i * n + j for i, j in c.places]),
-        "moved": _wholes(c.moved),
-        "along": _wholes(c.along),
-        "units": _wholes(c.quaternions),
-        "stiff": _wholes(c.stiff),
-        "origins": _wholes(origins),
+        "constants": real_array(constants),
+        "memory": real_array(memory),
+        "places": whole_array([i * n + j for i, j in c.places]),
+        "moved": whole_array(c.moved),
+        "along": whole_array(c.along),
+        "units": whole_array(c.quaternions),
+        "stiff": whole_array(c.stiff),
+        "origins": whole_array(origins),
         "sources": np.arange(first + count, dtype=np.int64),
-        "sizes": _reals(sizes),
+        "sizes": real_array(sizes),
         "settings": np.array([weight, 0.0]),
         "times": clock,
-        "wanted": _reals(np.column_stack([times, targets])),
+        "wanted": real_array(np.column_stack([times, targets])),
         "positions": positions,
         "strengths": np.zeros(first + count),
         "report": report,
@@ -110,16 +110,6 @@ def follow(
     }  # fmt: skip
     _follower(chosen())("follow", FOLLOWER.fields({**arrays, **numbers}))
     return Followed(positions[first:], clock[first:], report[:, 0], report[:, 1])
-
-
-def _reals(values: np.ndarray) -> np.ndarray:
-    found = np.ascontiguousarray(values, dtype=float)
-    return found if found.size else np.zeros(1)
-
-
-def _wholes(values: Sequence[int] | np.ndarray) -> np.ndarray:
-    found = np.ascontiguousarray(values, dtype=np.int64)
-    return found if found.size else np.zeros(1, dtype=np.int64)
 
 
 @cache

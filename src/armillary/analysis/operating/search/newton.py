@@ -26,7 +26,7 @@ import numpy as np
 from armillary.analysis.operating.condition_values import ConditionValues
 from armillary.analysis.operating.search.newton_code import ENTRIES, MET
 from armillary.analysis.operating.search.newton_layout import SEARCH
-from armillary.llvm.building.routines import RoutineMethod, compiled_method
+from armillary.llvm.building.routines import RoutineMethod, compiled_method, real_array, whole_array
 from armillary.llvm.jit import chosen
 
 
@@ -75,12 +75,12 @@ def newton(equations: RootProblem) -> Root:
     work = _work(e.values, e.x, len(e.rows), n, e.unknown) | _conditions(e)
     none = np.full(n + 1, np.inf)
     work |= {
-        "angles": _wholes(np.zeros(n) if e.angles is None else e.angles),
+        "angles": whole_array(np.zeros(n) if e.angles is None else e.angles),
         "held": np.zeros(n + 1, dtype=np.int64),
         "settings": np.array([e.values.t, 0.0 if e.angles is None else 1.0]),
-        "wanted": _reals(e.wanted),
-        "low": -none if e.low is None else _reals(e.low),
-        "high": none if e.high is None else _reals(e.high),
+        "wanted": real_array(e.wanted),
+        "low": -none if e.low is None else real_array(e.low),
+        "high": none if e.high is None else real_array(e.high),
     }
     _search(chosen())("newton", SEARCH.fields(work))
     x, r, held, report = (work[name] for name in ("x", "r", "held", "report"))
@@ -107,10 +107,10 @@ def _conditions(e: RootProblem) -> dict[str, int | np.ndarray]:
     return {
         "rows": len(e.rows),
         "unknowns": len(e.unknown),
-        "row_list": _wholes(e.rows),
-        "unknown_list": _wholes(e.unknown),
-        "sizes": _reals(e.sizes),
-        "weights": _reals(e.weights),
+        "row_list": whole_array(e.rows),
+        "unknown_list": whole_array(e.unknown),
+        "sizes": real_array(e.sizes),
+        "weights": real_array(e.weights),
     }
 
 
@@ -125,8 +125,8 @@ def rest(values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.n
         "closed": len(closed),
         "first_speed": speeds.start,
         "speeds": speeds.stop - speeds.start,
-        "moved_list": _wholes(moved),
-        "closed_list": _wholes(closed),
+        "moved_list": whole_array(moved),
+        "closed_list": whole_array(closed),
         "settings": np.array([values.t, 0.0]),
     }
     _search(chosen())("rest", SEARCH.fields(work))
@@ -161,8 +161,8 @@ def _work(
         "entries": entries,
         "values": code.addresses[0],
         "slopes": code.addresses[1],
-        "constants": _reals(values.constants),
-        "memory": _reals(values.memory),
+        "constants": real_array(values.constants),
+        "memory": real_array(values.memory),
         "x": place,
         "C": np.zeros(m * n + 1),
         "r": np.empty(height),
@@ -173,22 +173,12 @@ def _work(
     starts = (room.ctypes.data + 8 * (ends - [*sizes.values()])).tolist()
     work |= dict(zip(sizes, starts, strict=True))
     if flat is not None:
-        work["flat"] = _wholes(flat)
+        work["flat"] = whole_array(flat)
     else:
         d = code.directions(columns)
         work |= {"directions": len(d.ends), "direction_columns": d.columns, "direction_ends": d.ends}
         work |= {"flat": d.places, "element_rows": d.rows, "element_ends": d.element_ends}
     return work
-
-
-def _reals(values: np.ndarray) -> np.ndarray:
-    found = np.ascontiguousarray(values, dtype=float)
-    return found if found.size else np.zeros(1)
-
-
-def _wholes(values: np.ndarray) -> np.ndarray:
-    found = np.ascontiguousarray(values, dtype=np.int64)
-    return found if found.size else np.zeros(1, dtype=np.int64)
 
 
 @cache
