@@ -57,6 +57,7 @@ def printed_solver(model: CModel, printer: CSolverPrinter, methods: Sequence[Met
         "solver": text,
         "directions": ", ".join(str(e.direction) for e in events),
         "terminal": ", ".join(str(int(e.stop)) for e in events),
+        "set_places": "\n".join(wrapped(", ".join(map(str, model.source.set_places)), 100, "    ", "    ")),
         **_jumps(model),
         **_masses(model),
         **configuration_values(model, [f.name for f in printer.fields() if f.type == "States"], text),
@@ -125,6 +126,7 @@ class CSolverPrinter(SolverPrinter):
         names = {
             "N_STATES": "N", "N_MEMORY": f"{upper}_MEMORY", "N_EVENTS": f"{upper}_EVENTS", "NONE": "-1",
             "DIRECTION": "direction", "STOPS": "terminal", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard",
+            "SETS_PLACE": "sets_place", "N_COORDINATES": f"{upper}_COORDINATES",
             "FIRST": "0", "KIND": "kind_of", "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
         for status in (
@@ -168,6 +170,8 @@ class CSolverPrinter(SolverPrinter):
         """The length of a vector; with ``room``, at least one."""
         if kind == "States":
             return (f"{self.upper}_STATES" + ("_ROOM" if self.changing else "")) if room else "N"
+        if kind == "PlaceFlags":
+            return f"{self.upper}_COORDINATES"
         if kind in _EXTENTS:
             return _EXTENTS[kind].replace("@", self.upper) + (" + 1" if room else "")
         if self.changing and kind not in ("Memory", "Outputs", "Pivots", "Kinds"):
@@ -250,6 +254,9 @@ class CSolverPrinter(SolverPrinter):
 
     def report_change(self) -> list[str]:
         return []
+
+    def close_again(self) -> list[str]:
+        return ["close_again(run);"]
 
     def report(self, k: str) -> list[str]:
         return [f"run->fired[{k}] = 1;"]

@@ -17,9 +17,9 @@ from armillary.runtime.solver.methods import exported_methods, method_names
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
 }  # fmt: skip
-_ELEMENTS = {"Wholes": "integer", "Truths": "logical", "Locks": "logical"}
+_ELEMENTS = {"Wholes": "integer", **dict.fromkeys(("Truths", "Locks", "PlaceFlags"), "logical")}
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
-_SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds"}
+_SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
 
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
@@ -75,7 +75,8 @@ class FortranSolverPrinter(SolverPrinter):
             "DIRECTION": "event_direction", "STOPS": "event_stops", "INFINITY": "infinity()", "NONE": "0",
             "NAN": "not_a_number()",
             "FIRST": "1", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard", "KIND": "kind_of",
-            "N_PIVOTS": "n_pivots", "N_KINDS": "n_kinds",
+            "N_PIVOTS": "n_pivots", "N_KINDS": "n_kinds", "N_COORDINATES": "n_places",
+            "SETS_PLACE": "sets_place",
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip
         sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")
@@ -163,6 +164,13 @@ class FortranSolverPrinter(SolverPrinter):
 
     def report_change(self) -> list[str]:
         return []
+
+    def close_again(self) -> list[str]:
+        return [
+            "r%given = r%set_now",
+            "call assemble(r%t, r%state, r%constants, r%memory, r%given, r%open_by, r%open)",
+            "if (r%open /= 0) r%status = open_loops",
+        ]
 
     def report(self, k: str) -> list[str]:
         return [f"r%happened({k}) = r%happened({k}) + 1"]

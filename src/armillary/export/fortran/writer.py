@@ -60,12 +60,12 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    made = source(equations, configurations)
+    made = source(equations, configurations, recloses=True)
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
     values["set_parameters"] = parameter_assignments(made)
-    values |= solver_values(has) | {"jumps": "\n".join(_jumps(made))}
+    values |= solver_values(has) | {"jumps": "\n".join(_jumps(made)), "set_places": _set_places(made)}
     values["left"] = "'// &\n        '".join(pieces(SENTENCE, 90))
 
     def filled(name: str) -> str:
@@ -219,6 +219,13 @@ def _jumps(made: Source) -> list[str]:
     hard = [*(".true." if jumps else ".false." for _, jumps in stops), ".true."]
     lines = _array("real(dp)", f"jump_time({size})", times, "Times at which data of inputs bend.")
     return lines + _array("logical", f"jump_hard({size})", hard, "Whether they jump there.")
+
+
+def _set_places(made: Source) -> str:
+    """Which coordinates events set, event by event."""
+    flags = [".true." if set_ else ".false." for set_ in made.set_places]
+    about = "Coordinates that events set: loops are closed anew after that."
+    return "\n".join(_array("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""
 
 
 def _names(name: str, size: str, names: Sequence[str]) -> list[str]:

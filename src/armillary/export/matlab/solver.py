@@ -71,17 +71,17 @@ class MatlabSolverPrinter(SolverPrinter):
             "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NAN": "NaN", "NONE": "0",
             "FIRST": "1", "JUMP_TIME": "r.jump_time", "JUMP_HARD": "r.jump_hard", "KIND": "r.kind",
             "N_PIVOTS": "numel(r.shares)", "N_KINDS": "numel(r.peak)",
-            "END": "r.is.end_reached",
+            "END": "r.is.end_reached", "N_COORDINATES": "numel(r.set_now)", "SETS_PLACE": "r.sets_place",
         }  # fmt: skip
         spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled
         spelled |= {name: f"r.rules.{name.lower()}" for name in solver.constants}
-        self.sizes = _SIZES
+        self.sizes = _SIZES | {"PlaceFlags": f"numel({package}.first_guess())"}
         if any(f.name == "configuration" for f in solver.fields):
             tables = (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")
             spelled |= {name: f"r.tables.{name.lower()}" for name in tables}
             spelled |= {name: _size(name) for name in OF_CHANGES if name.startswith("N_")}
             spelled |= {role: str(number) for number, role in enumerate(ROLES)}
-            self.sizes = _SIZES | {kind: _size(name) for kind, name in CHANGE_EXTENTS.items()}
+            self.sizes = self.sizes | {kind: _size(name) for kind, name in CHANGE_EXTENTS.items()}
         for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
         super().__init__(solver, spelled)
@@ -97,7 +97,7 @@ class MatlabSolverPrinter(SolverPrinter):
             if f.name in (*_GIVEN, "sample", "step"):
                 continue
             size = self.sizes.get(f.type, "numel(about.event_direction)") if f.type not in _ZEROS else ""
-            made = "false" if f.type in ("Truths", "Locks") else "zeros"
+            made = "false" if f.type in ("Truths", "Locks", "PlaceFlags") else "zeros"
             value = _ZEROS.get(f.type) or f"{made}({size}, 1)"
             lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
         return lines
@@ -153,6 +153,9 @@ class MatlabSolverPrinter(SolverPrinter):
 
     def report_change(self) -> list[str]:
         return []
+
+    def close_again(self) -> list[str]:
+        return [f"r.state = {self.package}.assembled(r.t, r.state, r.constants, r.memory, r.set_now);"]
 
     def report(self, k: str) -> list[str]:
         return [f"if ~r.hidden({k})", f"  r.log(end + 1, :) = {{r.t, r.event_names{{{k}}}}};", "end"]

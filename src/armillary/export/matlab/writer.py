@@ -44,7 +44,7 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    made = source(equations, configurations)
+    made = source(equations, configurations, recloses=True)
     d, has = made.description, features(made)
     package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
@@ -57,6 +57,7 @@ def export(
         "step": f"{step:g}",
         **solver_values(has, package),
         **_jumps(made),
+        "set_places": "; ".join(str(bool(set_)).lower() for set_ in made.set_places),
         **(change_values(made, package) if made.others else {}),
         "kind": " ".join(str(kind + 1) for kind in made.masses.kinds) if made.masses else "",
     }

@@ -65,7 +65,8 @@ class PythonModule:
         stops = self.program.stops
         times = ", ".join([*(repr(t) for t, _ in stops), "math.inf"]) + ","
         hard = ", ".join([*(str(jumps) for _, jumps in stops), "True"]) + ","
-        values = {"jump_times": times, "jump_hard": hard}
+        places = "".join(f"{bool(set_)}, " for set_ in self.made.set_places)
+        values = {"jump_times": times, "jump_hard": hard, "set_places": places}
         jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
         changes = configuration_values(self.made, function_name, WIDTH)
         return self.filled("solver.txt", solver_values(self.has) | jumps | self.weak_masses() | changes)

@@ -16,9 +16,9 @@ from armillary.runtime.solver.methods import exported_methods
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool"}
+_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool", "PlaceFlags": "bool"}
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
-_SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS"}
+_SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP_COORDINATES"}
 
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
@@ -55,7 +55,7 @@ class PythonSolverPrinter(SolverPrinter):
         names = {
             "N_STATES": "len(STATES)", "N_MEMORY": "len(MEMORY)", "N_EVENTS": "len(EVENTS)",
             "INFINITY": "math.inf", "NAN": "math.nan", "NONE": "-1", "FIRST": "0",
-            "N_PIVOTS": "len(WEAK_MASSES)", "N_KINDS": "N_KINDS",
+            "N_PIVOTS": "len(WEAK_MASSES)", "N_KINDS": "N_KINDS", "N_COORDINATES": "LOOP_COORDINATES",
         }  # fmt: skip
         if any(f.name == "configuration" for f in solver.fields):
             names = {name: text for name, text in names.items() if name not in ("N_STATES", "N_EVENTS")}
@@ -153,6 +153,9 @@ class PythonSolverPrinter(SolverPrinter):
 
     def report_change(self) -> list[str]:
         return ["pass"]
+
+    def close_again(self) -> list[str]:
+        return ["run.state = closed(run.t, run.state, run.constants, run.memory, run.set_now)"]
 
     def report(self, k: str) -> list[str]:
         hidden = (

@@ -30,7 +30,7 @@ def export(
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    made = source(equations, configurations)
+    made = source(equations, configurations, recloses=True)
     return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
 
 

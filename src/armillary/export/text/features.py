@@ -31,6 +31,7 @@ def features(source: Source) -> frozenset[str]:
         "locking_events": any(e.equations.configuration.locked for e in every),
         "settings": bool(source.others and released_settings(source.equations.system)),
         "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
+        "reclosing": bool(source.set_places) and not source.others and not source.prefix,
         "landing_events": bool(source.others),
         "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }

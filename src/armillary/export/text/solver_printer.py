@@ -89,6 +89,10 @@ class SolverPrinter:
         """Another configuration, for the user."""
         raise NotImplementedError
 
+    def close_again(self) -> list[str]:
+        """Loops closed anew after events have set coordinates."""
+        raise NotImplementedError
+
     def report(self, k: str) -> list[str]:
         """An event that happens, for the user."""
         raise NotImplementedError
@@ -139,6 +143,8 @@ class SolverPrinter:
                 return self.report(self.expression(call.args[1]))
             case ast.Expr(value=ast.Call() as call) if called(call) == "report_change":
                 return self.report_change()
+            case ast.Expr(value=ast.Call() as call) if called(call) == "close_again":
+                return self.close_again()
             case ast.Expr(value=ast.Call() as call) if called(call) == "install":
                 return [self.call(_INSTALL, self.arguments(call))]
             case ast.Expr(value=ast.Call() as call):

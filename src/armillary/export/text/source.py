@@ -121,6 +121,16 @@ class Source:
         """Loops that have to close before a run; None where there are none."""
         return assembly(self.equations)
 
+    @property
+    def set_places(self) -> list[int]:
+        """For each event and each coordinate 1 where it sets it, if loops have to be closed after that; else
+        empty.
+        """
+        system, own = self.equations.system, self.equations.coordinates
+        events = [{s.data.name for s in event.changes} for event in self.equations.targets.watched]
+        found = [int(q in names) for names in events for q in own]
+        return found if system.constraints and any(found) and self.assembly is not None else []
+
     @cached_property
     def start(self) -> StartSource | None:
         """What a run computes from the values that it is given; None where it begins with these."""
@@ -149,15 +159,17 @@ def source(
     configurations: bool | None = False,
     *,
     exchanges: bool = False,
+    recloses: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
-    ``exchanges``, also where loops alone have no more than are listed.
+    ``exchanges``, also where loops alone have no more than are listed. ``recloses``: whether its programs
+    close loops anew after events.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     if configurations is None and not exchanges:
         configurations = locks
-    _check(equations, configurations is not False)
+    _check(equations, configurations, recloses)
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or not configurations_of(written).left_out
@@ -229,7 +241,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(equations: DerivedEquations, configurations: bool) -> None:
+def _check(equations: DerivedEquations, configurations: bool | None, recloses: bool) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(
@@ -240,7 +252,7 @@ def _check(equations: DerivedEquations, configurations: bool) -> None:
     closing = {s.data.name for s in symbols(*positions)}
     for event in system.events.values():
         locks = bool(event.lock or event.unlock)
-        if configurations and locks:
+        if configurations is not False and locks:
             if moved := _moved(event, system):
                 where = " of systems with constraints" if system.constraints else ""
                 raise ArmillaryError(
@@ -254,11 +266,19 @@ def _check(equations: DerivedEquations, configurations: bool) -> None:
                 "event out"
             )
         for changed in event.changes if system.constraints else ():
-            name = changed.data.name
-            if changed.data.role == "coordinate" or name in closing or name in equations.dependents:
+            name, place = changed.data.name, changed.data.role == "coordinate"
+            if (
+                place
+                and recloses
+                and not configurations
+                and not isinstance(equations, DerivedMomentumEquations)
+            ):
+                continue
+            if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
-                    "closed anew; exported code cannot do that: leave that event out, or run in the process"
+                    "closed anew; exported code cannot do that, but for coordinates in C, Fortran, MATLAB "
+                    "and Python with one configuration: leave that event out, or run in the process"
                 )
 
 

@@ -299,6 +299,19 @@ def scan(run: RunRecord) -> None:
         run.g_start = run.g
 
 
+def close_if_set(run: RunRecord) -> None:
+    """The loops closed anew where events of this instant have set coordinates, which stay as they are."""
+    again: truth = False
+    for i in range(N_COORDINATES):
+        run.set_now[i] = False
+        for k in range(N_EVENTS):
+            if run.crossed[k] > 0 and SETS_PLACE[at(k, N_COORDINATES, i)]:
+                run.set_now[i] = True
+                again = True
+    if again:
+        close_again(run)
+
+
 def fire_pending(run: RunRecord) -> None:
     """The events that happen now, with the state and memory that follow them."""
     run.pending = False
@@ -316,6 +329,8 @@ def fire_pending(run: RunRecord) -> None:
         if STOPS[k]:
             run.status = EVENT
             run.failed = k
+    if RECLOSING:
+        close_if_set(run)
 
 
 def adopt_signs(run: RunRecord) -> None:

@@ -103,6 +103,8 @@ class RunRecord:
         preferred: RowNumbers  # speeds that rows have now
         speed_taken: SpeedNumbers
         allowed: SpeedNumbers
+    if RECLOSING:
+        set_now: PlaceFlags  # coordinates that events of this instant set
     if EVENTS:
         firings: count  # events so far
         pending: truth  # events found in the last step, to happen now

@@ -73,7 +73,7 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
 PARTITIONED = True  # this process alone, which derives what it chooses
-REDUNDANT = AGREEMENT = UNITS = CONTACTS = LOCKING_EVENTS = SETTINGS = CHOICES = True
+RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = LOCKING_EVENTS = SETTINGS = CHOICES = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
@@ -120,6 +120,7 @@ RATE_SPEED: Wholes = np.zeros(0, dtype=int)
 UNIT_FROM: Wholes = np.zeros(0, dtype=int)
 DEPENDENT: Truths = np.zeros(0, dtype=bool)
 HOLDING: Truths = np.zeros(0, dtype=bool)
+SETS_PLACE: Truths = np.zeros(0, dtype=bool)  # coordinates that events of the user's own set
 DEPENDENT_SPEED: Truths = np.zeros(0, dtype=bool)
 HOLDING_SPEED: Truths = np.zeros(0, dtype=bool)
 IS_KEPT: Truths = np.zeros(0, dtype=bool)
@@ -247,6 +248,12 @@ def geometry(t: real, state: States) -> Geometry:
 
 def loop_figures(t: real, place: Places) -> Figures:
     raise NotImplementedError
+
+
+def close_again(run: RunRecord) -> None:
+    """The loops closed at the state, where the coordinates in `set_now` stay; the run ends where they cannot
+    be.
+    """
 
 
 def install(run: RunRecord, c: whole) -> None:

@@ -33,7 +33,7 @@ MODEL = (
 FEATURES = (
     *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
     *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED", "REDUNDANT", "AGREEMENT", "UNITS"),
-    *("PARTITIONED", "CONTACTS", "LOCKING_EVENTS", "SETTINGS", "CHOICES"),
+    *("PARTITIONED", "CONTACTS", "LOCKING_EVENTS", "SETTINGS", "CHOICES", "RECLOSING"),
 )
 _OF_SYSTEMS = {
     word.lower(): word
@@ -50,6 +50,7 @@ _OF_SYSTEMS = {
         "LOCKING_EVENTS",
         "SETTINGS",
         "CHOICES",
+        "RECLOSING",
     )
 }
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
@@ -281,7 +282,7 @@ def _changing(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
     for name, nodes in definitions.items():
         for node in nodes:
             stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
-            if stored or (isinstance(node, ast.Call) and called(node) in found | {"report"}):
+            if stored or (isinstance(node, ast.Call) and called(node) in found | {"report", "close_again"}):
                 found.add(name)
     return found
 

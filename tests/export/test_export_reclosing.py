@@ -1,0 +1,69 @@
+"""Events that set coordinates of closed loops, in exported programs, which close them as the process does."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case, loaded
+
+TOLERANCE = 1e-10
+
+
+def crank() -> arm.System:
+    """A slider-crank whose crank is put back whenever it reaches 1 rad, and a wheel that another event puts
+    back then.
+    """
+    s = arm.System("slider crank")
+    A = s.body("A", joint=arm.Revolute("z"), mass=1.0, inertia=(0.01, 0.01, 0.01))
+    B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
+    C = s.body("C", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.body("W", joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    s.close_loop(B.point("end", (1.0, 0, 0)), C.origin, [s.ground.x, s.ground.y], name="pin")
+    s.event("back", A.q1 - 1.0, direction=1, set={"A.q1": "0.2 + 0.01*W.u1", "A.u1": "0.5*A.u1 + 5"})
+    s.event("wound", A.q1 - 1.0, direction=1, set={"W.q1": 0.0})
+    s.start({"A.q1": 0.5, "B.q1": -0.7, "C.q1": 1.3, "A.u1": 9.0, "W.u1": 2.0})
+    return s
+
+
+@cache
+def equations() -> arm.Equations:
+    return crank().derive()
+
+
+@pytest.mark.parametrize("language", ["c", "python", "fortran", "matlab"])
+def test_loops_are_closed_anew_after_events(language: str, tmp_path: Path) -> None:
+    """Fifty events, and as many times closed; MATLAB, which is slow, has a few."""
+    if language in TOOLS and not TOOLS[language]:
+        pytest.skip(f"no {language} here")
+    span = 1.0 if language == "matlab" else 7.0
+    case = Case(crank, span, {}, TOLERANCE, (), 50, 0)
+    how: dict[str, float] = {"max_step": 0.1} if language == "matlab" else {}
+    how |= {"sample": span / 8, "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
+    run = equations().compile().simulate(span, method="dop853", **how)
+    assert len(run.events) >= (50 if span > 5.0 else 6)
+    names, rows = LANGUAGES[language](equations().export(language, tmp_path / language), case)
+    for name in ("A.q1", "B.q1", "C.q1", "A.u1", "B.u1", "W.q1"):
+        found = rows[:, names.index(name)]
+        np.testing.assert_allclose(found, run[name], rtol=1e-9, atol=1e-9, err_msg=name)
+    a, b, x = (rows[:, names.index(name)] for name in ("A.q1", "B.q1", "C.q1"))
+    assert np.abs(0.4 * np.sin(a) + np.sin(a + b)).max() < 1e-12
+    assert np.abs(0.4 * np.cos(a) + np.cos(a + b) - x).max() < 1e-12
+
+
+def test_what_cannot_be_closed_ends_with_the_words_of_the_process(tmp_path: Path) -> None:
+    s = crank()
+    s.event("break", "t - 0.1", direction=1, set={"C.q1": 2.0})
+    eom = s.derive()
+    with pytest.raises(arm.ArmillaryError) as caught:
+        eom.compile().simulate(1.0)
+    module = loaded(eom.export("python", tmp_path / "python") / "slider_crank.py")
+    with pytest.raises(ValueError, match=r"cannot be closed with C\.q1 as given") as found:
+        module.simulate(1.0)
+    assert str(found.value).splitlines()[0] in str(caught.value)
+    with pytest.raises(arm.ArmillaryError, match=r"'back' sets 'A\.q1' in a system with constraints"):
+        eom.export("rust", tmp_path / "rust")
