@@ -46,7 +46,7 @@ fi; \
 echo "Installing armillary[$(2)] into $(1) (once)"; \
 own="$(1)/bin/python -m pip"; $$own --version >/dev/null 2>&1 || own="$$python -m pip --python $(1)/bin/python"; \
 pip="$$own install --no-compile --no-input --disable-pip-version-check"; log="$(1)/install.log"; \
-{ ! $$own config list | grep -q '[.]index-url=' && $$pip uv \
+{ ! $$own config list | grep -Eq '[.](index-url|no-index|constraint)=' && $$pip --only-binary uv uv \
     && "$(1)/bin/uv" pip install --python "$(1)/bin/python" pip -e '.[$(2)]'; } >"$$log" 2>&1 </dev/null \
     || $$pip pip -e '.[$(2)]' >"$$log" 2>&1 </dev/null || { cat "$$log" >&2; exit 1; }
 endef
