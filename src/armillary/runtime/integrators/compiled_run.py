@@ -366,6 +366,7 @@ class CompiledRun:
             evaluations=control.evaluations,
             failed_event=control.failed if status == "events accumulate" else None,
             calm=self._calm(),
+            near=control.near if status == "event" else 0.0,
         )
 
     def _calm(self) -> bool:

@@ -134,3 +134,4 @@ class Integration:
     changes: list[tuple[float, int]] = field(default_factory=list)
     choice: list[tuple[int, int]] = field(default_factory=list)
     calm: bool = False
+    near: float = 0.0  # of the event at the end: rows as close to it show what is after it

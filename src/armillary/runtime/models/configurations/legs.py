@@ -141,6 +141,7 @@ class LegRunner:
     brief = inf
     short_steps: ShortSteps | None = None
     known: KnownChanges | None = None  # of the configurations that the loop has tables of
+    near = 0.0  # rows as close to the place are at its time: it is that of an event, up to rounding
     rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
 
     def __init__(
@@ -239,6 +240,7 @@ class LegRunner:
             self.configuration, self.legs.instance = began, self.configurations[began]
             self._go_back(result, self.legs.instance)  # the leg is gone through again
             return True
+        self.near = 0.0
         changing = [
             e for e in happened if e.name in INTERNAL_EVENTS or changes_configuration(e, instance.equations)
         ]
@@ -246,7 +248,8 @@ class LegRunner:
             changing += [e for e in happened if e.changes and e not in changing]
         if result.status == "event" and changing:  # rows at this time show what comes of it
             # An event is located just after its zero: rows as close as rounding brings them are at its time.
-            before = result.time < result.t_stop - 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
+            self.near = result.near or 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
+            before = result.time < result.t_stop - self.near
             result = replace(result, time=result.time[before], samples=result.samples[before])
         reached = instance.place(result.t_stop, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
@@ -342,7 +345,7 @@ class LegRunner:
                 t0=self.place.t,
                 t_end=end,
                 step=step,
-                sample=np.maximum(due, self.place.t),  # an event's time may be before its row's, by rounding
+                sample=np.where(due <= self.place.t + self.near, self.place.t, due),
                 max_step=max_step,
                 max_steps=self.settings.max_steps - tried,
                 atol=atol,
