@@ -131,7 +131,7 @@ class _PreparedRuns:
     """What runs of a model with the same settings have in common: all numbers but those of the start."""
 
     settings: IntegrationSettings
-    chosen: tuple[str, ...]
+    chosen: tuple[object, ...]
     figures: np.ndarray | None
     stops: bool
     stepping: Stepping | None
@@ -139,7 +139,7 @@ class _PreparedRuns:
     workspace: np.ndarray  # and after it, from ``length`` on, a first log of events
     length: int
     control: Control
-    times: np.ndarray | None  # of all rows and the infinity after them, where these are few
+    times: np.ndarray | None  # of all rows and the infinity after them, where these are few: not written to
 
 
 def _prepared(
@@ -183,6 +183,8 @@ def _prepared(
     control.stops = _NO_STOP
     few = not samples.every_step and samples.count < _FIRST_ROWS
     times = samples.times(0, samples.count + 1) if few else None
+    if times is not None:
+        times.flags.writeable = False
     made = _PreparedRuns(
         settings, chosen(), figures, stops, stepping, plan, workspace, length, control, times
     )
@@ -227,13 +229,15 @@ class CompiledRun:
             control.configuration, control.configurations = changes.start, changes.count
             control.look = changes.look
         self._times_given = made.times
+        self._times: np.ndarray
+        self._rows: np.ndarray
         self._begin()
 
     def _begin(self) -> None:
         """Room for rows and events of a run that has not begun."""
         self._log: np.ndarray | None = None  # where it is no longer the first one
         if self._times_given is not None:
-            self._give_room(self._times_given.copy())
+            self._give_room(self._times_given)
         else:
             self._make_room()
 
@@ -241,6 +245,8 @@ class CompiledRun:
         """What `again` goes back to, of a run that has not begun."""
         self.control.capacity = 0
         self.state = self._room[: self.control.used]
+        if self._times_given is not None:
+            self.control.capacity = len(self._times_given)
         self._kept = self._room.copy(), bytes(self.control)
         self.drop_rows()
 
@@ -248,7 +254,12 @@ class CompiledRun:
         """The run as it was kept, with rows of its own; its ``state`` is to be set."""
         self._room[:], control = self._kept
         memmove(addressof(self.control), control, _CONTROL_SIZE)
-        self._begin()
+        if self._times_given is None:
+            self._begin()
+        else:
+            self._times, self._log = self._times_given, None
+            self._rows = np.empty((len(self._times), self._functions.n_outputs))
+            self.control.rows = address(self._rows)
 
     def drop_rows(self) -> None:
         """Rows are not kept any longer than by the result that they belong to."""
@@ -342,9 +353,9 @@ class CompiledRun:
         return found
 
     def result(self, status: Status) -> Integration:
-        control, filled = self.control, self.control.filled
+        control, filled, kinds = self.control, self.control.filled, self._functions.kinds_at
         times, rows = self._times, self._rows
-        if 0 < len(times) - filled <= _SPARE:
+        if 0 < len(times) - filled <= _SPARE or times is self._times_given:
             times, rows = times[:filled], rows[:filled]
         elif filled < len(times):
             times.resize(filled, refcheck=False)
@@ -354,7 +365,7 @@ class CompiledRun:
             time=times,
             samples=rows,
             final_state=self._get("state", control.used),
-            final_memory=self._get("memory", self._functions.n_memory),
+            final_memory=self._get("memory", n) if (n := self._functions.n_memory) else _NO_ROWS,
             status=status,
             failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,
@@ -365,13 +376,9 @@ class CompiledRun:
             rejected=control.rejected,
             evaluations=control.evaluations,
             failed_event=control.failed if status == "events accumulate" else None,
-            calm=self._calm(),
+            calm=bool(kinds) and not self._loop.may_jump(control, self._at, kinds),
             near=control.near if status == "event" else 0.0,
         )
-
-    def _calm(self) -> bool:
-        kinds = self._functions.speed_kinds
-        return kinds is not None and not self._loop.may_jump(self.control, self._at, address(kinds))
 
 
 def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None) -> Integration:

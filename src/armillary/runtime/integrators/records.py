@@ -53,6 +53,12 @@ class Functions:
     ir: str = field(default="", repr=False)
     speed_kinds: np.ndarray | None = field(default=None, repr=False, compare=False)  # of `may_jump`; loop.py
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
+
+    @cached_property
+    def kinds_at(self) -> int:
+        """The address of the kinds of speeds; 0 where they are not known."""
+        return 0 if self.speed_kinds is None else address(self.speed_kinds)
+
     # What runs have in common, by the kind of run: see compiled_run.py.
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 

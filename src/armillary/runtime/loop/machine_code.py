@@ -76,5 +76,5 @@ def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
 
 
 @lru_cache(maxsize=64)
-def _kept(shape: LoopShape, model: str, chosen: tuple[str, ...]) -> Loop:
+def _kept(shape: LoopShape, model: str, chosen: tuple[object, ...]) -> Loop:
     return Loop(shape, model)

@@ -41,7 +41,7 @@ from armillary.runtime.models.run_record import (
     KnownParameters,
     finished_run,
     key_of,
-    plain_key,
+    plain_copy,
     run_info,
 )
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
@@ -499,8 +499,8 @@ class CompiledModel:
 
     def _with_parameters(self, parameters: Mapping[str, Any] | None) -> KnownParameters:
         """All that follows from the parameters of a run, which are checked; kept for the next run."""
-        given, known = plain_key(parameters), self._kept  # which other threads may replace
-        if known is not None and given is not None and known.given == given:
+        known = self._kept  # which other threads may replace
+        if known is not None and known.same(parameters):
             return known
         values = self._table.values(parameters)
         key = key_of(values)
@@ -509,7 +509,9 @@ class CompiledModel:
             if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
                 raise ParameterError(with_these(why))
             instance = Instance(self, values, inside=self._table.inside(values))
-            known = KnownParameters(given, key, values, instance, self._configurations(self, instance))
+            known = KnownParameters(
+                plain_copy(parameters), key, values, instance, self._configurations(self, instance)
+            )
             self._kept = known
         return known
 

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from armillary.runtime.models.straight import StraightRuns
 
 Key = tuple[tuple[str, ...], bytes]
-_PLAIN = {str, float}
+Given = tuple[dict[str, float], bytes]
+_PLAIN, _FLOAT = {str, float}, {float}
 
 
 @dataclass(frozen=True)
 class KnownParameters:
     """What follows from the parameters of a run: complete values in stated units, by name, and programs."""
 
-    given: Key | None  # as they were given first, where all are plain numbers
+    given: Given | None  # as they were first, where all are plain numbers
     key: Key
     values: dict[str, float]
     instance: Instance
@@ -43,21 +44,30 @@ class KnownParameters:
     straight: dict[int, StraightRuns] = field(default_factory=dict, compare=False, repr=False)
     last: list[object] = field(default_factory=lambda: [None], compare=False, repr=False)
 
+    def same(self, parameters: Mapping[str, Any] | None) -> bool:
+        """Whether parameters are known to be these, to the signs of zeros."""
+        given = {} if parameters is None else parameters
+        if self.given is None or type(given) is not dict or given != self.given[0]:
+            return False
+        signed = self.given[1]
+        if signed and array("d", given.values()).tobytes() != signed:
+            return False
+        return {*map(type, given.values())} <= _FLOAT
+
     @cached_property
     def blank(self) -> Run:
         """A run without rows."""
         return blank_run(self.instance.model, self.values)
 
 
-def plain_key(parameters: Mapping[str, Any] | None) -> Key | None:
-    """A key of parameters by name where all are plain numbers; None where they are not."""
-    if parameters is None:
-        return (), b""
-    if type(parameters) is not dict:
+def plain_copy(parameters: Mapping[str, Any] | None) -> Given | None:
+    """Parameters by name where all are plain numbers, and their bits where one is zero; None where not."""
+    given = {} if parameters is None else parameters
+    if type(given) is not dict:
         return None
-    if parameters and {*map(type, parameters), *map(type, parameters.values())} != _PLAIN:
+    if given and {*map(type, given), *map(type, given.values())} != _PLAIN:
         return None
-    return key_of(parameters)
+    return dict(given), array("d", given.values()).tobytes() if 0.0 in given.values() else b""
 
 
 def key_of(values: Mapping[str, float]) -> Key:

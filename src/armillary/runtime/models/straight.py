@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, judged_leg
 from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.failures.starts_without_mass import NOWHERE
-from armillary.runtime.models.run_record import KnownParameters, run_info
+from armillary.runtime.models.run_record import KnownParameters, finished_run, run_info
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
@@ -55,6 +55,15 @@ class _Nowhere(Exception):
     """The first steps of an adaptive method got nowhere: the ordinary run finds out why."""
 
 
+class _Names(NamedTuple):
+    """Names of initial values, their places, what they are multiplied with, and the names as a set."""
+
+    names: tuple[str, ...]
+    places: slice | np.ndarray
+    factors: np.ndarray | None
+    named: frozenset[str]
+
+
 class StraightRuns:
     """Runs with the same settings and parameters, from any initial values."""
 
@@ -65,6 +74,7 @@ class StraightRuns:
         self._chosen = chosen()
         self._model, self._known, self._settings = model, known, settings
         equations, self._instance = model.equations, known.instance
+        self._adaptive = settings.integrator.adaptive
         self._stated = run_info(known.blank, settings.summary, model.tier)
         self._memory = initial_memory(equations, None, settings.t0)
         self._changes = known_changes(known.configurations) if model.changes_configuration else None
@@ -76,7 +86,7 @@ class StraightRuns:
         self._due = settings.row_times if model.changes_configuration else None
         places, described = equations.start_places
         self._places, self._described = places, np.array(described, dtype=float)
-        self._named: tuple[tuple[str, ...], np.ndarray, np.ndarray, frozenset[str]] = self._names(())
+        self._named = self._names(())
         n, m = len(equations.coordinates), len(equations.all_speeds)
         self._n, self._loops = n, slice(n, n + m)
         own = np.arange(n + m, len(described))
@@ -86,13 +96,19 @@ class StraightRuns:
         self._report = self._reached if settings.integrator.adaptive else None
         self._free: list[_Track] = []
 
-    def _names(
-        self, names: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, frozenset[str]]:
-        """Names of initial values, their places, their factors, and the names as a set."""
+    def _names(self, names: tuple[str, ...]) -> _Names:
+        """What is known of initial values by their names."""
         found = [self._places[name] for name in names]
-        places = np.array([place for place, _ in found], dtype=int)
-        return names, places, np.array([factor for _, factor in found]), frozenset(names)
+        places = [place for place, _ in found]
+        first = places[0] if places else 0
+        in_order = places == [*range(first, first + len(places))]
+        factors = np.array([factor for _, factor in found])
+        return _Names(
+            names,
+            slice(first, first + len(places)) if in_order else np.array(places),
+            None if np.all(factors == 1.0) else factors,
+            frozenset(names),
+        )
 
     def _start(self, initial: Any) -> tuple[np.ndarray | None, frozenset[str]]:
         """All coordinates, speeds and own states of a start, None where they have to be looked at more
@@ -103,9 +119,8 @@ class StraightRuns:
             initial = {}
         if type(initial) is not dict:
             return None, frozenset()
-        names, values = tuple(initial), [*initial.values()]
-        known = self._named
-        if names != known[0]:
+        names, values, known = tuple(initial), [*initial.values()], self._named
+        if names != known.names:
             try:
                 known = self._named = self._names(names)
             except (KeyError, TypeError):
@@ -113,7 +128,7 @@ class StraightRuns:
         if values:
             if not {*map(type, values)} <= _FLOATS:
                 return None, frozenset()
-            y[known[1]] = known[2] * values
+            y[known.places] = values if known.factors is None else known.factors * values
         if not isfinite(y.dot(y)):
             return None, frozenset()
         if any([joint.locked(y[joint.middle]) for joint in self._angles]):
@@ -124,7 +139,7 @@ class StraightRuns:
             if length == 0.0:
                 return None, frozenset()
             part /= length
-        return y, known[3]
+        return y, known.named
 
     def run(self, initial: Any, progress: Any) -> Run | None:
         """A run from initial values; None where it is not as simple."""
@@ -160,15 +175,13 @@ class StraightRuns:
         run.drop_rows()
         if self._due is not None:
             result.time = self._due[: len(result.time)]
-        if result.status == "finished" and not result.changes and not result.events:
-            if bench is None or track.holds(result):
-                legs = RunLegs(instance, [result])
-            else:
-                legs = self._checked(y, result, note)
-        else:
-            legs = self._checked(y, result, note)
+        usual = result.status == "finished" and not result.changes and not result.events
+        usual = usual and (bench is None or track.holds(result))
         self._free.append(track)
-        return model.recorded(known, legs, self._stated, note, self._settings.integrator.adaptive)
+        legs = RunLegs(instance, [result]) if usual else self._checked(y, result, note)
+        if usual and result.calm:
+            return finished_run(known.blank, result, self._stated, legs, note)
+        return model.recorded(known, legs, self._stated, note, self._adaptive)
 
     def _reached(self, t: float) -> None:
         settings = self._settings

@@ -145,7 +145,7 @@ class LoopStart:
     def flags(self, named: Collection[str]) -> np.ndarray:
         """1 for coordinates and speeds that are named, 0 for others."""
         known, found = self._flags
-        if known != named:
+        if known is not named and known != named:
             found = np.array([name in named for name in (*self._coordinates, *self._speeds)], dtype=float)
             self._flags = frozenset(named), found
         return found
@@ -236,7 +236,8 @@ class LoopStart:
         if status != CLOSED:
             _, rows = self.sizes(instance.constants)
             raise ParameterError(self.problem(status, bench.left, named, rows))
-        if not named or bench.q.tobytes() == q.tobytes():
+        moved = bench.q - q
+        if not named or moved.dot(moved) < _MOVED * _MOVED:
             return ""
         guessed = [
             f"{name} from {before:.6g} to {after:.6g}"

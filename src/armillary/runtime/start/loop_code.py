@@ -46,7 +46,7 @@ def loop_code() -> LoopCode:
 
 
 @lru_cache(maxsize=4)
-def _kept(chosen: tuple[str, ...]) -> LoopCode:
+def _kept(chosen: tuple[object, ...]) -> LoopCode:
     return LoopCode()
 
 

@@ -113,7 +113,7 @@ def follow(
 
 
 @cache
-def _follower(chosen: tuple[str, ...]) -> RoutineMethod:
+def _follower(chosen: tuple[object, ...]) -> RoutineMethod:
     """The compiled loop, one for all systems, kept for this process."""
 
     def text() -> str:

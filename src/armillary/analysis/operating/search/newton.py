@@ -182,7 +182,7 @@ def _work(
 
 
 @cache
-def _search(chosen: tuple[str, ...]) -> RoutineMethod:
+def _search(chosen: tuple[object, ...]) -> RoutineMethod:
     """The compiled search, one for all systems, kept for this process."""
 
     def text() -> str:
