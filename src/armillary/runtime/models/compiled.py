@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from armillary.algebra.arguments import several, table
-from armillary.errors import ArmillaryError, ParameterError, SimulationError
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import EventRecord
@@ -31,17 +31,16 @@ from armillary.runtime.models.configurations.configurations import (
     Configurations,
     changes_configuration,
 )
-from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, single_leg
-from armillary.runtime.models.failures.failure import raise_for
+from armillary.runtime.models.configurations.legs import LegRunner, single_leg
 from armillary.runtime.models.failures.starts_without_mass import refuse_locked, watching_start
-from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints, sound_part
+from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.models.run_record import (
     KnownParameters,
-    finished_run,
     key_of,
     plain_copy,
+    recorded_run,
     run_info,
 )
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
@@ -472,21 +471,9 @@ class CompiledModel:
                 legs = single_leg(instance, start, inside, report)
         if plain:
             keep_straight(self, known, given, inside)
-        return self.recorded(
+        return recorded_run(
             known, legs, run_info(known.blank, settings.summary, self.tier), start.note, adaptive
         )
-
-    def recorded(
-        self, known: KnownParameters, legs: RunLegs, stated: Mapping[str, Any], assembly: str, adaptive: bool
-    ) -> Run:
-        """The record of a run that has come to an end; an error where that is not the one that was wanted."""
-        result, weakness = sound_part(legs.instance, legs.result(), adaptive)
-        legs.failure = legs.failure or weakness
-        run = finished_run(known.blank, result, stated, legs, assembly)
-        if legs.failure:
-            raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
-        raise_for(result, run, legs.instance, adaptive)
-        return run
 
     def _again(
         self, given: RunSettings, parameters: Mapping[str, Any] | None, initial: Any, progress: Any

@@ -12,7 +12,7 @@ import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.errors import ArmillaryError, SimulationError
+from armillary.errors import ArmillaryError
 from armillary.llvm.jit import Compiled
 from armillary.model.records import EventRecord
 from armillary.program.derive import derive
@@ -23,11 +23,9 @@ from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configurations.legs import RunLegs
-from armillary.runtime.models.failures.failure import raise_for
-from armillary.runtime.models.failures.weak_masses import sound_part
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
-from armillary.runtime.models.run_record import blank_run, finished_run, run_info
+from armillary.runtime.models.run_record import blank_run, run_info
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
@@ -263,14 +261,8 @@ class CompiledRedundantModel(CompiledModel):
         watched = self.equations.targets.watched
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         instance = Instance(model, parameters, driven)
-        result, weakness = sound_part(instance, result, adaptive=False)
-        legs = RunLegs(instance, [result], events)
-        blank = blank_run(self, values)
-        run = finished_run(blank, result, run_info(blank, how, self.tier), legs, "")
-        if weakness:
-            raise SimulationError(f"{weakness}; the data so far are in the error's .run", run)
-        raise_for(result, run, instance, False)
-        return run
+        blank, legs = blank_run(self, values), RunLegs(instance, [result], events)
+        return recorded_run(blank, legs, run_info(blank, how, self.tier), "", adaptive=False)
 
     def __repr__(self) -> str:
         return f"RedundantModel({self.equations.system.name!r}, {self.equations.operations})"

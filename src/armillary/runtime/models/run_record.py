@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.errors import SimulationError
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.configurations.configurations import Configurations
 from armillary.runtime.models.configurations.legs import RunLegs
-from armillary.runtime.models.failures.failure import doubtful_contacts
+from armillary.runtime.models.failures.failure import doubtful_contacts, raise_for
+from armillary.runtime.models.failures.weak_masses import sound_part
 from armillary.runtime.models.instance import Instance
 from armillary.version import VERSION
 
@@ -117,6 +119,19 @@ def finished_run(
         "created": _date(int(time.time())),
     }
     return blank.filled(result.time, result.samples, info, legs.events)
+
+
+def recorded_run(
+    blank: Run, result: Integration, stated: Mapping[str, Any], legs: RunLegs, assembly: str, adaptive: bool
+) -> Run:
+    """The record of a run that has come to an end; an error where that is not the one that was wanted."""
+    result, weakness = sound_part(legs.instance, result, adaptive)
+    legs.failure = legs.failure or weakness
+    run = finished_run(blank, result, stated, legs, assembly)
+    if legs.failure:
+        raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
+    raise_for(result, run, legs.instance, adaptive)
+    return run
 
 
 @lru_cache(maxsize=1)

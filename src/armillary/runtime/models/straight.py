@@ -22,7 +22,12 @@ from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, judged_leg
 from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.failures.starts_without_mass import NOWHERE
-from armillary.runtime.models.run_record import KnownParameters, finished_run, run_info
+from armillary.runtime.models.run_record import (
+    KnownParameters,
+    finished_run,
+    recorded_run,
+    run_info,
+)
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
@@ -181,7 +186,7 @@ class StraightRuns:
         legs = RunLegs(instance, [result]) if usual else self._checked(y, result, note)
         if usual and result.calm:
             return finished_run(known.blank, result, self._stated, legs, note)
-        return model.recorded(known, legs, self._stated, note, self._adaptive)
+        return recorded_run(known.blank, legs, self._stated, note, self._adaptive)
 
     def _reached(self, t: float) -> None:
         settings = self._settings
