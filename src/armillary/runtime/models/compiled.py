@@ -471,9 +471,8 @@ class CompiledModel:
                 legs = single_leg(instance, start, inside, report)
         if plain:
             keep_straight(self, known, given, inside)
-        return recorded_run(
-            known, legs, run_info(known.blank, settings.summary, self.tier), start.note, adaptive
-        )
+        stated = run_info(known.blank, settings.summary, self.tier)
+        return recorded_run(known.blank, legs.result(), stated, legs, start.note, adaptive)
 
     def _again(
         self, given: RunSettings, parameters: Mapping[str, Any] | None, initial: Any, progress: Any

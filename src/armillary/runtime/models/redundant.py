@@ -25,7 +25,7 @@ from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configurations.legs import RunLegs
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
-from armillary.runtime.models.run_record import blank_run, run_info
+from armillary.runtime.models.run_record import blank_run, recorded_run, run_info
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
@@ -262,7 +262,7 @@ class CompiledRedundantModel(CompiledModel):
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         instance = Instance(model, parameters, driven)
         blank, legs = blank_run(self, values), RunLegs(instance, [result], events)
-        return recorded_run(blank, legs, run_info(blank, how, self.tier), "", adaptive=False)
+        return recorded_run(blank, result, run_info(blank, how, self.tier), legs, "", adaptive=False)
 
     def __repr__(self) -> str:
         return f"RedundantModel({self.equations.system.name!r}, {self.equations.operations})"

@@ -186,7 +186,7 @@ class StraightRuns:
         legs = RunLegs(instance, [result]) if usual else self._checked(y, result, note)
         if usual and result.calm:
             return finished_run(known.blank, result, self._stated, legs, note)
-        return recorded_run(known.blank, legs, self._stated, note, self._adaptive)
+        return recorded_run(known.blank, legs.result(), self._stated, legs, note, self._adaptive)
 
     def _reached(self, t: float) -> None:
         settings = self._settings
