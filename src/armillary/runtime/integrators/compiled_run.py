@@ -32,6 +32,7 @@ _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
+_SEARCHED = 512  # rows: where there are more, it pays to find out whether speeds can jump (weak_masses.py)
 
 _STATUS: dict[Reason, Status] = {
     Reason.FINISHED: "finished",
@@ -376,7 +377,7 @@ class CompiledRun:
             rejected=control.rejected,
             evaluations=control.evaluations,
             failed_event=control.failed if status == "events accumulate" else None,
-            calm=bool(kinds) and not self._loop.may_jump(control, self._at, kinds),
+            calm=filled < _SEARCHED and bool(kinds) and not self._loop.may_jump(control, self._at, kinds),
             near=control.near if status == "event" else 0.0,
         )
 
