@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.algebra.expression import Expr, _canonical_sum, _product
+from armillary.algebra.expression import Expr, _canonical_sum, _product, multiply
 from armillary.algebra.nodes.node import TRUNCATION, negated
 from armillary.algebra.nodes.terms import common_dimension
 from armillary.algebra.units.dimension import ONE
@@ -24,6 +24,17 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
     if node.kind != "product" or node.unit is not ONE:
         return None
     coefficient = node.data[0]
+    if node.data == (1, (1, 1)):  # most often
+        x, y = args
+        for e in args:
+            if e.kind == "product" and not is_negative(e):
+                return None
+        minus = x.kind == "product"
+        x = x.args[0] if minus else x
+        if y.kind == "product":
+            y, minus = y.args[0], not minus
+        made = multiply(x, y)
+        return negated(made) if minus else made
     factors = []
     for base, n in zip(args, node.data[1], strict=True):
         if base.kind == "product":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armillary.algebra.expression import ZERO, Expr, number, scale
+from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
 
 
@@ -42,9 +42,12 @@ def times(a: Any, b: Any) -> Any:
 
 def product(a: Any, b: Any) -> Any:
     """a·b, where plain numbers are components of unit vectors and so dimensionless."""
-    if isinstance(a, Expr) and isinstance(b, int | float):
-        return scale(a, b)
-    if isinstance(b, Expr) and isinstance(a, int | float):
+    if isinstance(a, Expr):
+        if isinstance(b, Expr):
+            return multiply(a, b)
+        if isinstance(b, int | float):
+            return scale(a, b)
+    elif isinstance(b, Expr) and isinstance(a, int | float):
         return scale(b, a)
     return a * b
 

@@ -56,14 +56,8 @@ def node_operations(node: Expr) -> Operations:
     return sum_operations([node])
 
 
-def product_operations(node: Expr) -> tuple[int, int, int]:
-    """Multiplications, divisions and functions of a product."""
-    coefficient, exponents = node.data
-    return _product_operations(exponents, coefficient != 1 and coefficient != -1)
-
-
 @lru_cache(1024)
-def _product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int, int, int]:
+def product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int, int, int]:
     """Multiplications, divisions and functions of a product with these exponents, and a number or none."""
     multiplications = divisions = functions = above = below = 0
     for exponent in exponents:
@@ -119,7 +113,8 @@ def sum_operations(nodes: Iterable[Expr]) -> Operations:
             additions += len(coefficients) - (0 if constant else 1)
             multiplications += numbers_before(coefficients)
         elif node.kind == "product":
-            more = product_operations(node)
+            coefficient, exponents = node.data
+            more = product_operations(exponents, coefficient not in (1, -1))
             multiplications += more[0]
             divisions += more[1]
             functions += more[2]

@@ -49,7 +49,8 @@ def section(
     """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
     graph = narrow(results if isinstance(results, Graph) else Graph(results))
     nodes, arrival = schedule(graph.order, enter_constants=constant)
-    return ProgramSection(name, tuple(labels), tuple(graph.roots), nodes, sum_operations(nodes), arrival)
+    operations = sum_operations(nodes) if constant else graph.operations
+    return ProgramSection(name, tuple(labels), tuple(graph.roots), nodes, operations, arrival)
 
 
 @dataclass(frozen=True, repr=False)

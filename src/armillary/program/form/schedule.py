@@ -57,23 +57,25 @@ class _Flow:
         self.nodes = nodes
         find = {node: i for i, node in enumerate(nodes)}.get
         self.operands = [[i for i in map(find, node.args) if i is not None] for node in nodes]
+        self.own = list(map(_own_latency, nodes))
         self.arrival = self._arrivals()
 
     def _arrivals(self) -> list[int]:
         known: list[int] = []
-        for node, operands in zip(self.nodes, self.operands, strict=True):
+        for node, operands, own in zip(self.nodes, self.operands, self.own, strict=True):
             times = [known[i] for i in operands]
-            if node.kind == "sum" or node.kind == "product":
+            given = len(node.args) - len(times)
+            if (given or len(times) > 2) and (node.kind == "sum" or node.kind == "product"):
                 times.sort()
-                known.append(_chain_end(node, times, len(node.args) - len(times)))
+                known.append(_chain_end(node, times, given))
             else:
-                known.append(max(times, default=0) + _own_latency(node))
+                known.append(max(times, default=0) + own)
         return known
 
     def chains_behind(self) -> list[int]:
         """Cycles of the longest chain that starts with each node."""
         arrival = self.arrival
-        own = [_own_latency(node) for node in self.nodes]
+        own = self.own
         behind = own.copy()
         for user in range(len(own) - 1, -1, -1):
             after, ranked = behind[user], self.operands[user]
@@ -92,7 +94,7 @@ class _Flow:
 
     def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
         """Places of the nodes in the order in which the model machine starts them."""
-        nodes, operands = self.nodes, self.operands
+        nodes, operands, own = self.nodes, self.operands, self.own
         size = len(nodes)
         users: list[list[int]] = [[] for _ in nodes]
         waiting: list[int] = []
@@ -120,7 +122,7 @@ class _Flow:
                 i = heapq.heappop(ready) % size
                 order.append(i)
                 started += nodes[i].kind != "let"
-                finished[i] = cycle + _own_latency(nodes[i])
+                finished[i] = cycle + own[i]
                 for user in users[i]:
                     waiting[user] -= 1
                     if not waiting[user]:
@@ -162,6 +164,8 @@ def _own_latency(node: Expr) -> int:
         return _ADD
     if node.kind == "product":
         coefficient, exponents = node.data
+        if exponents == (1, 1) and coefficient == 1:  # most often
+            return _MULTIPLY
         alone = len(exponents) == 1
         return (0 if alone else _MULTIPLY) + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
     if node.kind == "let":

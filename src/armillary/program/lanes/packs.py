@@ -171,7 +171,7 @@ class _Numbering:
                 for k, image in enumerate(self.images):
                     image[s] = numbers[(i + k) % len(column)]
         own, others = self.own, self.images[1:]
-        numbers, periods = self._numbers, self._periods
+        known, periods = self._numbers, self._periods
         for node in nodes:
             args = node.args
             if node.kind == "let":
@@ -190,14 +190,14 @@ class _Numbering:
                     self._enter_leaf(a)
             mine = [own[a] for a in args]
             key = self._key(node, mine)
-            number = own[node] = numbers.setdefault(key, len(numbers))
+            number = own[node] = known.setdefault(key, len(known))
             if mine == [others[0][a] for a in args]:  # no branch: it is its own image
                 for image in others:
                     image[node] = number
                 continue
             for image in others:
                 other = self._key(node, [image[a] for a in args])
-                image[node] = number if other == key else numbers.setdefault(other, len(numbers))
+                image[node] = number if other == key else known.setdefault(other, len(known))
             self._place(node)
 
     def period(self, node: Expr) -> int:

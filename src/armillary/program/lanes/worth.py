@@ -172,7 +172,7 @@ class _Choice:
             return len(node.args) - (0 if node.data[0] else 1)
         users = self.users.get(node, ())
         fused = len(users) == 1 and users[0].kind == "sum"
-        return max(product_operations(node)[0] - fused, 0)
+        return max(product_operations(node.data[1], abs(node.data[0]) != 1)[0] - fused, 0)
 
     def _connected(self, packs: Sequence[Pack]) -> list[list[Pack]]:
         """Packs in groups that are connected through operands."""

@@ -15,9 +15,12 @@ def fold(graph: Graph, constants: Constants) -> Graph:
 
     It comes last, because terms with the same constant may still have a pair to share.
     """
-    scaled_sums = [node for node in graph.order if not _plain(node)]
-    counted = graph.uses if scaled_sums else {}
-    if not any([_folds(c, a) and counted[a] == 1 for node in scaled_sums for c, a in _terms(node)]):
+    scaled_sums = [node for node in graph.order if node.kind == "sum" and not _plain(node)]
+    folding = [a for node in scaled_sums for c, a in _terms(node) if _folds(c, a)]
+    if not folding:
+        return graph
+    counted = graph.uses
+    if not any([counted[a] == 1 for a in folding]):
         return graph
 
     def make(node: Expr, args: list[Expr]) -> Expr | None:
