@@ -192,17 +192,20 @@ def _order(operations: Sequence[Operation]) -> list[Operation]:
     for i, made in enumerate(before):
         for a in made:
             users[a].append(i)
-    behind = [o.latency for o in operations]
+    latency = [o.latency for o in operations]
+    held = [o.held for o in operations]
+    behind = latency.copy()
     for i in range(size - 1, -1, -1):
         if users[i]:
             behind[i] += max([behind[user] for user in users[i]])
     waiting = [len(made) for made in before]
     left = [len(used) for used in users]
-    change = [int(o.held) for o in operations]  # of the number of live values, by this operation
+    change = list(map(int, held))  # of the number of live values, by this operation
     for i, made in enumerate(before):
         for a in made:
-            change[i] -= left[a] == 1 and operations[a].held
+            change[i] -= left[a] == 1 and held[a]
     finished = [0] * size
+    begin = [0] * size  # cycles at which operands are there
     done = [False] * size
     ready: list[int] = []  # as numbers that hold a priority, and the place as their remainder
     later: list[int] = []
@@ -215,7 +218,7 @@ def _order(operations: Sequence[Operation]) -> list[Operation]:
     end = min(window, size)
 
     def release(i: int) -> None:
-        start = max([finished[a] for a in before[i]], default=0)
+        start = begin[i] = max([finished[a] for a in before[i]], default=0)
         if start <= cycle:
             able[i] = i - behind[i] * size
             heapq.heappush(ready, able[i])
@@ -244,29 +247,29 @@ def _order(operations: Sequence[Operation]) -> list[Operation]:
         done[chosen] = True
         del able[chosen]
         order.append(operations[chosen])
-        start = max([finished[a] for a in before[chosen]], default=0)
-        if start > cycle:
-            cycle, started = start, 0
-        finished[chosen] = cycle + operations[chosen].latency
+        if begin[chosen] > cycle:
+            cycle, started = begin[chosen], 0
+        finished[chosen] = cycle + latency[chosen]
         started += 1
         if started == _UNITS:
             cycle, started = cycle + 1, 0
         alive += change[chosen]
         for a in before[chosen]:
             left[a] -= 1
-            if left[a] == 1 and operations[a].held:
+            if left[a] == 1 and held[a]:
                 for user in users[a]:
                     change[user] -= not done[user]
         for user in users[chosen]:
             waiting[user] -= 1
             if not waiting[user] and user < end:
                 release(user)
-        while first < size and done[first]:
-            first += 1
-        while end < min(size, first + window):
-            if not waiting[end]:
-                release(end)
-            end += 1
+        if end < size:
+            while done[first]:
+                first += 1
+            while end < min(size, first + window):
+                if not waiting[end]:
+                    release(end)
+                end += 1
     return order
 
 
