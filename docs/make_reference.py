@@ -121,7 +121,7 @@ INTERNAL = {
     "mass_centre_starts",
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along",
     "start_tail", "refused", "may_refuse", "driven", "driven_inputs", "film", "choice", "cloud",
-    "change_code", "changes_configuration", "parameters_inside", "startable",
+    "change_code", "changes_configuration", "parameters_inside", "startable", "starts_plainly", "recorded",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

@@ -15,7 +15,8 @@ from armillary.algebra.expression import Expr
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import ValueTypes, real
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
-from armillary.llvm.node_writer import LOADED, Module, Writer
+from armillary.llvm.module import Module
+from armillary.llvm.node_writer import LOADED, Writer
 from armillary.program.form.program import ProgramSection
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant

@@ -19,7 +19,8 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
-from armillary.llvm.node_writer import INSTANT, Driven, Module, Place, Sines, Writer
+from armillary.llvm.module import Module, Sines
+from armillary.llvm.node_writer import INSTANT, Driven, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack, meant

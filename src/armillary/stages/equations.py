@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,19 +13,17 @@ from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
 from armillary.program.formalisms import free_speeds, momentum, redundant
 from armillary.program.sensitivities import equations as sensitivity
+from armillary.stages.pictures import MotionPictures
 from armillary.stages.pieces import EquationPieces
 
 if TYPE_CHECKING:
     from armillary.analysis.identification.base import BaseParameters
-    from armillary.ensembles.result import Batch
     from armillary.program.configurations.table import ConfigurationTable
-    from armillary.results import Run
-    from armillary.results.plots.picture_options import PictureOptions
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
 
-class Equations(EquationPieces, derived.DerivedEquations):
+class Equations(EquationPieces, MotionPictures, derived.DerivedEquations):
     """The derived equations of a system, as a program."""
 
     def compile(self, backend: str = "llvm", *, tier: str = "final") -> Model:
@@ -75,38 +73,6 @@ class Equations(EquationPieces, derived.DerivedEquations):
         from armillary.export.languages import export
 
         return export(self, language, path, **options)
-
-    def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
-        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
-        from armillary.viewer.pages.page import page_of
-
-        return page_of(run, self, title, options)
-
-    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
-        """The motion of a run as a picture or film, for ``run.animate``."""
-        from armillary.viewer.film.film import film_of
-
-        film_of(run, self, path, options)
-
-    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
-        """Several motions as the text of one HTML page, for ``modes.view``."""
-        from armillary.viewer.figures import figure_of
-        from armillary.viewer.pages.views import page_of_figures
-
-        figures = [figure_of(run, self, options, arrows=False) for run in runs]
-        return page_of_figures(figures, runs, labels, "choose", title, options)
-
-    def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
-        """All runs of a batch as the text of one HTML page, for ``batch.view``."""
-        from armillary.viewer.pages.cloud import cloud_page
-
-        return cloud_page(batch, self, colour, title, options)
-
-    def scene(self, run: Run, path: Path) -> None:
-        """The motion of a run as a binary glTF file, for ``run.animate``."""
-        from armillary.viewer.gltf.motion import write_glb
-
-        write_glb(run, self, path)
 
 
 class FreeSpeedEquations(Equations, free_speeds.DerivedFreeSpeedEquations):

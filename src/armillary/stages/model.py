@@ -15,6 +15,7 @@ from armillary.runtime.models import compilation, compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models
 from armillary.settings import RunSettings
+from armillary.stages.pictures import ModelPictures
 from armillary.stages.pieces import ModelPieces
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
-    from armillary.results import Run
-    from armillary.results.plots.motion import MotionView
-    from armillary.results.plots.picture_options import PictureOptions
     from armillary.settings import RunOptions
     from armillary.stages.equations import (
         Equations,
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     )
 
 
-class Model(ModelPieces, compiled.CompiledModel):
+class Model(ModelPieces, ModelPictures, compiled.CompiledModel):
     """One system's equations as machine code, freed with this object."""
 
     equations: Equations
@@ -281,63 +279,6 @@ class Model(ModelPieces, compiled.CompiledModel):
     def picture(self) -> Equations:
         """What draws the motions of this model: its equations, without the machine code."""
         return self.equations
-
-    def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
-        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
-        return self.equations.page(run, title, options)
-
-    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
-        """The motion of a run as a picture or film, for ``run.animate``."""
-        self.equations.film(run, path, options)
-
-    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
-        """Several motions as the text of one HTML page, for ``modes.view``."""
-        return self.equations.choice(runs, labels, title, options)
-
-    def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
-        """All runs of a batch as the text of one HTML page, for ``batch.view``."""
-        return self.equations.cloud(batch, colour, title, options)
-
-    def scene(self, run: Run, path: Path) -> None:
-        """The motion of a run as a binary glTF file, for ``run.animate``."""
-        self.equations.scene(run, path)
-
-    def draw(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        view: str = "auto",
-        initial: Mapping[str, Any] | Sequence[float] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> str:
-        """A sketch of the mechanism where runs start, as SVG text; ``path`` is a file for it.
-
-        ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
-        parallel, else "oblique".
-        """
-        from armillary.viewer.sketch import draw
-
-        return draw(self, path, view=view, initial=initial, parameters=parameters)
-
-    def view(
-        self,
-        *,
-        initial: Mapping[str, Any] | Sequence[float] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        title: str = "",
-        view: str = "oblique",
-        theme: str | None = None,
-        path: str | os.PathLike[str] | None = None,
-    ) -> MotionView | Path:
-        """The system to be posed by hand: a page with a slider for each coordinate, in the browser or a
-        notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
-        """
-        from armillary.results.plots.motion import show_page, write_html
-        from armillary.results.plots.picture_options import PictureOptions
-        from armillary.viewer.pages.pose_page import posing_page
-
-        page = posing_page(self, initial, parameters, title, PictureOptions(view, theme=theme))
-        return show_page(page) if path is None else write_html(page, path)
 
     def regressor(
         self,

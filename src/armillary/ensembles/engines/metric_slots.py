@@ -8,7 +8,8 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, symbol
 from armillary.ensembles.plan import BatchMetric
-from armillary.llvm.node_writer import Module, Writer
+from armillary.llvm.module import Module
+from armillary.llvm.node_writer import Writer
 from armillary.program.form.program import section
 
 _TIME = symbol("t")

@@ -21,7 +21,7 @@ from armillary.llvm.building.assembly import (
     constant,
 )
 from armillary.llvm.building.builder import Code, Local, Span, Value
-from armillary.llvm.node_writer import Module
+from armillary.llvm.module import Module
 from armillary.runtime.loop.layout import FIELDS, SECTIONS, LoopShape, Reason
 
 # Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of a

@@ -20,7 +20,7 @@ from armillary.export.c.text import WIDTH, Signature, comment, function_text, pa
 from armillary.export.text.layout import wrapped
 from armillary.export.text.printer import ATOM, CHOICE, SUM, Operand
 from armillary.export.text.source import Identifiers, Sections
-from armillary.llvm.node_writer import Module
+from armillary.llvm.module import Module
 from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.sections import Cut, cut, plain_angles
 from armillary.program.form.program import Program, ProgramSection

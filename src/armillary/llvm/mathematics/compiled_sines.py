@@ -11,7 +11,7 @@ from functools import cache, partial
 from armillary.cache import digest
 from armillary.llvm.jit import Compiled, chosen, described, prepared
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
-from armillary.llvm.node_writer import Module
+from armillary.llvm.module import Module
 
 _MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds might be the one that is freed
 
