@@ -10,7 +10,8 @@ import pytest
 
 from examples import four_bar
 from tests.export.fmi.fmu_models import VERSIONS, need_compiler
-from tests.export.fmi.host import FailedCall, Host
+from tests.export.fmi.host import FailedCall, Host, simulate_fmu
+from tests.export.test_export_reclosing import crank
 
 NAMES = ["A.q1", "B.q1", "C.q1"]
 
@@ -77,4 +78,27 @@ def test_drift_of_a_host_s_integrator_is_taken_off_in_an_event(linkage: Path) ->
     found = one.vector("GetContinuousStates", one.states)
     assert found[0] == x[0]
     assert gap(found) < 1e-10
+    one.close()
+
+
+def test_loops_are_closed_anew_after_events_that_set_coordinates(tmp_path: Path) -> None:
+    """A slider-crank that is put back again and again, and a slider that is put where no crank reaches."""
+    need_compiler()
+    s = crank()
+    s.event("break", "t - 1.05", direction=1, set={"C.q1": 2.0})
+    eom = s.derive()
+    unit = eom.export("fmu", tmp_path / "crank.fmu", version="3.0", step=1e-3)
+    names = ["A.q1", "B.q1", "C.q1", "A.u1", "W.q1"]
+    tight = {"method": "dop853", "rtol": 1e-12, "atol": 1e-13}
+    for kind, how, room in (("CoSimulation", {"step": 1e-3}, 1e-11), ("ModelExchange", tight, 1e-8)):
+        run = eom.compile().simulate(1.0, sample=0.1, **how)
+        assert len(run.events) == 12
+        found = simulate_fmu(unit, fmi_type=kind, stop_time=1.0, output_interval=0.1, output=names)
+        for name in names:
+            np.testing.assert_allclose(found[name], run[name], rtol=0, atol=room, err_msg=f"{kind} {name}")
+    one = Host(unit)
+    one.initialize(0.0, {})
+    with pytest.raises(FailedCall):
+        one.step(0.0, 1.1)
+    assert "the loops cannot be closed with C.q1 as given" in one.messages[-1]
     one.close()

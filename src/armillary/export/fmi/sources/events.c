@@ -35,6 +35,17 @@ int fmu_stopped(fmu *me, int k)
     return FMU_OK;
 }
 
+#if N_GAPS > 0
+int fmu_opened(fmu *me)
+{
+    const model_run *run = &me->now.run;
+    char text[4000];
+    me->now.mode = FAILED;
+    model_open_loops(run->open, run->given, run->open_by, text, sizeof text);
+    return fmu_fail(me, "%s", text);
+}
+#endif
+
 #if N_EVENTS > 0
 static void event_functions(const fmu *me, double *g)
 {
@@ -126,6 +137,9 @@ static int fire(fmu *me, const int *happening)
     }
     model_happen(run);
     if (run->status == MODEL(EVENT)) return fmu_stopped(me, run->failed);
+#if N_GAPS > 0
+    if (run->status == MODEL(OPEN)) return fmu_opened(me);
+#endif
 #endif
     return FMU_OK;
 }

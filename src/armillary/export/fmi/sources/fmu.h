@@ -146,6 +146,9 @@ int fmu_deserialize(fmu *me, const unsigned char *bytes, size_t size, void **sav
 void fmu_adopt_signs(fmu *me);
 int fmu_accumulates(fmu *me, int k);
 int fmu_stopped(fmu *me, int k);
+#if N_GAPS > 0
+int fmu_opened(fmu *me); /* loops that cannot be closed after an event has set coordinates */
+#endif
 int fmu_happening(fmu *me, int *happening); /* one truth per event that happens now; whether any does */
 int fmu_discrete(fmu *me, fmu_news *news);
 int fmu_completed(fmu *me, int *event, int *ended);

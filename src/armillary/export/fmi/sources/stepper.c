@@ -23,6 +23,9 @@ static int outcome(fmu *me)
         me->now.mode = FAILED;
         return fmu_fail(me, "no step is small enough for the tolerance at t = %g, by '%s'", run->t,
                         STATE_NAMES[PLACE(run->failed)]);
+#if N_GAPS > 0
+    case MODEL(OPEN): return fmu_opened(me);
+#endif
 #if HAS_MASSES
     case MODEL(SINGULAR):
         me->now.mode = FAILED;
