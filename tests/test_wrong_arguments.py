@@ -576,3 +576,25 @@ def test_arrays_of_parameters_hold_texts_with_units_and_none_is_empty(things: Th
         model.solve({"x": 0.5}, starts=1e308)
     assert model.simulate(0.02, step=0.01, sample=1e308).time.tolist() == [0.0]
     assert model.regressor(np.zeros((0, 1))).values.shape[0] == 0
+
+
+def test_a_text_is_no_switch(things: Things, tmp_path: Path) -> None:
+    """floating="no" made a floating robot, trust="no" trusted: any text is true in Python."""
+    robot, model = tmp_path / "robot.urdf", tmp_path / "model.toml"
+    robot.write_text('<robot name="r"><link name="a"/></robot>')
+    described().save(model)
+    s = arm.System("s")
+    beam = arm.Beam(1.0, EI=1.0, mass_per_length=1.0)
+    for name, call in (
+        ("floating", lambda no: arm.load(robot, floating=no)),
+        ("strict", lambda no: arm.load(robot, strict=no)),
+        ("trust", lambda no: arm.load(model, trust=no)),
+        ("stiffening", lambda no: s.body("b").flexible(beam, modes=1, stiffening=no)),
+        ("second_order", lambda no: s.body("c").flexible(beam, modes=1, second_order=no)),
+        ("check_inertia", lambda no: s.body("d", mass=1, inertia=(1, 1, 1), check_inertia=no)),
+        ("force", lambda no: things.equations.export("c", tmp_path / "c", force=no)),
+        ("force", lambda no: things.equations.export("fmu", model, force=no)),
+        ("ignore_jumps", lambda no: things.model.sensitivities(0.1, ["k"], ignore_jumps=no)),
+    ):
+        with pytest.raises(arm.ArmillaryError, match=f"{name}= must be True or False, not 'no'"):
+            call("no")

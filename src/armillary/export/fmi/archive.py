@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from armillary.algebra.arguments import flag
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
 
@@ -26,7 +27,7 @@ def write_archive(
     """
     if Path(path).is_dir():
         raise ArmillaryError(f"cannot save '{path}': there is a folder of that name; {kind} is one file")
-    if Path(path).exists() and not force and not _holds(path, marker):
+    if Path(path).exists() and not flag(force, "force=") and not _holds(path, marker):
         raise ArmillaryError(
             f"cannot save '{path}': there is a file of that name that is not {kind}; name another, or "
             "replace it with force=True (--force)"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armillary.algebra.arguments import file_path
+from armillary.algebra.arguments import file_path, flag
 from armillary.errors import nearest
 from armillary.files.model.build import build
 from armillary.files.model.check import read_model
@@ -22,6 +22,8 @@ FORMATS = (".toml", ".urdf", ".xml", ".ssp")
 def read(path: str | os.PathLike[str], make: type[SystemType], **options: Any) -> SystemType:
     """The system in a file, as one of the class ``make``; ``options`` are those of the format's reader."""
     suffix = file_path(path, "the model", FileError).suffix.lower()
+    if "trust" in options:
+        flag(options["trust"], "trust=")
     if suffix == ".toml":
         if other := [name for name in options if name != "trust"]:
             raise FileError(f"a text model takes no option {other[0]}=, only trust=", str(path))

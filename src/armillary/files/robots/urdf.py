@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
+from armillary.algebra.arguments import file_path, flag
 from armillary.errors import ModelError
 from armillary.files.robots.angles import read_angles, snapped_angles
 from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
@@ -77,6 +77,8 @@ def load_urdf(
     """
     if torques not in TORQUES:
         raise ModelError(f"load_urdf: torques={torques!r} is not one of {', '.join(TORQUES)}")
+    floating = flag(floating, "load_urdf: floating=", ModelError)
+    strict = flag(strict, "load_urdf: strict=", ModelError)
     top = None if root is None else file_path(root, "root of load_urdf", ModelError)
     robot = read_xml(path)
     if robot.tag != "robot":

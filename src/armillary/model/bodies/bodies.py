@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra.arguments import flag
 from armillary.algebra.expression import ZERO, Expr, symbol
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.algebra.vectors.matrices import Matrix
@@ -86,7 +87,7 @@ def body(
         name,
         lambda v, d: constant_reader(system, f"inertia of {where}", d)(v),
         new_parameter,
-        check=check_inertia,
+        check=flag(check_inertia, f"{where}: check_inertia=", ModelError),
     )
     assembly, q, u = _assemble(system, name, base.name, kind, turned)
     frame, displacement, drift = build_frames(name, base.frame, place, assembly.steps, turned)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from armillary.algebra.arguments import flag
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import numbers, short
 from armillary.model.flexible.part import FlexiblePart
@@ -34,6 +35,9 @@ def flexible_part(where: str, source: Any = None, **options: Any) -> FlexiblePar
     about which modes are meant.
     """
     spin = options.pop("spin", None)
+    for name in ("stiffening", "second_order"):
+        if name in options:
+            flag(options[name], f"{where}: {name}=", ModelError)
     if options.get("stiffening") and options.get("second_order") is False:
         raise ModelError(
             f"{where}: stiffening is of second order in the deformation; leave out second_order=False"

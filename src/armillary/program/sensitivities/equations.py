@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from armillary.algebra.arguments import flag
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.intermediate import let
@@ -75,6 +76,7 @@ def sensitive_equations(
     parameters and initial values, by name. Rates that jump are refused unless ``ignore_jumps``.
     """
     _check(equations)
+    flag(ignore_jumps, "ignore_jumps=")
     found = directions(equations, to)
     names = outputs_of(equations, of)
     try:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from armillary.algebra.arguments import flag
 from armillary.atomic import reason
 from armillary.errors import ArmillaryError
 
@@ -29,6 +30,7 @@ def write_folder(
     A folder of other things, and one whose generated files were changed, is refused unless ``force``; then
     files of the same names are replaced.
     """
+    flag(force, "force=")
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise ArmillaryError(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
+from armillary.algebra.arguments import file_path, flag
 from armillary.errors import ModelError
 from armillary.files.robots.angles import snapped_angles
 from armillary.files.robots.building import Builder, add_gravity
@@ -57,6 +57,7 @@ def load_mjcf(
     Runs start at rest in the file's reference position, or in the state of ``keyframe``. Geoms of the groups
     0 to 2 become shapes; ``root`` is the folder that holds their meshes.
     """
+    strict = flag(strict, "load_mjcf: strict=", ModelError)
     top = None if root is None else file_path(root, "root of load_mjcf", ModelError)
     file = read_xml(path)
     if file.tag != "mujoco":
