@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from armillary.export.text.layout import bytes_of
 
+WIDTH = 130  # bytes of a line
+PIECE = 50  # bytes of a constant in one line: all of them may be quotes, which are written twice
+
 LONGEST_LINE = 132
 
 
@@ -56,3 +59,8 @@ def pieces(text: str, most: int) -> list[str]:
             found.append("")
         found[-1] += character
     return found
+
+
+def quoted(text: str) -> str:
+    """A character constant; a long one in pieces, for lines have at most 132 bytes."""
+    return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in pieces(text, PIECE))
