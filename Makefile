@@ -78,12 +78,14 @@ demo: $(VENV)/ready-plot
 	@$(BIN)/python examples/demo.py
 
 # mypy takes one processor for half a minute, so it works beside the tests and reports after them.  Each worker
-# begins with a half of the tests, neighbours together, since they share imports, models and FMUs.
+# begins with a half of the tests, neighbours together, since they share imports, models and FMUs.  Assertions
+# that show their values take 5 s to compile: tests that failed run again with them.
 test: $(VENV)/ready
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@echo "mypy and pytest"; \
 	$(BIN)/mypy src >$(VENV)/mypy.log 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q; tests=$$?; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q --assert=plain; tests=$$?; \
+	[ $$tests -ne 1 ] || $(BIN)/python -m pytest -q --last-failed; \
 	wait $$types; typed=$$?; cat $(VENV)/mypy.log; [ $$tests -eq 0 ] && [ $$typed -eq 0 ]
 
 # A peer that cannot be installed is reported by the run itself as not available, so it does not stop here.

@@ -151,10 +151,6 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     [
         ({"run.duratoin": 1}, "settings: there is no setting 'run.duratoin'; did you mean 'duration'?"),
         ({"output.select": ["hight"]}, "settings: no output 'hight'; did you mean 'height'?"),
-        (
-            {"run.formalism": "redundant", "run.rtol": 1e-3},
-            "settings: formalism 'redundant' has no use for rtol",
-        ),
         ({"m": 1e400}, "settings: parameter 'm' is inf; give a finite number"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +21,7 @@ from armillary.run_files.hooks import OnEcho, OnInput, recording, user_echo, use
 from armillary.run_files.models import NoSuchModelError, open_model
 from armillary.run_files.resolve import RunValues, matching_outputs, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
-from armillary.settings import FILE_KEYS, RunSettings
+from armillary.settings import RunSettings
 from armillary.stages import System
 from armillary.toml_text import toml_key
 
@@ -116,11 +115,6 @@ class Simulation:
         settings = self.run_settings()
         self.check_values()
         model = self.model
-        accepted = inspect.signature(model.simulate).parameters
-        for name, key in FILE_KEYS.items():
-            if key in self.values.settings and name not in accepted:
-                source = self.values.settings[key].source
-                raise RunFileError([f"{source}: formalism '{model.formalism}' has no use for {key}"])
         recorded = None if on_start is None else recording(on_start, self.changes)
         with self._stage("simulate"):
             made = model.run_with(settings, **self.given(), progress=progress, on_start=recorded)

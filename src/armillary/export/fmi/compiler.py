@@ -56,12 +56,19 @@ def find_compiler() -> list[str]:
 
 
 def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str] = FLAGS) -> bytes:
-    """The sources as a shared library for this machine, optimised unless ``ARMILLARY_COMPILE`` is "quick"."""
+    """The sources as a shared library for this machine, optimised unless ``ARMILLARY_COMPILE`` is "quick".
+
+    Those that are the same for all models are then one file: most of their time goes into common headers.
+    """
     command = [*find_compiler(), "-O0" if quick() else "-O2"]
     position = [] if sys.platform == "win32" else ["-fPIC"]
-    made = [name for name in sources if name.endswith(".c")]
+    texts, made = dict(sources), [name for name in sources if name.endswith(".c")]
+    common = [name for name in made if files(__package__).joinpath("sources", name).is_file()]
+    if quick() and common:
+        texts["common-sources.c"] = "".join(f'#include "{name}"\n' for name in common)
+        made = [*(name for name in made if name not in common), "common-sources.c"]
     with tempfile.TemporaryDirectory(prefix="armillary-") as folder, ThreadPoolExecutor() as pool:
-        for name, text in sources.items():
+        for name, text in texts.items():
             Path(folder, name).write_text(text, encoding="utf-8")
         list(pool.map(lambda name: _run([*command, *flags, *position, "-c", name], folder), made))
         objects = [str(Path(name).with_suffix(".o")) for name in made]
