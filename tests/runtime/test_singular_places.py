@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import DOP853
 
 import armillary as arm
 from armillary.errors import ArmillaryError
@@ -330,3 +331,21 @@ def test_a_start_a_little_away_from_there_is_a_start(q: float) -> None:
     run = model().simulate(1.0, sample=0.01, initial=started(q, 3.0))
     assert_near(run["A.q1"], pendulum(run.time, q, 3.0), 1e-5, "crank angle")
     assert_near(run["C.q1"], run["A.q1"], 1e-9, "angle between the cranks")
+
+
+def test_the_step_across_is_that_of_dormand_and_prince() -> None:
+    """SciPy's, with its dense output, on a pendulum."""
+
+    def rates(t: float, y: np.ndarray) -> np.ndarray:
+        return np.array([y[1], -np.sin(y[0]) + 0.1 * t])
+
+    start, h = np.array([1.0, 0.3]), 0.4
+    other = DOP853(rates, 2.0, start, 2.0 + h, max_step=h, first_step=h, rtol=1e6, atol=1e6)
+    other.step()
+    inside = other.dense_output()
+    K, reached = leap._step(rates, 2.0, start, h)
+    F = leap._dense_coefficients(rates, 2.0, start, h, K, reached)
+    np.testing.assert_allclose(reached, other.y, rtol=1e-14)
+    for theta in (0.0, 0.2, 0.5, 0.9, 1.0):
+        found = start + leap._dense(theta, F)
+        np.testing.assert_allclose(found, inside(2.0 + theta * h), rtol=1e-14)

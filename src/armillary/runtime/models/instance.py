@@ -7,7 +7,7 @@ of configuration and for steps across singular places.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
-_NOTHING = np.zeros(1)  # the address of a memory without entries, which is not read
 _FARTHER = 10.0  # than at the start of a run, by which a link may slide
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 
@@ -180,10 +179,15 @@ class Instance:
 
     def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The state with its loops closed and unit Euler parameters."""
-        y, stored = np.array(state, dtype=float), memory if memory.size else _NOTHING
-        if address := self.model.address("normalise"):
-            _NORMALISE(address)(float(t), *(a.ctypes.data for a in (y, self.constants, stored)))
+        y = np.array(state, dtype=float)
+        if (normalise := self._normalise) is not None:
+            normalise(t, address(y), self._constants_address, address(memory))
         return y
+
+    @cached_property
+    def _normalise(self) -> Callable[..., None] | None:
+        place = self.model.address("normalise")
+        return _NORMALISE(place) if place else None
 
     # ------------------------------------------------------------ places
 

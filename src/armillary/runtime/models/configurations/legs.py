@@ -267,7 +267,8 @@ class LegRunner:
             return False
         self.stops.append(self.place.t)
         _check_progress(self.stops, changing)
-        self.rank_ahead = not changing  # the loop ended to pass a place where rank is lost
+        # The loop ended to pass a place where rank is lost, or where one may be ahead.
+        self.rank_ahead = all(e.name == CONSTRAINT_RANK for e in changing)
         self._change(changing, result.choice)
         self.legs.instance = self.configurations[self.configuration]
         return True

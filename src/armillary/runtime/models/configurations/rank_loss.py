@@ -29,13 +29,19 @@ from armillary.runtime.start.place import Place
 _AHEAD = (1e-3, 1e-4, 1e-5)  # radians or lengths of motion from which a forecast is made
 _LEFT = 0.3  # of the smallest singular value, where a forecast is right; what is found there is a hundredth
 _SMALL = 0.05  # a smallest singular value, of rows of length one, with which nothing has to be extrapolated
-_ANY = 1e6  # a tolerance that accepts the step
 _BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 _IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin
 _AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
 _TORN = 1e-6  # a gap after a step that failed
-_ERRORS = tuple(np.array(weights) for weights in TABLEAU.errors)
+_A, _EXTRA_A, _DENSE, _ERRORS = (
+    tuple(np.array(weights) for weights in rows)
+    for rows in (TABLEAU.a, TABLEAU.extra_a, TABLEAU.dense, TABLEAU.errors)
+)
+_B = np.array(TABLEAU.b)
 _ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
+
+
+Rates = Callable[[float, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -168,10 +174,40 @@ def _error_norm(rates: np.ndarray, h: float, scale: np.ndarray) -> float:
     return h * high / float(np.sqrt((high + 0.01 * low) * len(scale))) if high + low > 0.0 else 0.0
 
 
+def _step(rates: Rates, t: float, y: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """The rates k of a step's stages, with room for those of its dense output, and the state after it."""
+    stages = TABLEAU.stages
+    K = np.empty((stages + 1 + len(TABLEAU.extra_c), len(y)))
+    K[0] = rates(t, y)
+    for i in range(1, stages):
+        K[i] = rates(t + TABLEAU.c[i] * h, y + h * (_A[i] @ K[: len(_A[i])]))
+    reached = y + h * (_B @ K[: len(_B)])
+    K[stages] = rates(t + h, reached)
+    return K, reached
+
+
+def _dense_coefficients(
+    rates: Rates, t: float, y: np.ndarray, h: float, K: np.ndarray, reached: np.ndarray
+) -> list[np.ndarray]:
+    """The coefficients F of the polynomial of loop/tableau.py, and further rates, which are put into K."""
+    for i, (c, weights) in enumerate(zip(TABLEAU.extra_c, _EXTRA_A, strict=True), TABLEAU.stages + 1):
+        K[i] = rates(t + c * h, y + h * (weights @ K[: len(weights)]))
+    rise = reached - y
+    bend = h * K[0] - rise
+    further = [h * (weights @ K[: len(weights)]) for weights in _DENSE]
+    return [rise, bend, rise - h * K[TABLEAU.stages] - bend, *further]
+
+
+def _dense(theta: float, F: list[np.ndarray]) -> np.ndarray:
+    """The change of the state in a part θ of a step."""
+    nest = F[-1]
+    for i in reversed(range(1, len(F))):
+        nest = F[i - 1] + (1.0 - theta if i % 2 else theta) * nest
+    return theta * nest
+
+
 def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integration:
     """The motion from a place to an end in one step, with rows at the times that are due."""
-    from scipy.integrate import DOP853  # slow to import, and rarely needed
-
     if place.along is not None:
         raise ArmillaryError(
             f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s, and "
@@ -182,23 +218,20 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     def rates(t: float, y: np.ndarray) -> np.ndarray:
         return instance.derivatives(t, instance.closed(t, y, begun), begun)
 
-    h = end - place.t
-    solver = DOP853(
-        rates, place.t, instance.packed(place), end, max_step=h, first_step=h, rtol=_ANY, atol=_ANY
-    )
-    solver.step()
-    final = instance.closed(end, solver.y, memory)
-    scale = 1.0 + np.maximum(np.abs(solver.y_old), np.abs(solver.y))
-    rough = _error_norm(solver.K, h, scale)
-    if not (rough <= _ROUGH and np.max(np.abs(final - solver.y), initial=0.0) <= _TORN):
+    h, start = end - place.t, instance.packed(place)
+    K, reached = _step(rates, place.t, start, h)
+    final = instance.closed(end, reached, memory)
+    scale = 1.0 + np.maximum(np.abs(start), np.abs(reached))
+    rough = _error_norm(K, h, scale)
+    if not (rough <= _ROUGH and np.max(np.abs(final - reached), initial=0.0) <= _TORN):
         raise RoughStepError(
             f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s "
             f"and the motion could not be carried across; {_cause(instance)}"
         )
-    inside = solver.dense_output()
+    F = _dense_coefficients(rates, place.t, start, h, K, reached)
 
     def state(t: float) -> np.ndarray:
-        return instance.closed(t, inside(t), begun)
+        return instance.closed(t, start + _dense((t - place.t) / h, F), begun)
 
     events: list[tuple[float, int]] = []
     memories = [(-np.inf, begun)]  # from which time on which memory holds
@@ -238,7 +271,7 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
         events=events,
         steps=1,
         rejected=0,
-        evaluations=solver.nfev,
+        evaluations=len(K),
     )
 
 
