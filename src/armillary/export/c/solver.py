@@ -84,6 +84,7 @@ def _masses(model: CModel) -> dict[str, str]:
         "pivots": str(len(masses.texts)),
         "kinds": str(masses.kind_count),
         "kind_of": "\n".join(wrapped(kinds, 100, "    ", "    ")),
+        "pivot_of": "\n".join(wrapped(", ".join(map(str, masses.owners)), 100, "    ", "    ")),
         "weak_texts": "".join(f"    {quoted(text)},\n" for text in masses.texts),
     }
 
@@ -127,7 +128,8 @@ class CSolverPrinter(SolverPrinter):
             "N_STATES": "N", "N_MEMORY": f"{upper}_MEMORY", "N_EVENTS": f"{upper}_EVENTS", "NONE": "-1",
             "DIRECTION": "direction", "STOPS": "terminal", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard",
             "SETS_PLACE": "sets_place", "N_COORDINATES": f"{upper}_COORDINATES",
-            "FIRST": "0", "KIND": "kind_of", "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
+            "FIRST": "0", "KIND": "kind_of", "PIVOT_OF": "pivot_of",
+            "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
         for status in (
             "RUNNING",

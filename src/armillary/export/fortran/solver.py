@@ -75,7 +75,7 @@ class FortranSolverPrinter(SolverPrinter):
             "DIRECTION": "event_direction", "STOPS": "event_stops", "INFINITY": "infinity()", "NONE": "0",
             "NAN": "not_a_number()",
             "FIRST": "1", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard", "KIND": "kind_of",
-            "N_PIVOTS": "n_pivots", "N_KINDS": "n_kinds", "N_COORDINATES": "n_places",
+            "PIVOT_OF": "pivot_of", "N_PIVOTS": "n_pivots", "N_KINDS": "n_kinds", "N_COORDINATES": "n_places",
             "SETS_PLACE": "sets_place",
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip

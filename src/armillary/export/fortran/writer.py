@@ -143,6 +143,7 @@ def _public(made: Source) -> list[str]:
     names += ["check_physical", "physical_names"] if "physical" in has else []
     if "masses" in has:
         names += ["pivot_shares", "n_pivots", "n_kinds", "kind_of", "weak_masses", "six_digits"]
+        names += ["pivot_of"] if made.others else []
     lines = listed(names, WIDTH, "    ", " &")
     return ["  public :: &", *lines]
 
@@ -159,8 +160,11 @@ def _data(made: Source) -> list[str]:
         lines.append(f"  integer, parameter :: n_pivots = {len(masses.texts)}, n_kinds = {masses.kind_count}")
         kinds = [str(kind + 1) for kind in masses.kinds]
         lines += _array(
-            "integer", "kind_of(n_states)", kinds, "the kind of speeds that a state is one of; 0: none"
+            "integer", f"kind_of({len(kinds)})", kinds, "the kind of speeds that a state is one of; 0: none"
         )
+        if made.others:
+            owners = [str(c + 1) for c in masses.owners]
+            lines += _array("integer", "pivot_of(n_pivots)", owners, "the configuration of each pivot")
         lines += _names("weak_masses", "n_pivots", masses.texts)
     if made.physical is not None:
         lines += _names("physical_names", str(len(made.physical.texts)), made.physical.texts)

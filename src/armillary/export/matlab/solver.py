@@ -70,7 +70,7 @@ class MatlabSolverPrinter(SolverPrinter):
             "N_STATES": "numel(r.state)", "N_MEMORY": "numel(r.memory)", "N_EVENTS": "numel(r.direction)",
             "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NAN": "NaN", "NONE": "0",
             "FIRST": "1", "JUMP_TIME": "r.jump_time", "JUMP_HARD": "r.jump_hard", "KIND": "r.kind",
-            "N_PIVOTS": "numel(r.shares)", "N_KINDS": "numel(r.peak)",
+            "PIVOT_OF": "r.pivot_of", "N_PIVOTS": "numel(r.shares)", "N_KINDS": "numel(r.peak)",
             "END": "r.is.end_reached", "N_COORDINATES": "numel(r.set_now)", "SETS_PLACE": "r.sets_place",
         }  # fmt: skip
         spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled

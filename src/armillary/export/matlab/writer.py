@@ -60,6 +60,7 @@ def export(
         "set_places": "; ".join(str(bool(set_)).lower() for set_ in made.set_places),
         **(change_values(made, package) if made.others else {}),
         "kind": " ".join(str(kind + 1) for kind in made.masses.kinds) if made.masses else "",
+        "owners": " ".join(str(c + 1) for c in made.masses.owners) if made.masses else "",
     }
 
     def filled(name: str) -> str:

@@ -77,7 +77,12 @@ class PythonModule:
         if masses is None:
             return {}
         texts = "\n".join(f"    {text!r}," for text in masses.texts)
-        return {"weak_masses": texts, "kind": repr(masses.kinds), "kinds": str(masses.kind_count)}
+        return {
+            "weak_masses": texts,
+            "kind": repr(masses.kinds),
+            "owners": repr(masses.owners),
+            "kinds": str(masses.kind_count),
+        }
 
     def text(self) -> str:
         """The whole module."""

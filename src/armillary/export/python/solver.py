@@ -128,7 +128,9 @@ class PythonSolverPrinter(SolverPrinter):
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         if name == "pivot_shares":
-            return self.lines(f"{targets[0]} = {name}({', '.join(arguments)}, run.parameters, run.memory)")
+            own = "[: len(STATES)]" if self.changing else ""  # as many as the first configuration has
+            read = f"{', '.join(arguments)}{own}, run.parameters, run.memory"
+            return self.lines(f"{targets[0]} = {name}({read})")
         if name == "derivatives":
             return self.lines(f"{targets[0]} = rates(run, {', '.join(arguments)})")
         if self.changing:

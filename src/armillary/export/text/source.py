@@ -138,10 +138,11 @@ class Source:
 
     @cached_property
     def masses(self) -> WeakMasses | None:
-        """Pivots of the mass matrix; None where no run can come to a place without mass, and with several
-        configurations, each of which has another matrix and other states.
+        """Pivots of the mass matrices of all configurations; None where no run can come to a place without
+        mass.
         """
-        return None if self.others or self.prefix else weak_masses(self.equations)
+        every = [self.equations, *(other.equations for other in self.others)]
+        return None if self.prefix else weak_masses(every)
 
     @cached_property
     def physical(self) -> Physical | None:

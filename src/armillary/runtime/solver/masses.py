@@ -18,10 +18,16 @@ def start_masses(run: RunRecord) -> None:
     for k in range(N_PIVOTS):
         run.usual[k] = abs(run.shares[k])
         if not (run.usual[k] >= 1e-13):  # nothing but rounding error, or no mass at all (not a number)
-            run.status = SINGULAR
-            run.failed = k
-            run.weak = k
-            run.weak_time = run.t
+            here: truth = True
+            if CONFIGURATIONS:
+                here = PIVOT_OF[k] == run.configuration
+            if here:
+                run.status = SINGULAR
+                run.failed = k
+                run.weak = k
+                run.weak_time = run.t
+            else:
+                run.usual[k] = 1.0
     measure_speeds(run)
     for k in range(N_KINDS):
         run.peak[k] = run.fastest[k]
@@ -32,7 +38,7 @@ def measure_speeds(run: RunRecord) -> None:
     for k in range(N_KINDS):
         run.fastest[k] = 0.0
     for i in range(N_STATES):
-        kind: whole = KIND[i]
+        kind: whole = KIND[at(run.configuration, N_STATES, i)] if CONFIGURATIONS else KIND[i]
         if kind != NONE:
             run.fastest[kind] = max(run.fastest[kind], abs(run.state[i]))
 
@@ -59,7 +65,10 @@ def fallen_share(run: RunRecord, t: real, x: real) -> real:
     least: real = INFINITY
     for k in range(N_PIVOTS):
         part: real = abs(run.shares[k]) / run.usual[k]
-        if part < least:
+        here: truth = True
+        if CONFIGURATIONS:
+            here = PIVOT_OF[k] == run.configuration
+        if here and part < least:
             least = part
             run.weak = k
     return least
@@ -69,7 +78,8 @@ def find_weak_place(run: RunRecord, t: real, longest: real) -> truth:
     """Whether some motion moves no mass at a place ahead, on the straight way of the motion."""
     rate: real = 0.0
     for i in range(N_STATES):
-        if KIND[i] == NONE:
+        kind: whole = KIND[at(run.configuration, N_STATES, i)] if CONFIGURATIONS else KIND[i]
+        if kind == NONE:
             rate = max(rate, abs(run.k0[i]))
     reach: real = longest
     if rate * reach > AHEAD:

@@ -32,6 +32,8 @@ def start_run(run: RunRecord) -> None:
     run.restart = True
     run.prepared = False
     if MASSES:
+        if CONFIGURATIONS:
+            install(run, FIRST)
         if not run.dense:
             run.dense = True
         start_masses(run)

@@ -2,11 +2,13 @@
 
 Only systems whose links do not resist each of their freedoms by their own inertia can come to such a place;
 others have none of this. With M = L D Lᵀ, the outermost speeds first, the share of speed r is D_r/M_rr: what
-is left of the inertia that it meets when the speeds beyond it move freely.
+is left of the inertia that it meets when the speeds beyond it move freely. Each configuration has a matrix of
+its own; all are functions of the coordinates, with which the states of every configuration begin.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
@@ -27,23 +29,45 @@ class WeakMasses:
 
     section: ProgramSection  # shares
     texts: tuple[str, ...]  # after "near t = … s "
-    kinds: tuple[int, ...]  # of each state: the number of its kind of speeds from 0, or -1
+    kinds: tuple[int, ...]  # of each state, in each configuration: its kind of speeds from 0, or -1
+    owners: tuple[int, ...]  # the configuration of each pivot
 
     @property
     def kind_count(self) -> int:
         return max(self.kinds) + 1
 
 
-def weak_masses(equations: DerivedEquations) -> WeakMasses | None:
-    """The pivots of a system that may come to a place without mass; None for any other."""
-    system, program, reduction = equations.system, equations.program, equations.reduction
+def weak_masses(every: Sequence[DerivedEquations]) -> WeakMasses | None:
+    """The pivots of a system, in all its configurations, that may come to a place without mass; None for any
+    other.
+    """
+    found = [_pivots(equations) for equations in every]
+    pivots = [(c, *pivot) for c, own in enumerate(found) for pivot in own]
+    if not pivots:
+        return None
+    free = [{u.data.name: u.dimension for u in e.reduction.independent(e.system)} for e in every]
+    known = list(dict.fromkeys(d for own in free for d in own.values()))
+    most = max(len(e.program.state) for e in every)
+    kinds: list[int] = []
+    for equations, own in zip(every, free, strict=True):
+        states = [s.data.name for s in equations.program.state]
+        kinds += [known.index(own[name]) if name in own else -1 for name in states]
+        kinds += [-1] * (most - len(states))
+    owners, names, shares, texts = zip(*pivots, strict=True)
+    labels = [f"share of {name}" for name in names]
+    return WeakMasses(section("pivot_shares", labels, shares, constant=True), texts, tuple(kinds), owners)
+
+
+def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
+    """Speeds of one configuration, what is left of the pivot of each, and the message."""
+    system, reduction = equations.system, equations.reduction
     free = reduction.independent(system)
     unfit = isinstance(equations, DerivedConvertedEquations) or system.constraints or system.flexibles
     if unfit or not 0 < len(free) <= _MOST:
-        return None
+        return []
     masses, plain = tree_masses(system, equations.configuration)
     if masses.own_inertia_suffices(places(system, plain)):
-        return None
+        return []
     matrix = mass_matrix(masses.tree)
     indices = sorted({i for pair in matrix for i in pair})
     M = {(i, j): as_expr(matrix.get((min(i, j), max(i, j)), ZERO)) for i in indices for j in indices}
@@ -55,18 +79,10 @@ def weak_masses(equations: DerivedEquations) -> WeakMasses | None:
             for j in (j for j in indices if j < r):
                 if left[i, r] is not ZERO and left[r, j] is not ZERO:
                     left[i, j] = left[i, j] - left[i, r] * left[r, j] / left[r, r]
-    names = [system.speeds[r].data.name for r in reversed(indices)]
     owners = {u: body.name for body in system.bodies.values() for u in body.speeds}
-    texts = tuple(
-        one_line(
-            f"speed '{name}' moves no mass (body '{owners[system.speeds[r]]}'): {SINGULAR_THERE}; {REMEDY}"
-        )
-        for name, r in zip(names, reversed(indices), strict=True)
-    )
-    dimensions = {u.data.name: u.dimension for u in free}
-    known = list(dict.fromkeys(dimensions.values()))
-    kinds = tuple(
-        known.index(dimensions[s.data.name]) if s.data.name in dimensions else -1 for s in program.state
-    )
-    labels = [f"share of {name}" for name in names]
-    return WeakMasses(section("pivot_shares", labels, shares, constant=True), texts, kinds)
+    found = []
+    for r, share in zip(reversed(indices), shares, strict=True):
+        u = system.speeds[r]
+        text = f"speed '{u.data.name}' moves no mass (body '{owners[u]}'): {SINGULAR_THERE}; {REMEDY}"
+        found.append((u.data.name, share, one_line(text)))
+    return found

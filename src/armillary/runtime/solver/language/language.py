@@ -65,7 +65,10 @@ N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = N_MEMB
 N_SETTINGS = N_OWN_MOTION = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
-KIND: Wholes = np.zeros(0, dtype=int)  # of each state: the number of its kind of speeds, or NONE
+# Of each state, in each configuration: the number of its kind of speeds, or NONE; of each pivot its
+# configuration.
+KIND: Wholes = np.zeros(0, dtype=int)
+PIVOT_OF: Wholes = np.zeros(0, dtype=int)
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
