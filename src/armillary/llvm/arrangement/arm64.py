@@ -227,7 +227,7 @@ class MachineCode(Registers):
 
     def multiply(self, operation: Operation) -> int:
         (a, minus), (b, other) = operation.signed
-        if operation.shape.pairs or (not minus and not other):
+        if operation.shape.pairs:
             return self.simple(operation)
         word = operation.shape.words[0] if minus == other else _NEGATED_PRODUCT
         made = self.new()

@@ -129,7 +129,7 @@ class Operation:
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
         self.renewed = ""  # the operand whose register is to hold the result, so that it need not have one
-        self.operands = [*dict.fromkeys(operands)]
+        self.operands = list(operands) if len(operands) < 2 else [*dict.fromkeys(operands)]
         self.held = kind in _DOUBLES  # whether the value takes a register for doubles
 
 
@@ -344,8 +344,9 @@ class Registers:
                 self.bring(a, i, operation.operands)
         made = self.operate(operation)
         for a in operation.operands:
-            uses[a].pop()
-            if not uses[a] and a in held and a not in self.waiting:
+            left = uses[a]
+            left.pop()
+            if not left and a in held and a not in self.waiting:
                 self.release(held.pop(a))
         name = operation.name
         if name:
@@ -366,16 +367,16 @@ class Registers:
 
     def free(self, now: int, operands: Sequence[str]) -> None:
         """Room for one more value; operands stay."""
-        held = self.held
+        held, loads, stored, used = self.held, self.loads, self.stored, self.uses
         if len(held) < self.size:
             return
         kept, costly, second, next_kept, next_costly, next_second = "", "", "", -1, -1, -1
         for value in held:
-            if value in operands:
-                continue
-            uses = self.uses.get(value)
+            uses = used.get(value)
             wanted = uses[-1] if uses else _NEVER
-            if value in self.loads or value in self.stored:
+            if (wanted <= next_kept and wanted <= next_second) or value in operands:
+                continue
+            if value in loads or value in stored:
                 if wanted > next_kept:
                     kept, next_kept = value, wanted
             elif wanted > next_costly:
