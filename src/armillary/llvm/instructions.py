@@ -14,6 +14,10 @@ from typing import Any
 Operand = str | float  # the name of a value, or a number for every lane
 Values = Callable[[], list[str]]
 
+# A label, over which LLVM's schedulers move nothing, and what a module with labels holds.
+LABEL = "  call void @llvm.codeview.annotation(metadata !1)"
+LABEL_TEXT = '!1 = !{!"order"}\ndeclare void @llvm.codeview.annotation(metadata)'
+
 
 def real(value: float) -> str:
     """A double as LLVM writes it: its bits."""

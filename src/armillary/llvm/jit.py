@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from armillary import cache
 from armillary.errors import ArmillaryError
-from armillary.llvm.arrangement.arrangement import LABEL
+from armillary.llvm.instructions import LABEL
 
 LIBRARY_FUNCTIONS = (
     *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "fma"),

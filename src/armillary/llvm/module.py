@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from armillary.llvm.arrangement.arrangement import LABEL_TEXT
-from armillary.llvm.instructions import ValueTypes
+from armillary.llvm.instructions import LABEL_TEXT, ValueTypes
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 
 Sines = Callable[[int], tuple[str, str]]  # name and declaration of a function, for vectors of this length

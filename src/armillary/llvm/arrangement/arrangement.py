@@ -22,10 +22,12 @@ sines as operations like others, code for the Stanford arm takes 0.81 of the tim
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
+
+from armillary.llvm.arrangement.model_machine import ModelMachine
+from armillary.llvm.instructions import LABEL
 
 WIDE = 5
 ALIVE, ALIVE_WIDE = 60, 24
@@ -34,14 +36,10 @@ SPARE = 3  # registers left to LLVM, which needs some on the way
 LABELS = 16  # operations from one label to the next
 NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
 
-LABEL = "  call void @llvm.codeview.annotation(metadata !1)"
-LABEL_TEXT = '!1 = !{!"order"}\ndeclare void @llvm.codeview.annotation(metadata)'
-
 # Cycles until a result can be used, on a Neoverse N1; the order is much the same for those of other cores.
 _LATENCY = {"fmul": 3, "fadd": 2, "fsub": 2, "call": 4, "fdiv": 9}
 _FUNCTION = 40
 _OTHER = 3
-_UNITS = 2  # operations that start in a cycle
 
 NAME = re.compile(r"%v\d+")
 _NEVER = 1 << 60
@@ -185,92 +183,12 @@ def latency(text: str) -> int:
 
 def _order(operations: Sequence[Operation]) -> list[Operation]:
     """Operations as the model machine starts them."""
-    size = len(operations)
     producer = {operation.name: i for i, operation in enumerate(operations)}
     before = [[producer[a] for a in o.operands if a in producer] for o in operations]
-    users: list[list[int]] = [[] for _ in operations]
-    for i, made in enumerate(before):
-        for a in made:
-            users[a].append(i)
-    latency = [o.latency for o in operations]
-    held = [o.held for o in operations]
-    behind = latency.copy()
-    for i in range(size - 1, -1, -1):
-        if users[i]:
-            behind[i] += max([behind[user] for user in users[i]])
-    waiting = [len(made) for made in before]
-    left = [len(used) for used in users]
-    change = list(map(int, held))  # of the number of live values, by this operation
-    for i, made in enumerate(before):
-        for a in made:
-            change[i] -= left[a] == 1 and held[a]
-    finished = [0] * size
-    begin = [0] * size  # cycles at which operands are there
-    done = [False] * size
-    ready: list[int] = []  # as numbers that hold a priority, and the place as their remainder
-    later: list[int] = []
-    able: dict[int, int] = {}  # places in these heaps that are not done, to their numbers
-    order: list[Operation] = []
-    cycle = started = alive = first = 0
-    far = size << 40  # beyond all priorities
-    wide = size > WIDE * max(behind, default=0)
-    most, window = (ALIVE_WIDE, WINDOW) if wide else (ALIVE, size)
-    end = min(window, size)
-
-    def release(i: int) -> None:
-        start = begin[i] = max([finished[a] for a in before[i]], default=0)
-        if start <= cycle:
-            able[i] = i - behind[i] * size
-            heapq.heappush(ready, able[i])
-        else:
-            able[i] = i + start * size
-            heapq.heappush(later, able[i])
-
-    for i in range(end):
-        if not waiting[i]:
-            release(i)
-    while len(order) < size:
-        while later and (later[0] < (cycle + 1) * size or done[later[0] % size]):
-            i = heapq.heappop(later) % size
-            if not done[i]:
-                able[i] = i - behind[i] * size
-                heapq.heappush(ready, able[i])
-        if alive > most:
-            chosen = min([key + change[i] * far for i, key in able.items()]) % size
-        elif ready:
-            chosen = heapq.heappop(ready) % size
-            if done[chosen]:
-                continue
-        else:
-            cycle, started = later[0] // size, 0
-            continue
-        done[chosen] = True
-        del able[chosen]
-        order.append(operations[chosen])
-        if begin[chosen] > cycle:
-            cycle, started = begin[chosen], 0
-        finished[chosen] = cycle + latency[chosen]
-        started += 1
-        if started == _UNITS:
-            cycle, started = cycle + 1, 0
-        alive += change[chosen]
-        for a in before[chosen]:
-            left[a] -= 1
-            if left[a] == 1 and held[a]:
-                for user in users[a]:
-                    change[user] -= not done[user]
-        for user in users[chosen]:
-            waiting[user] -= 1
-            if not waiting[user] and user < end:
-                release(user)
-        if end < size:
-            while done[first]:
-                first += 1
-            while end < min(size, first + window):
-                if not waiting[end]:
-                    release(end)
-                end += 1
-    return order
+    machine = ModelMachine(before, [o.latency for o in operations], [o.held for o in operations])
+    wide = len(operations) > WIDE * machine.longest_chain
+    most, window = (ALIVE_WIDE, WINDOW) if wide else (ALIVE, len(operations))
+    return [operations[i] for i in machine.order(most, window)]
 
 
 # -------------------------------------------------------------------- registers

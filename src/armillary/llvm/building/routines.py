@@ -32,6 +32,7 @@ from armillary.llvm.building.assembly import (
 from armillary.llvm.building.builder import Code, Local, Span, Value
 from armillary.llvm.jit import Passes, engine
 
+_STANDARD = Passes(2)
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
@@ -145,12 +146,17 @@ class RoutineMethod:
 
 
 def compiled_method(
-    name: str, text: Callable[[], str], written: Sequence[Path], entries: Sequence[str]
+    name: str,
+    text: Callable[[], str],
+    written: Sequence[Path],
+    entries: Sequence[str],
+    level: int = 2,
+    passes: Passes = _STANDARD,
 ) -> RoutineMethod:
     """A method compiled, or taken from the cache; ``written`` are the files that its text comes from."""
     files = [*written, Path(__file__), Path(__file__).with_name("builder.py")]
     label = digest(*(file.read_text(encoding="utf-8") for file in files))
-    made = engine(f"{name} {label}", lambda: [text()], 2, Passes(2))
+    made = engine(f"{name} {label}", lambda: [text()], level, passes)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     return RoutineMethod(
         {entry: kind(made.get_function_address(f"armillary_{entry}")) for entry in entries}, made

@@ -1,0 +1,70 @@
+"""The compiled machine that orders operations: the same order as by its rules, read from scratch."""
+
+import random
+
+import pytest
+
+from armillary.llvm.arrangement.model_machine import UNITS, ModelMachine
+
+
+def _order_by_the_rules(operands, latency, held, most, window):
+    """Everything computed anew for every operation: of those that can start the one with the longest chain
+    behind it, or with the least change of the number of live values where more than ``most`` are alive.
+    """
+    size = len(operands)
+    users = [[i for i in range(size) if a in operands[i]] for a in range(size)]
+    behind = [0] * size
+    for i in reversed(range(size)):
+        behind[i] = latency[i] + max([behind[user] for user in users[i]], default=0)
+    finished: dict[int, int] = {}
+    cycle = started = 0
+    while len(finished) < size:
+        left = [[user for user in users[a] if user not in finished] for a in range(size)]
+        alive = sum(held[a] and (not users[a] or bool(left[a])) for a in finished)
+        first = next(i for i in range(size) if i not in finished)
+        able = [
+            i
+            for i in range(min(size, first + window))
+            if i not in finished and all(a in finished for a in operands[i])
+        ]
+        begin = {i: max([finished[a] for a in operands[i]], default=0) for i in able}
+
+        def rank(i, now=cycle, begin=begin, left=left, alive=alive):
+            late = begin[i] > now
+            change = held[i] - sum(held[a] and left[a] == [i] for a in operands[i])
+            return change if alive > most else 0, late, begin[i] if late else -behind[i], i
+
+        chosen = min(able, key=rank)
+        if begin[chosen] > cycle:
+            cycle, started = begin[chosen], 0
+            if alive <= most:
+                continue
+        finished[chosen] = cycle + latency[chosen]
+        started += 1
+        if started == UNITS:
+            cycle, started = cycle + 1, 0
+    return list(finished), max(behind, default=0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_order_is_that_of_the_rules(seed):
+    chance = random.Random(seed)
+    size = 120
+    operands = [
+        sorted(chance.sample(range(max(0, i - 40), i), min(i, chance.randint(0, 3)))) for i in range(size)
+    ]
+    latency = [chance.choice((0, 2, 3, 4, 9)) for _ in range(size)]
+    held = [chance.random() < 0.9 for _ in range(size)]
+    found = set()
+    for most, window in ((size, size), (6, size), (6, 16), (size, 16)):
+        order, longest = _order_by_the_rules(operands, latency, held, most, window)
+        machine = ModelMachine(operands, latency, held)
+        assert machine.longest_chain == longest
+        assert machine.order(most, window) == order
+        found.add(tuple(order))
+    assert len(found) == 4  # both limits matter
+
+
+def test_no_operations_have_no_order():
+    machine = ModelMachine([], [], [])
+    assert machine.longest_chain == 0 and machine.order(60, 0) == []
