@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from armillary.results.plots.motion import MotionView
-    from armillary.results.run import MotionPicture
+    from armillary.results.plots.motion_picture import MotionPicture
 
 _SHOWN = 6
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from armillary.results.compare import (
     largest_differences,
     paired,
 )
-from armillary.results.files import read_record, to_pandas, to_xarray, write_record
+from armillary.results.files import to_pandas, to_xarray, write_record
 from armillary.results.plots.run_plot import plot
 from armillary.results.record import FileContent
 from armillary.results.units import UNKNOWN, conversion, label_units
@@ -36,37 +36,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from armillary.results.plots.motion import MotionView
-    from armillary.results.plots.picture_options import PictureOptions
+    from armillary.results.plots.motion_picture import MotionPicture
 
 Info: TypeAlias = str | int | float
 
-_FILE_VERSION = 1
+FILE_VERSION = 1
 _SHOWN = 8  # outputs listed in a summary: the last, since those the user asked for stand behind states
 _NAMED = 3  # of the others, how many are named
-
-
-class MotionPicture(Protocol):
-    """What shows the motion of a run: the equations behind it, or a compiled model of them."""
-
-    def page(self, run: Run, title: str, options: PictureOptions) -> str:
-        """The motion as the text of one HTML page."""
-        ...
-
-    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
-        """The motion as a file of one picture or of many."""
-        ...
-
-    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
-        """Several motions, one at a time, as the text of one HTML page."""
-        ...
-
-    def cloud(self, batch: Any, colour: str | None, title: str, options: PictureOptions) -> str:
-        """All runs of a batch at once as the text of one HTML page."""
-        ...
-
-    def scene(self, run: Run, path: Path) -> None:
-        """The motion as a binary glTF file."""
-        ...
 
 
 class Event(NamedTuple):
@@ -177,7 +153,7 @@ class Run:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Plain data, because a read-only mapping cannot be pickled."""
-        return _from_record, (self._record(),)
+        return run_from_record, (self._record(),)
 
     def __repr__(self) -> str:
         return _summary(self)
@@ -378,7 +354,7 @@ class Run:
     def _metadata(self) -> dict[str, Any]:
         """All but names and samples, as values that JSON keeps."""
         return {
-            "armillary_run": _FILE_VERSION,
+            "armillary_run": FILE_VERSION,
             "system": self.system,
             "info": dict(self.info),
             "parameters": dict(self.parameters),
@@ -397,45 +373,9 @@ class Run:
         return FileContent(self.names, self.time, self.values, self._metadata())
 
 
-def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run in a .nc, .parquet, .csv or .erd file, equal to the one that was saved.
-
-    A .csv or .erd file may be another program's; a CSV table must have a header, with time first.
-    """
-    record = read_record(path)
-    version = record.metadata.get("armillary_run")
-    if version != _FILE_VERSION:
-        raise ArmillaryError(
-            f"'{path}' has run format {version} and this Armillary reads {_FILE_VERSION}: "
-            "use the version that wrote it"
-        )
-    try:
-        loaded = _from_record(record)
-        _require_texts(loaded)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ArmillaryError(f"'{path}' is damaged: {error}") from error
-    return loaded
-
-
-def _from_record(record: FileContent) -> Run:
+def run_from_record(record: FileContent) -> Run:
     rest = {key: value for key, value in record.metadata.items() if key != "armillary_run"}
     return Run(time=record.time, values=record.values, names=record.names, **rest)
-
-
-def _require_texts(run: Run) -> None:
-    """What must be text is text: a damaged file may hold a number there."""
-    tables = (run.units, run.descriptions, run.parameters, run.parameter_units, run.info)
-    texts = [
-        run.system,
-        *run.names,
-        *(event.name for event in run.events),
-        *(key for t in tables for key in t),
-        *run.outputs,
-    ]
-    texts += [text for table in (run.units, run.descriptions, run.parameter_units) for text in table.values()]
-    for text in texts:
-        if not isinstance(text, str):
-            raise ArmillaryError(f"{text!r} stands where a text should")
 
 
 def _summary(run: Run) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from armillary.results.plots.motion import MotionView
-    from armillary.results.run import MotionPicture
+    from armillary.results.plots.motion_picture import MotionPicture
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from armillary.model.units.unit_system import state_factor
 from armillary.results import Run
 
 if TYPE_CHECKING:
-    from armillary.results.run import MotionPicture
+    from armillary.results.plots.motion_picture import MotionPicture
 
 _AMPLITUDE = 0.15  # of the leading coordinate, in rad or the model's unit of length
 _CONSTANTS = 3.0  # time constants for which a mode without oscillation is shown

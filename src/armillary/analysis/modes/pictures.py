@@ -20,7 +20,7 @@ from armillary.results.plots.picture_options import PictureOptions
 
 if TYPE_CHECKING:
     from armillary.analysis.modes.modes import Modes
-    from armillary.results.run import MotionPicture
+    from armillary.results.plots.motion_picture import MotionPicture
 
 _SECONDS = 2.0  # of a period in a film
 

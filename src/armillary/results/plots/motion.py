@@ -15,8 +15,9 @@ from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
 
 if TYPE_CHECKING:
+    from armillary.results.plots.motion_picture import MotionPicture
     from armillary.results.plots.picture_options import PictureOptions
-    from armillary.results.run import MotionPicture, Run
+    from armillary.results.run import Run
 
 PAGES = (".html", ".htm")
 FILMS = (".png", ".gif", ".webp", ".mp4")

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from armillary.mechanics.constraints.rows import ConstraintRow
     from armillary.mechanics.masses.massless import Masses
     from armillary.results import Run
-    from armillary.results.run import MotionPicture
+    from armillary.results.plots.motion_picture import MotionPicture
     from armillary.runtime.models.configurations.run_changes import ChangeFigures, KnownChanges
     from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 
