@@ -58,7 +58,8 @@ class PythonSolverPrinter(SolverPrinter):
             "N_PIVOTS": "len(WEAK_MASSES)", "N_KINDS": "N_KINDS", "N_COORDINATES": "LOOP_COORDINATES",
         }  # fmt: skip
         if any(f.name == "configuration" for f in solver.fields):
-            names = {name: text for name, text in names.items() if name not in ("N_STATES", "N_EVENTS")}
+            tables = ("N_STATES", "N_EVENTS", "N_COORDINATES")  # of configurations
+            names = {name: text for name, text in names.items() if name not in tables}
             names |= {role: str(number) for number, role in enumerate(ROLES)}
             names |= OTHER_SIZES
             self.sizes = _SIZES | EXTENTS
