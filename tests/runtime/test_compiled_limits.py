@@ -72,6 +72,19 @@ def test_more_rows_than_memory_holds_are_refused_before_the_run(how, message):
         _ball().simulate(1e7, **how)
 
 
+def test_more_rows_than_memory_holds_are_refused_before_a_run_that_locks_a_joint():
+    """Their times were written down first: 8 GB for a billion rows, or an error of NumPy."""
+    s = arm.System("latch")
+    s.body("a", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.event("latch", "t - 0.1", lock="a.q1")
+    model = s.derive().compile(tier="quick")
+    for how in ({"step": 1e-300}, {"sample": 1e-12}):
+        with pytest.raises(ArmillaryError, match="this would record"):
+            model.simulate(1.0, **how)
+    batch = model.simulate_batch(1e3, sample=1e-12, runs=1, metrics=["final(a.q1)"], progress=False)
+    assert batch["final(a.q1)"].tolist() == [0.0]  # no histories are kept
+
+
 @pytest.mark.parametrize("method", ["dopri5", "scipy:RK45"])
 def test_a_row_per_adaptive_step_ends_where_room_does(method, monkeypatch):
     """Room for 1500 rows of two outputs: the run stops there, and what it has is kept."""

@@ -157,8 +157,9 @@ def _rows(
     usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / _ROWS)
     watched = usual if watch is None else _even(t0, t_end, real(watch, "watch"))
     given = SampleTimes(sample, t0, t_end)
-    samples = usual if given.every_step else given.times(0, given.count)
-    samples = samples if history else samples[:0]
+    samples = usual[:0]
+    if history:
+        samples = usual if given.every_step else given.times(0, given.count)
     if not metrics:
         return samples, np.ones(len(samples), dtype=bool), np.zeros(len(samples), dtype=bool)
     if not len(samples):
@@ -224,6 +225,7 @@ def _grid(
 
 def _check_size(runs: int, samples: float, history: int, others: int) -> None:
     """An error for results that do not fit into memory; ``others``: numbers of a run besides histories."""
+    samples = samples if history else 0.0
     numbers = samples * history + others
     size, most = 8.0 * (runs * numbers + samples), _room()
     if size > most:

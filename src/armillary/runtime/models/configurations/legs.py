@@ -20,6 +20,7 @@ from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, 
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.records import RunChanges
+from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.thresholds.change_thresholds import AROUND
@@ -154,9 +155,11 @@ class LegRunner:
     ) -> None:
         self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
         self.t0, self.t_end, self.grid = settings.t0, settings.t_end, settings.fixed_step
-        self.times = settings.row_times
         self.configuration = configurations.first
         self.legs = RunLegs(configurations[self.configuration])
+        outputs = len(self.legs.instance.model.output_names)
+        check_rows(settings.samples, self.grid, outputs)  # before their times are written down
+        self.times = settings.row_times
         self.stops: list[float] = []
         suits, state = state is not None, self.legs.instance.packed(place) if state is None else state
         self.start: tuple[Place, np.ndarray] | None = place, state
