@@ -111,8 +111,9 @@ from armillary.stages import System, load
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
-    from armillary.analysis.experiments import Experiment
-    from armillary.analysis.fit import fit
+    from armillary.analysis.fitting.experiments import Experiment
+    from armillary.analysis.fitting.fit import fit
+    from armillary.analysis.fitting.outcome import Fit
     from armillary.analysis.identification.base import BaseParameters
     from armillary.analysis.identification.excitation import ExcitingTrajectory, exciting_trajectory
     from armillary.analysis.identification.identification import Identification
@@ -127,7 +128,6 @@ if TYPE_CHECKING:
     from armillary.analysis.modes.sweeps.root_locus import RootLocus, root_locus
     from armillary.analysis.operating.branches.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint, load_point
-    from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
     from armillary.ensembles.result import Batch
@@ -168,9 +168,9 @@ _LATER = {
     "Design": ("armillary.studies.sampling", "Design"),
     "Efforts": ("armillary.analysis.inverse.efforts", "Efforts"),
     "ExcitingTrajectory": ("armillary.analysis.identification.excitation", "ExcitingTrajectory"),
-    "Experiment": ("armillary.analysis.experiments", "Experiment"),
+    "Experiment": ("armillary.analysis.fitting.experiments", "Experiment"),
     "Final": ("armillary.ensembles.metrics", "Final"),
-    "Fit": ("armillary.analysis.outcome", "Fit"),
+    "Fit": ("armillary.analysis.fitting.outcome", "Fit"),
     "Histogram": ("armillary.ensembles.metrics", "Histogram"),
     "Identification": ("armillary.analysis.identification.identification", "Identification"),
     "LinearModel": ("armillary.analysis.linear.linear_model", "LinearModel"),
@@ -197,7 +197,7 @@ _LATER = {
     "Workspace": ("armillary.analysis.kinematics.workspace", "Workspace"),
     "campbell": ("armillary.analysis.modes.sweeps.campbell", "campbell"),
     "exciting_trajectory": ("armillary.analysis.identification.excitation", "exciting_trajectory"),
-    "fit": ("armillary.analysis.fit", "fit"),
+    "fit": ("armillary.analysis.fitting.fit", "fit"),
     "identify": ("armillary.analysis.identification.identify", "identify"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
     "load_linear": ("armillary.analysis.linear.linear_model", "load_linear"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.outcome import rounded_to_error as rounded
+from armillary.analysis.fitting.outcome import rounded_to_error as rounded
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armillary.analysis.fitting.outcome import rounded_to_error
 from armillary.analysis.identification.inertias import BodyInertia
-from armillary.analysis.outcome import rounded_to_error
 from armillary.analysis.result_files import json_text, write_result
 from armillary.columns import aligned, counted, html_table
 from armillary.results.units import label_units

@@ -26,6 +26,7 @@ from armillary.algebra.units.dimension import FORCE, SPEED
 from armillary.algebra.vectors.matrices import matrix_sum
 from armillary.algebra.vectors.triples import scaled
 from armillary.algebra.walk import symbols
+from armillary.analysis.fitting.statistics import inverse as covariance_of
 from armillary.analysis.identification.excitation import ExcitingTrajectory
 from armillary.analysis.identification.identification import Identification
 from armillary.analysis.identification.inertias import (
@@ -40,7 +41,6 @@ from armillary.analysis.identification.link_parameters import ELEMENTS
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.inverse.places import Places
 from armillary.analysis.inverse.runs import SPLINE, run_places
-from armillary.analysis.statistics import inverse as covariance_of
 from armillary.errors import ArmillaryError, nearest, shown
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.analysis.experiments import Measured
-from armillary.analysis.statistics import correlation, inverse, rms, spread, strong_correlations, variance
-from armillary.analysis.unknowns import Unknown
+from armillary.analysis.fitting.experiments import Measured
+from armillary.analysis.fitting.statistics import (
+    correlation,
+    inverse,
+    rms,
+    spread,
+    strong_correlations,
+    variance,
+)
+from armillary.analysis.fitting.unknowns import Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
 from armillary.results.units import label_units
@@ -130,7 +137,7 @@ class Fit:
 
     def plot(self, *columns: str, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
         """A figure of the data and of the model that was found, a panel for each column."""
-        from armillary.analysis.fit_plot import fit_plot
+        from armillary.analysis.fitting.fit_plot import fit_plot
 
         return fit_plot(self, columns, path, show)
 

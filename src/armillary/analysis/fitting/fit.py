@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.nodes.arithmetic import positive_whole
-from armillary.analysis.experiments import Measured, measured
-from armillary.analysis.outcome import Fit, Solution, outcome
-from armillary.analysis.residuals import Residuals, experiment_run
-from armillary.analysis.statistics import LOSSES, rms, spread
-from armillary.analysis.unknowns import Wanted, assignments, unknowns
+from armillary.analysis.fitting.experiments import Measured, measured
+from armillary.analysis.fitting.outcome import Fit, Solution, outcome
+from armillary.analysis.fitting.residuals import Residuals, experiment_run
+from armillary.analysis.fitting.statistics import LOSSES, rms, spread
+from armillary.analysis.fitting.unknowns import Wanted, assignments, unknowns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import CompiledModel

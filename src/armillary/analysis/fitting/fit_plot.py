@@ -13,7 +13,7 @@ from armillary.results.plots.figure import COLOURS, drawn, literal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.analysis.outcome import Fit
+    from armillary.analysis.fitting.outcome import Fit
 
 _PALE = "#9aa4ad"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from armillary.analysis.experiments import Measured
-from armillary.analysis.unknowns import Unknown, assignments
+from armillary.analysis.fitting.experiments import Measured
+from armillary.analysis.fitting.unknowns import Unknown, assignments
 from armillary.errors import ArmillaryError
 from armillary.program.sensitivities.equations import derivative_name
 from armillary.results import Run

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.units.units import is_quantity
-from armillary.analysis.experiments import Measured
+from armillary.analysis.fitting.experiments import Measured
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.program.sensitivities.directions import Direction, directions
 from armillary.runtime.models.compiled import CompiledModel
