@@ -223,7 +223,7 @@ def build(tree: Any) -> Expr:
 
 
 @pytest.mark.parametrize("keep", [0, 1, 3])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(tree=TREES)
 def test_truncation_is_of_the_order_it_claims(tree: Any, keep: int) -> None:
     """Scale the small symbols by 1 and 1/4: the defect falls by 4^(order + keep + 1), or to rounding."""
