@@ -355,12 +355,14 @@ class CompiledRun:
 
     def result(self, status: Status) -> Integration:
         control, filled, kinds = self.control, self.control.filled, self._functions.kinds_at
+        calm = filled < _SEARCHED and bool(kinds) and not self._loop.may_jump(control, self._at, kinds)
         times, rows = self._times, self._rows
-        if 0 < len(times) - filled <= _SPARE or times is self._times_given:
-            times, rows = times[:filled], rows[:filled]
-        elif filled < len(times):
-            times.resize(filled, refcheck=False)
+        if (spare := len(times) - filled) > _SPARE:  # rows may move
             rows.resize((filled, self._functions.n_outputs), refcheck=False)
+            if times is not self._times_given:  # which other runs have, too
+                times.resize(filled, refcheck=False)
+        if spare:
+            times, rows = times[:filled], rows[:filled]
         log = self._logged().tolist() if control.firings else []
         return Integration(
             time=times,
@@ -377,7 +379,7 @@ class CompiledRun:
             rejected=control.rejected,
             evaluations=control.evaluations,
             failed_event=control.failed if status == "events accumulate" else None,
-            calm=filled < _SEARCHED and bool(kinds) and not self._loop.may_jump(control, self._at, kinds),
+            calm=calm,
             near=control.near if status == "event" else 0.0,
         )
 
