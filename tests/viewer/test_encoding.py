@@ -35,7 +35,18 @@ def test_values_that_are_not_finite_do_not_spoil_the_others() -> None:
     values = np.array([[1.0], [np.nan], [3.0], [np.inf]])
     found = _unpacked(packed(values))
     assert found[[0, 2], 0] == pytest.approx([1.0, 3.0], abs=1e-4)
-    assert np.isfinite(found).all()
+    assert np.isfinite(found).all() and "gaps" not in packed(values)
+
+
+def test_plots_have_gaps_where_values_are_not_finite() -> None:
+    """They were at the lowest value of their curve, and those beyond single precision infinite."""
+    values = np.array(
+        [[1.0, 1.0, np.nan], [np.nan, 2.0, np.nan], [3.0, 1e188, np.nan], [np.inf, 4.0, np.nan]]
+    )
+    coded = packed(values, gaps=True)
+    assert coded["gaps"] == [[0, 1, 2], [0, 3, 4], [1, 2, 3], [2, 0, 4]]
+    assert _unpacked(coded)[[0, 1, 3], 1] == pytest.approx([1.0, 2.0, 4.0], abs=1e-4)
+    assert "gaps" not in packed(values[:1, :2], gaps=True)
 
 
 def test_a_minute_of_31_bodies_takes_less_than_a_megabyte() -> None:

@@ -87,7 +87,7 @@ class PageFigure:
             "bases": bases,
             "poses": packed(relative(self.channels, bases)),
             "amplitudes": packed(self.amplitudes),
-            "columns": packed(self.columns),
+            "columns": packed(self.columns, gaps=True),
             "outputs": self.outputs,
             "arrows": self.arrows.entries,
             "vectors": packed(self.arrows.vectors, ARROW_LEVELS),

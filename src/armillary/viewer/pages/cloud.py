@@ -57,7 +57,7 @@ def cloud_page(
         "cloud": {
             "runs": len(runs),
             "poses": packed(motion),
-            "columns": packed(columns.transpose(1, 0, 2).reshape(len(rows), -1)),
+            "columns": packed(columns.transpose(1, 0, 2).reshape(len(rows), -1), gaps=True),
             "colours": _colours(values[runs]),
             "labels": [_words(batch, int(i)) for i in runs],
         },

@@ -36,6 +36,7 @@ async function unpack(packed) {
     }
     out.push(values);
   }
+  for (const [c, first, end] of packed.gaps || []) out[c].fill(NaN, first, end);
   return out;
 }
 

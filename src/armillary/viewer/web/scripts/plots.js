@@ -75,10 +75,12 @@ class Plots {
       g.beginPath();
       // Of the rows within a pixel the lowest and the highest are drawn.
       const each = Math.max(1, Math.floor(y.length / (2 * w)));
+      let drawing = false;  // a curve has gaps where its values are no numbers
       for (let k = 0; k < y.length; k += each) {
         let least = k, most = k;
+        if (y[k] !== y[k]) { drawing = false; continue; }
         for (let i = k; i < Math.min(k + each, y.length); i++) { if (y[i] < y[least]) least = i; if (y[i] > y[most]) most = i; }
-        for (const i of least < most ? [least, most] : least > most ? [most, least] : [k]) g.lineTo(X(time[i]), Y(y[i]));
+        for (const i of least < most ? [least, most] : least > most ? [most, least] : [k]) { if (drawing) g.lineTo(X(time[i]), Y(y[i])); else g.moveTo(X(time[i]), Y(y[i])); drawing = true; }
       }
       g.stroke();
     }
