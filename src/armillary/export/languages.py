@@ -49,8 +49,11 @@ def _own(language: str) -> str:
 
 
 def export(equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
-    """The equations written as a program of their own; the path of what was written. ``inputs`` over time are
-    written with it.
+    """The equations written as a program of their own; the path of what was written.
+
+    Options that languages share: ``inputs`` over time, which are written with it; ``force``, to replace
+    files; and ``configurations``, whether it holds the equations of all configurations that runs can meet,
+    so that they lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
     if not isinstance(language, str) or language not in LANGUAGES:
         raise ArmillaryError(

@@ -45,9 +45,6 @@ def export(
 ) -> Path:
     """A folder with the system's program in C.
 
-    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
-    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
-
     ``lanes``: with 2 or 4, operations of branches that are alike are on vectors of so many doubles, which GCC
     and Clang compile.
 

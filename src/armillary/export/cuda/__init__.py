@@ -35,11 +35,7 @@ def export(
     force: bool = False,
     configurations: bool | None = None,
 ) -> Path:
-    """A folder with the system's program in CUDA.
-
-    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
-    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
-    """
+    """A folder with the system's program in CUDA."""
     return write_folder(path, program_files(source(equations, configurations)), force=force)
 
 

@@ -45,11 +45,7 @@ def export(
     force: bool = False,
     configurations: bool | None = None,
 ) -> Path:
-    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README.
-
-    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
-    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
-    """
+    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
     made = source(equations, configurations, recloses=True)
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)

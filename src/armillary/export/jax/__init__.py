@@ -23,11 +23,7 @@ def export(
     force: bool = False,
     configurations: bool | None = None,
 ) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
-
-    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
-    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
-    """
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
     made = source(equations, configurations)
     module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
     return write_module(module, path, force=force)

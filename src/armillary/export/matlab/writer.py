@@ -39,11 +39,7 @@ def export(
     force: bool = False,
     configurations: bool | None = None,
 ) -> Path:
-    """A folder with a package of functions for this one system, an example, a test and a README.
-
-    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
-    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
-    """
+    """A folder with a package of functions for this one system, an example, a test and a README."""
     made = source(equations, configurations, recloses=True)
     d, has = made.description, features(made)
     package = package_name(made.stem)

@@ -25,11 +25,7 @@ def export(
     force: bool = False,
     configurations: bool | None = None,
 ) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
-
-    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
-    lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
-    """
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
     made = source(equations, configurations, recloses=True)
     return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
 

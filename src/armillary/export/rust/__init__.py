@@ -40,9 +40,7 @@ def export(
 ) -> Path:
     """A folder with the system's crate in Rust.
 
-    ``precision`` is "single" or "double", and ``method`` one of fixed step. ``configurations``: whether it
-    holds the equations of all configurations that runs can meet, so that they lock and unlock joints and
-    exchange dependent speeds (None: where events lock or unlock).
+    ``precision`` is "single" or "double", and ``method`` one of fixed step.
     """
     made, chosen = source(equations, configurations), fixed_method(method)
     model = RustModel(made, checked_precision(precision))
