@@ -35,6 +35,7 @@ from benchmarks.robots import measure_robots, robots_table
 from benchmarks.robots import wrong as wrong_robots
 from benchmarks.targets import Target, all_targets
 from benchmarks.timing import Effort
+from benchmarks.trim import measure_trims, trim_table
 
 EVERY = {**MODELS, **LINKAGES}
 BATCHES, ROBOTS = "batches", "robots"
@@ -80,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "batches": {},
         "branches": {},
         "search": {},
+        "trims": [],
     }
     if not options.only:
         with_basilisk = "basilisk" in peers
@@ -92,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results["formalisms"] = compare_examples(QUICK_EXAMPLES if options.quick else (*COMPARED,), few)
         results["branches"] = {key: measure_branches(key, few) for key in BRANCHES}
         results["search"] = {} if options.quick else searched_counts()
+        results["trims"] = measure_trims(QUICK_EXAMPLES if options.quick else ())
     if not options.only or BATCHES in options.only:
         results["batches"] = measure_batches(environment, with_peer="mujoco" in peers, quick=options.quick)
     results["robots"] = []
@@ -212,6 +215,7 @@ def conclude(results: dict[str, Any]) -> None:
         batch_tables(results["batches"]),
         robots_table(results["robots"]),
         branches_table([*results["branches"].values()]),
+        trim_table(results.get("trims", [])),
         report.derivation_table(results["derivation"]),
         report.count_table(results["formalisms"]),
         report.formalism_table(results["formalisms"]),

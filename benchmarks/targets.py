@@ -110,6 +110,11 @@ def branch_targets(records: dict[str, dict[str, Any]]) -> list[Target]:
     ]
 
 
+def trim_targets(records: list[dict[str, Any]]) -> list[Target]:
+    """Five milliseconds for the operating point of every example, from a rough start."""
+    return [Target(f"{r['example']}: operating point, CPU ms", 5.0, r["milliseconds"]) for r in records]
+
+
 def gpu_targets(gpu: dict[str, Any]) -> list[Target]:
     """Evaluations of the arm per second on the card, and a million cars with transfers."""
     if not gpu:
@@ -311,6 +316,7 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
         *operation_targets(models),
         *search_targets(results.get("search", {})),
         *branch_targets(results.get("branches", {})),
+        *trim_targets(results.get("trims", [])),
         *linkage_targets(results["linkages"]),
         *panel_targets(results["panels"]),
         *flexible_targets(results["flexible"]),

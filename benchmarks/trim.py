@@ -13,6 +13,7 @@ import importlib
 import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,16 @@ PROBLEMS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-def measured(name: str, verb: str, request: dict[str, Any]) -> list[str]:
-    """A row of the table."""
+def measure_trims(names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """A record for each example, or for those of these names."""
+    examples = str(Path(__file__).resolve().parents[1] / "examples")
+    if examples not in sys.path:
+        sys.path.insert(0, examples)
+    return [measured(*problem) for problem in PROBLEMS if not names or problem[0] in names]
+
+
+def measured(name: str, verb: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Milliseconds of a call, and of the first one."""
     model = importlib.import_module(f"examples.{name}").system().derive().compile()
     call = getattr(model, verb)
     start = time.process_time()
@@ -71,16 +80,29 @@ def measured(name: str, verb: str, request: dict[str, Any]) -> list[str]:
         start = time.process_time()
         call(**request)
         seconds.append(time.process_time() - start)
-    times = [f"{1e3 * min(seconds):.2f}", f"{1e3 * first:.0f}"]
-    return [name, verb, str(op.steps), f"{op.error:.0e}", *times, str(op.stability)]
+    return {
+        "example": name,
+        "verb": verb,
+        "steps": op.steps,
+        "error": op.error,
+        "milliseconds": 1e3 * min(seconds),
+        "first_milliseconds": 1e3 * first,
+        "stability": str(op.stability),
+    }
 
 
-def main(names: list[str]) -> None:
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
-    rows = [["example", "", "steps", "error", "ms", "first ms", "stability"]]
-    rows += [measured(*problem) for problem in PROBLEMS if not names or problem[0] in names]
-    print("\n".join(aligned(rows, "<<>>>><")))
+def trim_table(records: Sequence[dict[str, Any]]) -> str:
+    """A row for each example."""
+    rows = [["operating points", "", "steps", "error", "ms", "first ms", "stability"]]
+    rows += [
+        [
+            r["example"], r["verb"], str(r["steps"]), f"{r['error']:.0e}", f"{r['milliseconds']:.2f}",
+            f"{r['first_milliseconds']:.0f}", r["stability"],
+        ]
+        for r in records
+    ]  # fmt: skip
+    return "\n".join(aligned(rows, "<<>>>><"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(trim_table(measure_trims(sys.argv[1:])))

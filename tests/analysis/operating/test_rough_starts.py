@@ -63,3 +63,20 @@ def test_no_path_is_none(lamp: Model) -> None:
     request = read_request(lamp, at_rest=True, outputs={"height": 0.9}, inputs=["torque"])
     x = start_vector(request, Instance(lamp, {}), request.starts[0])
     assert scaled_loads(problem(request, x).equations(x)) is None
+
+
+def test_steps_near_a_root_go_on_with_the_last_derivatives() -> None:
+    """Also where these leave a direction open: the third link turns about the vertical. With derivatives of
+    its own for each step there are four.
+    """
+    s = arm.System("hanging chain")
+    s.gravity(9.81, -s.ground.z)
+    link = s.ground
+    for i, axis in enumerate("xyzx"):
+        link = s.body(
+            f"link{i + 1}", link, arm.Revolute(axis), at=(0, 0, -0.3 if i else 0), com=(0, 0, -0.15),
+            mass=1, inertia=(0.01, 0.012, 0.005),
+        )  # fmt: skip
+    op = s.derive().compile().equilibrium(starts={"link1.q1": 0.3, "link4.q1": -0.2})
+    assert op.steps == 2 and op.error < 1e-13
+    assert [op[f"link{i}.q1"] for i in (1, 2, 4)] == pytest.approx([0.0, 0.0, 0.0], abs=1e-13)

@@ -38,10 +38,10 @@ class Problem:
     undecided: tuple[str, ...] = ()  # states that no condition depends on, besides cyclic coordinates
     constant: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))  # rows no unknown changes
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The unknowns."""
-        return tuple(self.conditions.names[j] for j in self.unknown)
+        return tuple([self.conditions.names[j] for j in self.unknown.tolist()])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -72,7 +72,9 @@ class Problem:
         )  # fmt: skip
 
     @cached_property
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+    def _bounds(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        if not self.request.bounds:
+            return None, None
         none = (-np.inf, np.inf)
         pairs = np.array([self.request.bounds.get(name, none) for name in self.names]).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
@@ -165,7 +167,9 @@ def _unknown(request: Request, found: Conditions, held: frozenset[int], still: b
 
 def _without_idle(made: Problem) -> Problem:
     """The problem without unknown states that no condition contains; such an input is an error."""
-    acts = made.conditions.depends[np.ix_(made.rows, made.unknown)].any(axis=0)
+    acts = made.conditions.depends[made.rows].any(axis=0)[made.unknown]
+    if acts.all():
+        return made
     idle = [made.conditions.names[j] for j in made.unknown[~acts]]
     for name in idle:
         if name in made.request.inputs:
@@ -182,7 +186,7 @@ def _idle_input(made: Problem, name: str) -> ArmillaryError:
 
 def _without_constant(made: Problem, start: np.ndarray) -> Problem:
     """The problem without conditions that no unknown changes, which must hold already."""
-    depends = made.conditions.depends[np.ix_(made.rows, made.unknown)].any(axis=1)
+    depends = made.conditions.depends[made.rows][:, made.unknown].any(axis=1)
     if depends.all():
         return made
     here = made.values.values(start)

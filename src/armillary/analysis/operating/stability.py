@@ -66,9 +66,10 @@ def stability_of(values: ConditionValues, c: np.ndarray, C: np.ndarray) -> Stabi
     rates = c[kept]
     if not np.all(np.isfinite(C)) or not np.max(np.abs(rates), initial=0.0) <= 1e-6:
         return None
-    F = C[np.ix_(kept, kept)]
+    F = C[kept][:, kept]
     held = C[found.closed][:, kept]
-    held = held[np.any(held != 0.0, axis=1)]
+    if held.size:
+        held = held[np.any(held != 0.0, axis=1)]
     if held.size:
         _, d, Vt = np.linalg.svd(held)
         T = Vt[int(np.sum(d > 1e-9 * d[0])) :].T

@@ -46,7 +46,7 @@ def trim(model: CompiledModel, **asked: Any) -> OperatingPoint:
     points = [operating_point(made, root) for root in _distinct(roots)]
     if named is not model.base:  # the same state as the model itself takes it
         points = [replace(op, state=model.state(op, op.parameters, op.time)) for op in points]
-    return replace(points[0], others=tuple(points[1:]))
+    return replace(points[0], others=tuple(points[1:])) if len(points) > 1 else points[0]
 
 
 def _inputs_in_units(request: Request) -> dict[str, float]:

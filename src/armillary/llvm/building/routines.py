@@ -49,10 +49,11 @@ class RoutineLayout:
 
     def fields(self, values: Mapping[str, int | np.ndarray]) -> np.ndarray:
         """The fields as one array; it holds addresses only, so the arrays must be kept as well."""
-        found = np.zeros(len(self.places), dtype=np.int64)
+        found, places = [0] * len(self.places), self.places
         for name, value in values.items():
-            found[self.places[name]] = value.ctypes.data if isinstance(value, np.ndarray) else value
-        return found
+            whole = type(value) is int
+            found[places[name]] = value if whole else value.__array_interface__["data"][0]  # type: ignore
+        return np.array(found, dtype=np.int64)
 
 
 class Routine(Code):

@@ -18,6 +18,8 @@ MET = 1e-9  # of the size of a condition: what is above this is not met
 ROUNDING = 1e-15
 NO_EFFECT = 1e-11  # singular value, as a part of the largest, of a direction without effect
 NEWTON, REST = 80, 200  # steps
+CHORD = 1e-3  # of the size of a condition: below this the last derivatives are good for another step
+ROUNDED = 1e-13  # where such a step gains nothing, rounding is all that is left
 ENTRIES = ("newton", "outlook", "rest")
 OPEN = 1e-9  # singular value of a direction that the conditions leave open
 EPSILON = 2.0**-52
@@ -32,7 +34,8 @@ def search_text() -> str:
     module = IRModule()
     values, slopes = _emit_values(module), _emit_slopes(module)
     factorise, turned = _emit_factorise(module), _emit_turned(module)
-    _emit_newton(module, values, slopes, factorise, _emit_damped(module), turned)
+    damped, chord = _emit_damped(module), _emit_chord(module, turned)
+    _emit_newton(module, values, slopes, factorise, damped, turned, chord)
     _emit_outlook(module, slopes, factorise, turned)
     _emit_rest(module, values, slopes, factorise, turned)
     return str(module)
@@ -238,24 +241,50 @@ def _emit_turned(module: IRModule) -> Routine:
     """`turned(m, n, k)`: p = P Zᵀ [y; 0], as long as y; for k ≥ 0 the unit vector k in place of [y; 0]."""
     f = _routine(module, "turned", NOTHING, WHOLE, WHOLE, WHOLE)
     m, n, unit = (f.argument(i) for i in (1, 2, 3))
-    R, y, heads, z, p = (f.vector(name) for name in ("R", "y", "heads", "z", "p"))
+    y, z, p = (f.vector(name) for name in ("y", "z", "p"))
     rank = f.index("order", n)
     with f.each(n) as i:
         z[i] = f.choose(i.equals(unit), 1.0, 0.0)
     with f.when(unit < 0):
         f.move(rank, y, z)
     with f.when(rank < n), f.each(rank) as k:
-
-        def tail(j: Value) -> Value:
-            return R[(rank + j) * m + k]
-
-        along = heads[k] * z[k] + f.sum(n - rank, lambda j: tail(j) * z[rank + j])
-        share = along / (R[k * m + k] * heads[k])
-        z[k] = z[k] + share * heads[k]
-        with f.each(n - rank) as j:
-            z[rank + j] = z[rank + j] + share * tail(j)
+        _reflect(f, m, n, k)
     with f.each(n) as i:
         p[f.index("order", i)] = z[i]
+    f.give()
+    return f
+
+
+def _reflect(f: Routine, m: Value, n: Value, k: Value) -> None:
+    """z reflected by the k-th factor of Z."""
+    R, heads, z, rank = f.vector("R"), f.vector("heads"), f.vector("z"), f.index("order", n)
+
+    def tail(j: Value) -> Value:
+        return R[(rank + j) * m + k]
+
+    along = heads[k] * z[k] + f.sum(n - rank, lambda j: tail(j) * z[rank + j])
+    share = along / (R[k * m + k] * heads[k])
+    z[k] = z[k] + share * heads[k]
+    with f.each(n - rank) as j:
+        z[rank + j] = z[rank + j] + share * tail(j)
+
+
+def _emit_chord(module: IRModule, turned: Routine) -> Routine:
+    """`chord()`: p of A p = −r with the last A and its factors, TᵀT y = −(Z Pᵀ Aᵀ r)."""
+    f = _routine(module, "chord", NOTHING)
+    m, n, T, r, y, z = f["rows"], f["unknowns"], *(f.vector(k) for k in ("T", "r", "y", "z"))
+    rank = f.index("order", n)
+    with f.each(n) as i:
+        z[i] = 0.0 - f.dot(m, f.vector("A", f.index("order", i) * m), r)
+    with f.when(rank < n), f.each(rank) as back:
+        _reflect(f, m, n, rank - 1 - back)
+    with f.each(rank) as k:
+        y[k] = (z[k] - f.sum(k, lambda i, k=k: T[i * n + k] * y[i])) / T[k * n + k]  # type: ignore[misc]
+    with f.each(rank) as back:
+        k = rank - 1 - back
+        known = f.dot(back, f.vector("T", k * n + k + 1), f.vector("y", k + 1))
+        y[k] = (y[k] - known) / T[k * n + k]
+    f.run(turned, m, n, f.whole(-1))
     f.give()
     return f
 
@@ -294,11 +323,19 @@ def _emit_outlook(module: IRModule, slopes: Routine, factorise: Routine, turned:
 
 
 def _emit_newton(
-    module: IRModule, values: Routine, slopes: Routine, factorise: Routine, damped: Routine, turned: Routine
+    module: IRModule,
+    values: Routine,
+    slopes: Routine,
+    factorise: Routine,
+    damped: Routine,
+    turned: Routine,
+    chord: Routine,
 ) -> Routine:
     """`newton()`: the unknowns of x moved to a root, or to where the conditions are nearest to being met.
 
-    The report has the steps.
+    Near a root steps go on with the last derivatives as long as each leaves a hundredth of the conditions: in
+    a chain of 64 links the derivatives take a hundred times as long as the conditions. The report has the
+    steps with derivatives of their own.
     """
     f = _routine(module, "newton", NOTHING)
     m, n, slope = f["rows"], f["unknowns"], _slope(f)
@@ -320,10 +357,26 @@ def _emit_newton(
     f.move(m, r_trial, r)
     radius = Local(f, f.root(n.to_real()))
     steps, ended = Local(f, f.whole(0)), Local(f, f.whole(0))
+    known = Local(f, f.real(0.0))  # 1 where there are factors of a step before
     with f.repeat() as loop:
         off = f.largest(m, lambda i: r[i])
         with f.when(~(merit.get() < 1e300) | (steps.get() >= NEWTON) | n.equals(0) | (off <= ROUNDING)):
             loop.leave()
+        with f.when((known.get() > 0.0) & (off <= CHORD)):
+            with f.each(n) as j:
+                kept[j] = x[unknown(j)]
+            f.run(chord)
+            with f.each(n) as j:
+                x[unknown(j)] = clipped(kept[j] + sizes[j] * p[j], j)
+            near = f.run(values)
+            with f.when(near < 1e-4 * merit.get()):
+                f.move(m, r_trial, r)
+                merit.set(near)
+                loop.again()
+            with f.each(n) as j:
+                x[unknown(j)] = kept[j]
+            with f.when((off <= ROUNDED) & ~(near < 0.8 * merit.get())):
+                loop.leave()
         f.run(slopes)
         with f.each(n) as j:
             with f.each(m) as i:
@@ -339,6 +392,8 @@ def _emit_newton(
         with f.when(~(f.largest(n * m, lambda k: A[k]) < 1e300)):
             loop.leave()
         longest = f.run(factorise, m, n, f.real(NO_EFFECT))
+        held = f.largest(n, lambda j: f.index("held", j).to_real())
+        known.set(f.choose(held > 0.0, 0.0, 1.0))
         with f.when(steps.get().equals(0)):
             f.run(turned, m, n, f.whole(-1))
             turn = f.largest(n, lambda j: f.choose(f.index("angles", j).equals(1), p[j], 0.0))
