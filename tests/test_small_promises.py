@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.cli.app import app
 
 
 def pendulum() -> arm.System:
@@ -78,6 +81,19 @@ def test_results_of_analyses_are_pickled_as_plain_data(model: arm.CompiledModel,
     )
     with pytest.raises(arm.ArmillaryError, match="from another process"):
         pickle.loads(pickle.dumps(branch)).point(0)
+
+
+def test_a_process_without_a_console_runs(model: arm.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where stdout and stderr are closed, and under pythonw, sys.stdout and sys.stderr are None."""
+    closed = open(os.devnull, "w")  # noqa: SIM115
+    closed.close()
+    for missing in (None, closed):
+        monkeypatch.setattr(sys, "stderr", missing)
+        for _ in range(3):
+            assert model.simulate(0.1, initial={"b.q1": 0.2}).time[-1] == 0.1
+        model.simulate_batch(0.02, step=0.01, initial={"b.q1": [0.1, 0.2]})
+    monkeypatch.setattr(sys, "stdout", None)
+    assert app.main(["schema", "model"], standalone_mode=False) == 0
 
 
 def test_saved_solutions_are_solutions_again(model: arm.CompiledModel, tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ class App(click.Group):
             with warnings.catch_warnings():
                 warnings.showwarning = _warn
                 done = super().main(given, "armillary", standalone_mode=False, **extra)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it may be closed
+                sys.stdout.flush()
             code = done if isinstance(done, int) else 0
         except BaseException as error:
             code = report_error(error, debug="--debug" in given, json="--json" in given)

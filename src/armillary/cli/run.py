@@ -14,6 +14,7 @@ import click
 
 from armillary.cli import options, show
 from armillary.cli.partial_runs import failure_with_data, partial_run
+from armillary.runtime.progress import on_terminal
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -127,7 +128,7 @@ def _summary(simulation: Simulation, made: Run, written: list[Path]) -> str:
 @contextmanager
 def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
     """A bar on a terminal, of the time reached, once a run has taken a moment."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or not on_terminal():
         yield False
         return
     settings = simulation.run_settings()

@@ -14,6 +14,14 @@ _PATIENCE = 1.0  # seconds before the first line
 _OFTEN = 0.1  # seconds between two lines
 
 
+def on_terminal() -> bool:
+    """Whether lines on stderr reach a person. A process without a console has no stderr, or a closed one."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:
+        return False
+
+
 @contextmanager
 def report_line(
     wanted: bool | Callable[..., Any] | None, words: Callable[..., str]
@@ -26,7 +34,7 @@ def report_line(
         return
     if wanted is not None:
         wanted = flag(wanted, "progress=, where it is no function,")
-    if not wanted or not sys.stderr.isatty():
+    if not wanted or not on_terminal():
         yield None
         return
     started = last = time.monotonic()
@@ -57,7 +65,7 @@ def progress_line(
     wanted: bool | Callable[[float], None], t0: float, t_end: float
 ) -> AbstractContextManager[Callable[[float], None] | None]:
     """A function to call with the time that a run has reached, or None."""
-    if wanted is False or (wanted is True and not sys.stderr.isatty()):
+    if wanted is False or (wanted is True and not on_terminal()):
         return _SILENT
     return _run_line(wanted, t0, t_end)
 

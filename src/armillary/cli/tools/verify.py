@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from armillary.cli import options, show
+from armillary.runtime.progress import on_terminal
 
 
 @options.command(
@@ -32,7 +31,7 @@ def verify(cases: tuple[str, ...], only_list: bool, json_wanted: bool) -> int:
         return 0
 
     def progress(name: str) -> None:
-        if sys.stderr.isatty() and not json_wanted:
+        if on_terminal() and not json_wanted:
             click.echo(f"\r\033[K{show.faint(name)}", nl=False, err=True)
 
     rows = verification.run(list(cases) or None, progress=progress)

@@ -8,7 +8,6 @@ ordinary functions of compiled.py and legs.py, whose results these are to the la
 
 from __future__ import annotations
 
-import sys
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +27,7 @@ from armillary.runtime.models.run_record import (
     recorded_run,
     run_info,
 )
+from armillary.runtime.progress import on_terminal
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
@@ -148,7 +148,7 @@ class StraightRuns:
 
     def run(self, initial: Any, progress: Any) -> Run | None:
         """A run from initial values; None where it is not as simple."""
-        if not (progress is False or (progress is True and not sys.stderr.isatty())):
+        if not (progress is False or (progress is True and not on_terminal())):
             return None
         known, model, instance = self._known, self._model, self._instance
         if not self._usable or self._chosen != chosen():
