@@ -598,3 +598,30 @@ def test_a_text_is_no_switch(things: Things, tmp_path: Path) -> None:
     ):
         with pytest.raises(arm.ArmillaryError, match=f"{name}= must be True or False, not 'no'"):
             call("no")
+
+
+def test_identification_fits_and_comparisons_name_what_is_wrong(things: Things) -> None:
+    """These gave errors of NumPy and Python from inside, NaN among them."""
+    model, run = things.model, things.run
+    efforts = model.inverse(run)
+    given = {"motion": run, "efforts": efforts.values}
+
+    def identify(**more: Any) -> Any:
+        return arm.identify(model, **(given | more))
+
+    for call, message in (
+        (lambda: identify(efforts=efforts.values * np.nan), "are not all finite"),
+        (lambda: identify(udot=[[np.nan]] * len(run)), "are not all finite"),
+        (lambda: identify(friction=3), "friction must be a list"),
+        (lambda: identify(sigma={}), "sigma= says nothing about 'b.u1'"),
+        (lambda: identify(sigma="x"), "sigma must be a number"),
+        (lambda: identify(prior=None), "prior must be a number"),
+        (lambda: identify(parameters=[1.0]), "parameters= must hold values by name"),
+        (lambda: arm.fit(model, run, ["k"], outputs=3), "outputs= must be a list"),
+        (lambda: arm.fit(model, run, ["k"], loss=[]), "no loss"),
+        (lambda: run.compare(run, rtol="x"), "rtol must be a number"),
+        (lambda: run.compare(run, tolerances=[1.0]), "tolerances= must hold values by name"),
+        (lambda: arm.exciting_trajectory(model, {"b.q1": (-1, 1)}, period=[]), "period must be a number"),
+    ):
+        with pytest.raises(arm.ArmillaryError, match=message):
+            call()

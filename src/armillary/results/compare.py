@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from armillary.algebra.arguments import real, table
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, nearest
 
@@ -218,11 +219,11 @@ class Tolerances(NamedTuple):
     special: Mapping[str, Tolerance]
 
     def of(self, name: str) -> tuple[float, float]:
-        for pattern, tolerance in self.special.items():
+        for pattern, tolerance in table(self.special, "tolerances=").items():
             if name == pattern or fnmatchcase(name, pattern):
                 relative, absolute = tolerance if isinstance(tolerance, tuple) else (tolerance, self.atol)
-                return float(relative), float(absolute)
-        return self.rtol, self.atol
+                return real(relative, f"tolerance of '{name}'"), real(absolute, f"tolerance of '{name}'")
+        return real(self.rtol, "rtol"), real(self.atol, "atol")
 
 
 def largest_differences(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import several
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
 from armillary.results.units import UNKNOWN, conversion
@@ -69,7 +70,7 @@ def measured(
     names = [x.name or (f"experiment {i}" if len(found) > 1 else "data") for i, x in enumerate(found, 1)]
     if len(set(names)) < len(names):
         raise ArmillaryError(f"two experiments are called '{next(n for n in names if names.count(n) > 1)}'")
-    wanted = None if outputs is None else [outputs] if isinstance(outputs, str) else list(outputs)
+    wanted = None if outputs is None else [str(name) for name in several(outputs, "outputs=")]
     return tuple(_read(model, x, name, wanted, sigma) for x, name in zip(found, names, strict=True))
 
 

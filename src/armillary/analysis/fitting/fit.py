@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.fitting.experiments import Measured, measured
 from armillary.analysis.fitting.outcome import Fit, Solution, outcome
@@ -77,8 +78,7 @@ def fit(
     """
     if not isinstance(model, CompiledModel):
         raise ArmillaryError(f"fit() needs a compiled model, not {model!r}; give s.derive().compile()")
-    if loss not in LOSSES:
-        raise ArmillaryError(f"no loss '{loss}'{nearest(loss, LOSSES)}; there are {', '.join(LOSSES)}")
+    one_of(loss, LOSSES, "no loss ")
     most = positive_whole(max_evaluations)
     if most is None:
         raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")

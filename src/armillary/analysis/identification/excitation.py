@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import real
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.inverse.places import Places
@@ -155,7 +156,7 @@ def exciting_trajectory(
         if positive_whole(value) is None:
             raise ArmillaryError(f"{name}={value!r} must be a positive whole number")
     made = regressor_model(model)
-    joints = _Joints(made, limits, speed_limits, acceleration_limits, float(period))
+    joints = _Joints(made, limits, speed_limits, acceleration_limits, real(period, "period"))
     time = np.linspace(0.0, joints.period, samples, endpoint=False)
     search = _ConditionSearch(made, joints, time, harmonics, parameters)
     rng = np.random.default_rng(seed)

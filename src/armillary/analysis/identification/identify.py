@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import real, several, table
 from armillary.algebra.derivatives.calculus import evaluate_all, gradient
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, SPEED
@@ -77,8 +78,10 @@ def identify(
     """
     if not isinstance(model, CompiledModel):
         raise ArmillaryError(f"identify() needs a compiled model, not {shown(model)}")
-    if not prior > 0:
+    prior = real(prior, "prior")
+    if not 0 < prior < np.inf:
         raise ArmillaryError(f"prior={prior!r} must be positive")
+    parameters = table(parameters, "parameters=")
     made = regressor_model(model, every=True)
     places, run = _places(model, made, motion, udot)
     measured = _efforts(made.names, efforts, run, len(places.states))
@@ -86,6 +89,8 @@ def identify(
     speeds = places.states[:, len(made.equations.coordinates) :][:, : len(made.equations.speeds)]
     terms = _friction_terms(made.equations.speeds, friction)
     columns = np.concatenate([Y, _friction_columns(made, speeds, terms)], axis=2)
+    if not (np.isfinite(columns).all() and np.isfinite(measured).all() and np.isfinite(rest).all()):
+        raise ArmillaryError("identify(): motion, rates or efforts are not all finite; leave those rows out")
     given = _sigma(made.names, sigma)
     x, weights, covariance, unseen = _weighted(columns, measured - rest, given)
     labels = [*made.parameters.names, *(f"{kind} friction {name}" for name, kind in terms)]
@@ -200,7 +205,7 @@ def _friction_terms(
     for name, kinds in wanted.items():
         if name not in speeds:
             raise ArmillaryError(f"identify(): friction= names '{name}'{nearest(str(name), speeds)}")
-        for kind in (kinds,) if isinstance(kinds, str) else kinds:
+        for kind in map(str, several(kinds, "identify(): friction")):
             if kind not in FRICTION:
                 raise ArmillaryError(
                     f"identify(): no friction '{kind}'{nearest(str(kind), FRICTION)}; there are "
@@ -222,8 +227,11 @@ def _friction_columns(made: RegressorModel, speeds: np.ndarray, terms: list[tupl
 def _sigma(names: tuple[str, ...], sigma: Any) -> np.ndarray | None:
     if sigma is None:
         return None
-    values = np.array([float(sigma[n] if isinstance(sigma, Mapping) else sigma) for n in names])
-    if not np.all(values > 0):
+    if isinstance(sigma, Mapping) and (missing := [n for n in names if n not in sigma]):
+        raise ArmillaryError(f"identify(): sigma= says nothing about '{missing[0]}'; give it for all speeds")
+    each = [sigma[n] if isinstance(sigma, Mapping) else sigma for n in names]
+    values = np.array([real(x, "identify(): sigma") for x in each])
+    if not np.all((values > 0) & np.isfinite(values)):
         raise ArmillaryError(f"identify(): sigma={sigma!r} must be positive")
     return values
 
