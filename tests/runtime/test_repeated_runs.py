@@ -104,6 +104,8 @@ def test_other_settings_parameters_and_names_are_noticed(made: list[bool]) -> No
         for _ in range(3):
             with pytest.raises(ParameterError, match=message):
                 model.simulate(initial=initial, **how)
+    with pytest.raises(ParameterError, match="'c' needs a number"):  # which is not compared with 0.0
+        model.simulate(**{**how, "parameters": {"c": np.array([0.0, 0.1])}})
     degrees = model.simulate(initial={"bob.q1": "0.3 rad"}, **how)
     same(degrees, runs[0])
     memory: list[float] = []

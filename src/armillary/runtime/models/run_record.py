@@ -49,12 +49,10 @@ class KnownParameters:
     def same(self, parameters: Mapping[str, Any] | None) -> bool:
         """Whether parameters are known to be these, to the signs of zeros."""
         given = {} if parameters is None else parameters
-        if self.given is None or type(given) is not dict or given != self.given[0]:
-            return False
-        signed = self.given[1]
-        if signed and array("d", given.values()).tobytes() != signed:
-            return False
-        return {*map(type, given.values())} <= _FLOAT
+        if self.given is None or type(given) is not dict or not {*map(type, given.values())} <= _FLOAT:
+            return False  # other types may not be comparable
+        known, signed = self.given
+        return given == known and (not signed or array("d", [given[n] for n in known]).tobytes() == signed)
 
     @cached_property
     def blank(self) -> Run:
