@@ -41,11 +41,11 @@ class Costless(Study):
     killed = -1
     made = 0
 
-    def _engine(self, threads: int | None, device: str) -> Any:
+    def _run_maker(self, threads: int | None, device: str) -> Any:
         layout = self._definition.layout
         noise = np.random.default_rng(1).normal(size=(layout.block, SAMPLES))
 
-        def engine(values: Any, first: int) -> Made:
+        def maker(values: Any, first: int) -> Made:
             if first == self.killed * layout.block:
                 os.kill(os.getpid(), signal.SIGKILL)
             type(self).made += 1
@@ -55,7 +55,7 @@ class Costless(Study):
                 row[:] = values[column.name] if column.kind == VARIED else 0.0
             return Made(columns, tuple(noise[:n, : array.size] for array in layout.arrays))
 
-        return engine
+        return maker
 
 
 def study(kind: type[Study], folder: Path, blocks: int, runs: int, t_end: float, step: float) -> Study:
