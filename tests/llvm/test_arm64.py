@@ -217,6 +217,13 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     assert encoded(lines_of(["%v1 = fadd double %v0, %v0"]), loads, {}, stores) is None
 
 
+def test_an_opposite_goes_to_the_same_place_of_two_arrays() -> None:
+    """As in events that set a memory and a speed of the same number to one value: both are set."""
+    stores = [("%v1", (array, 3, "double")) for array in ("new_memory", "new_state")]
+    found = encoded([], {"%v0": ("state", 0, "double")}, {"%v1": "%v0"}, stores)
+    assert found is not None and set(found.arrays) == {"state", "new_memory", "new_state"}
+
+
 @pytest.mark.parametrize("seed", [9, 11])
 def test_a_model_has_the_digits_of_llvms_code(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of angles beyond the limit of sines, in several pieces."""

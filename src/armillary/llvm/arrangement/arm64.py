@@ -451,7 +451,7 @@ def _operations(
             given = [(name, minus)]
         operation = Operation("", "", [a for a, _ in given], 0)
         if minus:  # a value of its own, which may be stored together with another one
-            operation = Operation(f"{value} {place[1]}", place[2], [name], _LATENCIES["fadd double $, $"])
+            operation = Operation(f"{value} {place}", place[2], [name], _LATENCIES["fadd double $, $"])
             operation.shape, operation.signed = _NEGATIONS[place[2] != "double"], [(name, False)]
             own[operation.name] = [place]
         else:

@@ -45,7 +45,7 @@ class ModelMachine:
         self.size = size = len(operands)
         counts = np.array([len(own) for own in operands], dtype=np.int64)
         flat = np.array([a for own in operands for a in own], dtype=np.int64)
-        owners = np.repeat(np.arange(size), counts)
+        owners = np.repeat(np.arange(size, dtype=np.int64), counts)
         uses = np.bincount(flat, minlength=size)
         takes = np.array(held, dtype=np.int64)
         last = (uses[flat] == 1) & (takes[flat] == 1)  # the value is alive no more

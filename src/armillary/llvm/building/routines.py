@@ -51,8 +51,8 @@ class RoutineLayout:
         """The fields as one array; it holds addresses only, so the arrays must be kept as well."""
         found, places = [0] * len(self.places), self.places
         for name, value in values.items():
-            whole = type(value) is int
-            found[places[name]] = value if whole else value.__array_interface__["data"][0]  # type: ignore
+            array = isinstance(value, np.ndarray)
+            found[places[name]] = value.__array_interface__["data"][0] if array else value  # type: ignore
         return np.array(found, dtype=np.int64)
 
 
