@@ -224,6 +224,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "metric": lambda a, v: a.batch[v],
     "load": _function("load"),
     "load a run": _function("load_run"),
+    "load a batch": _function("load_batch"),
     "load a point": _function("load_point"),
     "open a study": _function("open_study"),
     "run a file": _function("run"),

@@ -130,7 +130,7 @@ if TYPE_CHECKING:
     from armillary.analysis.operating.point import OperatingPoint, load_point
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
-    from armillary.ensembles.result import Batch
+    from armillary.ensembles.result import Batch, load_batch
     from armillary.files.model.schema import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
     from armillary.model.flexible.parts.beam import Beam
@@ -200,6 +200,7 @@ _LATER = {
     "fit": ("armillary.analysis.fitting.fit", "fit"),
     "identify": ("armillary.analysis.identification.identify", "identify"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
+    "load_batch": ("armillary.ensembles.result", "load_batch"),
     "load_linear": ("armillary.analysis.linear.linear_model", "load_linear"),
     "load_point": ("armillary.analysis.operating.point", "load_point"),
     "load_run": ("armillary.results", "load_run"),
@@ -342,6 +343,7 @@ __all__ = [
     "jacobian",
     "latex",
     "load",
+    "load_batch",
     "load_linear",
     "load_point",
     "load_run",

@@ -511,6 +511,17 @@ def test_a_batch_in_other_forms(tmp_path: Any) -> None:
     assert list(table.columns) == ["w", "end", "status", "t_stop"] and len(table) == 3
     with xr.open_dataset(batch.save(tmp_path / "b.nc"), engine="h5netcdf") as back:
         np.testing.assert_array_equal(back["end"], batch["end"])
+    again = arm.load_batch(tmp_path / "b.nc")
+    assert repr(again) == repr(batch) and again.definitions == batch.definitions
+    assert again.units == batch.units and again.info == dict(batch.info) and again.messages == {}
+    for name in ("time", "final_state", "final_memory", "t_stop", "status", "ended_by"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(batch, name), name)
+    for group in ("metrics", "histories", "parameters", "initial", "memory"):
+        mine, its = getattr(batch, group), getattr(again, group)
+        assert list(mine) == list(its) and all((mine[n] == its[n]).all() for n in mine)
+    assert len(again.scatter("end").axes) == len(batch.scatter("end").axes)
+    with pytest.raises(arm.ArmillaryError, match="it holds a batch, which load_batch reads"):
+        arm.load_run(tmp_path / "b.nc")
     assert pd.read_parquet(batch.save(tmp_path / "b.parquet"))["end"].tolist() == batch["end"].tolist()
     assert pd.read_csv(batch.save(tmp_path / "b.csv"))["w"].tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(arm.ArmillaryError, match=r"saved as \.nc, \.csv or \.parquet"):

@@ -12,6 +12,7 @@ import numpy as np
 
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.atomic import replacing
+from armillary.ensembles.batch_file import read_batch, write_batch
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
@@ -38,7 +39,7 @@ class Batch(PickledValue):
         batch["tip height"]        histories, a row per run, at ``batch.time``
         batch.status, batch.failed how runs ended, and the numbers of those that did not get to an end
         batch.ended_by             the event that ended a run
-        batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")
+        batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")    (load_batch("batch.nc") reads it)
         batch.histogram("peak"), batch.scatter(), batch.fan("tip height")
 
     Metrics and later samples of failed runs are NaN. After a run that an event ended, samples are NaN, and
@@ -152,16 +153,14 @@ class Batch(PickledValue):
         return table
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """A file of the batch: NetCDF (.nc), or the table alone (.csv, .parquet)."""
+        """A file of the batch: NetCDF (.nc), which `load_batch` reads, or the table (.csv, .parquet)."""
         target = Path(path)
         kind = target.suffix.lower()
         if kind not in (".nc", ".csv", ".parquet"):
             raise ArmillaryError(f"'{target.name}': a batch is saved as .nc, .csv or .parquet")
-        if kind == ".nc":
-            require("h5netcdf", extra="data", purpose="NetCDF files")
         with replacing(target) as temporary:
             if kind == ".nc":
-                self.to_xarray().to_netcdf(temporary, engine="h5netcdf")
+                write_batch(self, temporary)
             elif kind == ".csv":
                 self.to_pandas().to_csv(temporary)
             else:
@@ -250,6 +249,11 @@ class Batch(PickledValue):
             more = f" and {len(self.histories) - _SHOWN} others" if len(self.histories) > _SHOWN else ""
             lines.append(f"  {len(self.time)} samples of {names}{more}")
         return "\n".join(lines)
+
+
+def load_batch(path: str | os.PathLike[str]) -> Batch:
+    """The batch in a .nc file that `Batch.save` wrote. Tables (.csv, .parquet) are for other programs."""
+    return Batch(**read_batch(path))
 
 
 def _spread(values: np.ndarray, units: str) -> str:

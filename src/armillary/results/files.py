@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 # Samples per chunk of a NetCDF variable: 1 MiB, few and large, so that a column is read in a few strokes.
 _CHUNK = 2**17
 
+BATCH = "armillary_batch"  # the attribute of a NetCDF file that holds a batch
+
 _TIMES = (TIME, "t", "time (s)", "time [s]")  # what other programs call it
 
 
@@ -56,6 +58,17 @@ def write_record(path: str | os.PathLike[str], record: FileContent) -> None:
 def read_record(path: str | os.PathLike[str]) -> FileContent:
     """The record in a file that `write_record` made."""
     reader = _format(path).read
+    require_readable(path)
+    try:
+        return reader(Path(path))
+    except MissingExtraError:
+        raise
+    except Exception as error:  # many libraries, each with its own errors for damaged bytes
+        raise ArmillaryError(f"'{path}' is not a run saved by Armillary, or is damaged: {error}") from error
+
+
+def require_readable(path: str | os.PathLike[str]) -> None:
+    """An error where there is no file, or none that may be read."""
     try:
         with open(path, "rb"):
             pass  # what is missing or forbidden gets the same error in every format
@@ -63,12 +76,6 @@ def read_record(path: str | os.PathLike[str]) -> FileContent:
         raise ArmillaryError(f"cannot load '{path}': there is no such file{_similar(Path(path))}") from error
     except OSError as error:
         raise ArmillaryError(f"cannot load '{path}': {error.strerror}; give a file you can read") from error
-    try:
-        return reader(Path(path))
-    except MissingExtraError:
-        raise
-    except Exception as error:  # many libraries, each with its own errors for damaged bytes
-        raise ArmillaryError(f"'{path}' is not a run saved by Armillary, or is damaged: {error}") from error
 
 
 def _similar(path: Path) -> str:
@@ -117,7 +124,7 @@ def to_pandas(record: FileContent) -> pandas.DataFrame:
 
 def _write_netcdf(path: Path, record: FileContent) -> None:
     """Made in memory first: where the disk is full HDF5 prints pages, and crashes when Python ends."""
-    _require_netcdf()
+    require_netcdf()
     h5netcdf = require("h5netcdf", extra="data", purpose="NetCDF files")
     dataset = to_xarray(record)
     samples = record.time.size
@@ -142,10 +149,12 @@ def _write_netcdf(path: Path, record: FileContent) -> None:
 
 
 def _read_netcdf(path: Path) -> FileContent:
-    _require_netcdf()
+    require_netcdf()
     xr = require("xarray", extra="data", purpose="NetCDF files")
     # Undecoded: an output in "hours" is a number, not a timedelta.
     with xr.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
+        if BATCH in dataset.attrs:
+            raise ValueError("it holds a batch, which load_batch reads")
         metadata = {key: json.loads(value) for key, value in dataset.attrs.items()}
         names = metadata.pop("names")
         ((label, index),) = metadata.pop("index", {TIME: TIME}).items()
@@ -154,7 +163,7 @@ def _read_netcdf(path: Path) -> FileContent:
     return FileContent(tuple(names.values()), time, stack(columns, time), metadata, index)
 
 
-def _require_netcdf() -> None:
+def require_netcdf() -> None:
     for module in ("xarray", "h5netcdf", "h5py"):  # h5netcdf leaves the choice of its HDF5 library open
         require(module, extra="data", purpose="NetCDF files")
 
