@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.modes.bodies import body_functions
+from armillary.analysis.modes.bodies import BodyFunctions, body_functions
 from armillary.analysis.modes.eigensystem import eigensystem
 from armillary.analysis.modes.modes import Modes
 from armillary.verification.cases.beams import FLAPPING, TRUNCATION, spinning
 from armillary.verification.cases.bicycle import _of_matrices
+from examples.chain import system as links
 from tests.analysis.modes.systems import bicycle, chain, pendulum
 
 
@@ -176,6 +177,42 @@ def test_energies_are_those_of_the_equations() -> None:
     assert np.allclose(stiffness, modes.stiffness, rtol=1e-9, atol=1e-9)
     damped = model.linearize(op).modes()
     assert np.allclose(damped.bodies.dissipation, [[1, 0, 0, 0, 0]] * 3)
+
+
+@pytest.mark.parametrize("formalism", ["auto", "momentum"])
+def test_bodies_move_as_outputs_do(formalism: str) -> None:
+    """Mass centres of two bodies that turn by quaternions, against rows of C of their positions; energies
+    of changes of speeds or momenta, against M of the equations.
+    """
+    s = arm.System("two bodies in flight")
+    A = s.body("A", joint=arm.Free(), com=(0.1, 0.2, 0.05), mass=2, inertia=(1, 2, 3))
+    B = s.body("B", A, arm.Spherical(), at=(0.5, 0.2, 0), com=(0.3, 0.1, 0), mass=1, inertia=(0.1, 0.2, 0.25))
+    s.force("tether", "-20*A.q3", s.ground.z, at=A.com)
+    for body in (A, B):
+        for axis in "xyz":
+            s.output(f"{body.name} {axis}", arm.dot(arm.position(body.com), getattr(s.ground, axis)))
+    model = s.derive(formalism=formalism).compile()
+    outputs = [f"{name} {axis}" for name in "AB" for axis in "xyz"]
+    lin = model.linearize(at={"A.u1": 0.3, "A.u2": -0.2, "B.u3": 0.1, "A.u5": 0.4}, outputs=outputs)
+    modes = lin.modes()
+    found = modes.bodies.translations.reshape(len(modes), 6)
+    assert np.allclose(found, modes.shapes @ lin.C.T, atol=1e-12) and np.abs(found).max() > 0.1
+    assert modes.place is not None
+    first, count = len(model.coordinate_names), len(model.speed_names)
+    units = np.eye(count, len(modes.place.state), first)
+    motions = body_functions(modes.place.linearization).at(modes.place, units)
+    M = s.derive().compile().mass_matrix(0.0, modes.place.state[:first])
+    du = motions.speeds
+    assert np.allclose(motions.velocities @ motions.momenta.T, du @ M @ du.T, atol=1e-12)
+    assert np.array_equal(du, np.eye(9)) == (formalism == "auto")
+
+
+def test_each_link_costs_motions_of_bodies_the_same() -> None:
+    costs = []
+    for n in (6, 9, 12):  # hinges about x, y and z in turn
+        operations = BodyFunctions(links(n).derive()).operations
+        costs.append(sum(operations[name].total for name in ("frames", "speeds", "velocities")))
+    assert costs[2] - costs[1] == costs[1] - costs[0] > 0
 
 
 def test_modes_are_kept_in_files(tmp_path: Path) -> None:

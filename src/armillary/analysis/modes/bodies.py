@@ -16,7 +16,7 @@ all −∂Q/∂q is the stiffness of the system, with the geometric part: Q is t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,18 +24,21 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import plus, sum_of_products, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples
 from armillary.algebra.vectors.vectors import direction_cosines
-from armillary.analysis.linear.jacobians import Filled, Linearization
+from armillary.algebra.walk import held_places, transform
+from armillary.analysis.linear.jacobians import Linearization
 from armillary.analysis.modes.loads import load_works
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.energy import flexible_kinetic_energy
 from armillary.model.quantities.energy import body_motions
 from armillary.program.equations import DerivedEquations
+from armillary.program.form.cost import Operations
 from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models.functions import ModelFunctions
 
@@ -53,21 +56,20 @@ class LinearPlace(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-class BodyMatrices(NamedTuple):
-    """Matrices of every body, with a leading axis for many places; y is the model's whole state."""
+class BodyMotions(NamedTuple):
+    """What small changes δy of the state y are to the bodies: arrays with axes of places and of changes."""
 
-    twist: np.ndarray  # J of all bodies, one after the other, for all speeds of the description
-    mass: np.ndarray  # M_b in blocks
-    place: np.ndarray  # ∂/∂y of the mass centre's position in the ground, three rows for each body
-    turn: np.ndarray  # ∂/∂y of the body's small rotation in the ground, three rows for each body
-    speeds: np.ndarray  # ∂u/∂y of all speeds of the description
-    independent: np.ndarray  # ∂u/∂u_k of all speeds by the independent ones
-    spins: np.ndarray  # angular velocities in the ground's axes, three elements for each body
+    speeds: np.ndarray  # δu of all speeds of the description
+    velocities: np.ndarray  # J δu of all bodies, one after the other
+    momenta: np.ndarray  # M_b J δu
+    translations: np.ndarray  # of the mass centres in the ground, by body
+    rotations: np.ndarray  # in the ground, by body
+    spins: np.ndarray  # angular velocities in the ground's axes, by place and body
 
 
 @dataclass(frozen=True, eq=False)
 class BodyFunctions:
-    """The matrices of bodies and loads as compiled functions of the model's state."""
+    """Motions of bodies and works of loads as compiled functions of the model's state and its changes."""
 
     equations: DerivedEquations
 
@@ -82,34 +84,74 @@ class BodyFunctions:
         return [6 + len(_further_speeds(b)) for b in self.bodies]
 
     @cached_property
-    def _bodies(self) -> tuple[Filled, ModelFunctions]:
+    def _bodies(self) -> tuple[list[Element], int, ModelFunctions]:
+        """Elements of N, the number of inputs, and the functions "frames", "speeds" and "velocities"."""
+        system = self.equations.system
+        count = max(len(self.equations.targets.integrated), len(system.speeds))
+        along = [symbol(f"d{k}", "variable", owner=system.identity) for k in range(count)]
         with derivation():
-            filled = Filled(_body_matrices(self.equations, self.bodies, self.sizes))
-        return filled, filled.functions(self.equations)
+            elements, N = _rates(self.equations)
+            frames = [*_frames(self.equations, self.bodies), *N]
+            speeds = _speed_changes(self.equations, along)
+            velocities = _velocities(self.equations, self.bodies, along)
+        functions = {"frames": frames, "speeds": speeds, "velocities": velocities}
+        return elements, count, ModelFunctions(self.equations, functions, along, search=False)
 
-    def matrices(self, place: LinearPlace) -> BodyMatrices:
-        """Those of the bodies at a place."""
-        found = self.rows(place.t, place.state[None, :], place.parameters, place.memory)
-        return BodyMatrices(*(matrix[0] for matrix in found))
+    @property
+    def operations(self) -> dict[str, Operations]:
+        """Operations of one evaluation of the functions of bodies."""
+        return self._bodies[2].operations
 
-    def rows(
-        self, t: float | np.ndarray, states: np.ndarray, parameters: Mapping[str, Any], memory: np.ndarray
-    ) -> BodyMatrices:
-        """Those of the bodies at many places, in one compiled loop."""
-        filled, functions = self._bodies
-        numbers = functions.rows("dense", t, states, parameters, memory)
-        twist, mass, rotation, com, rates, speeds, independent, w = filled(numbers)
-        points, count, n = len(states), len(self.bodies), speeds.shape[2]
-        R = self._rotations(rotation.reshape(points, -1, 3, 3))
+    def at(self, place: LinearPlace, changes: np.ndarray) -> BodyMotions:
+        """Those of changes (changes, states) at a place, without the axis of places."""
+        found = self.motions(
+            place.t, place.state[None, :], place.parameters, place.memory, np.asarray(changes)[None]
+        )
+        return BodyMotions(*(values[0] for values in found))
+
+    def motions(
+        self,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, Any],
+        memory: np.ndarray,
+        changes: np.ndarray,
+    ) -> BodyMotions:
+        """Those of changes (places, changes, states) at many places, in compiled loops."""
+        elements, width, functions = self._bodies
+        points, times, _ = changes.shape
+        constants = functions.constants(parameters)
+
+        def along(name: str, directions: np.ndarray) -> np.ndarray:
+            """A function of every place along complex directions, real and imaginary parts in turn."""
+            given = np.zeros((points, 2, directions.shape[1], width))
+            given[:, 0, :, : directions.shape[2]] = directions.real
+            given[:, 1, :, : directions.shape[2]] = directions.imag
+            rows = given.reshape(-1, width)
+            each = len(rows) // points
+            t_, m_, c_ = (_spread(x, ndim, each) for x, ndim in ((t, 1), (memory, 2), (constants, 2)))
+            found = functions.rows(name, t_, np.repeat(states, each, axis=0), None, m_, rows, c_)
+            found = found.reshape(points, 2, directions.shape[1], -1)
+            return found[:, 0] + 1j * found[:, 1]
+
+        count, moving = len(self.bodies), len(_moving(self.equations))
+        found = functions.rows("frames", t, states, None, memory, np.zeros(width), constants)
+        relative, com, w, values = np.split(found, np.cumsum([9 * moving, 3 * count, 3 * count]), axis=1)
+        R = self._rotations(relative.reshape(points, moving, 3, 3))
+        coordinates = len(self.equations.targets.coordinates)
+        N = np.zeros((points, coordinates, len(self.equations.system.speeds)))
+        N[(slice(None), *np.array(elements, dtype=int).reshape(-1, 2).T)] = values
         # Displacements δπ of the joints, q̇ = N u, move a body by J δπ: a rotation and the way of its origin.
-        moved = np.zeros((points, twist.shape[1], n))
-        moved[:, :, : rates.shape[1]] = twist @ np.linalg.pinv(rates)
-        first = np.cumsum([0, *self.sizes])[:-1]
-        theta, way = (moved[:, (first[:, None] + k).ravel()].reshape(points, count, 3, n) for k in (_W, _V))
-        way = way + np.cross(theta, com.reshape(points, count, 3, 1), axis=2)
-        place, turn = ((R @ x).reshape(points, 3 * count, n) for x in (way, theta))
-        spins = (R @ w.reshape(points, count, 3, 1)).reshape(points, 3 * count)
-        return BodyMatrices(twist, mass, place, turn, speeds, independent, spins)
+        pi = changes[:, :, :coordinates] @ np.swapaxes(np.linalg.pinv(N), 1, 2)
+        speeds = along("speeds", changes)
+        both = along("velocities", np.concatenate([speeds, pi], axis=1))
+        velocities, momenta = np.split(both[:, :times], 2, axis=2)
+        first = np.cumsum([0, *self.sizes])[:-1, None]
+        theta, way = (both[:, times:, first + k] for k in (_W, _V))
+        way = way + np.cross(theta, com.reshape(points, 1, count, 3))
+        translations, rotations = (np.einsum("pbij,pmbj->pmbi", R, x) for x in (way, theta))
+        spins = np.einsum("pbij,pbj->pbi", R, w.reshape(points, count, 3))
+        return BodyMotions(speeds, velocities, momenta, translations, rotations, spins)
 
     def _rotations(self, relative: np.ndarray) -> np.ndarray:
         """v_ground = R v_body, from those of all bodies in their parents."""
@@ -163,78 +205,72 @@ def _further_speeds(body: Body) -> list[Expr]:
     return [*modal, *(u for u in body.speeds if u in body.system.armatures)]
 
 
-def _body_matrices(
-    equations: DerivedEquations, bodies: list[Body], sizes: list[int]
-) -> dict[str, tuple[tuple[int, int], dict[Element, Expr]]]:
-    """Velocities of bodies and their masses; places and rotation matrices, with their derivatives."""
-    system, plain, y = equations.system, equations.reduction.plain, equations.targets.integrated
-    total, count, n = sum(sizes), len(bodies), len(y)
-    z: list[Expr] = []
-    mass: dict[Element, Expr] = {}
-    centres: list[Expr] = []
-    spins: list[Expr] = []
-    moving = {body.name: (w, v) for body, w, v in body_motions(system)}
-    for body in bodies:
-        start = len(z)
-        w, v = moving[body.name]
-        z += [as_expr(x) for x in (*w, *v, *_further_speeds(body))]
-        for (i, j), value in _mass_of(body).items():
-            mass[start + i, start + j] = plain(value)
-        spins += [plain(as_expr(x)) for x in w]
-        centres += [plain(as_expr(x)) for x in body.com_coordinates]
-    turned = [
-        plain(as_expr(x))
+def _spread(values: Any, ndim: int, each: int) -> Any:
+    """Values of places as those of rows, as many for each place; what all places share stays as it is."""
+    return np.repeat(values, each, axis=0) if np.ndim(values) == ndim else values
+
+
+def _rates(equations: DerivedEquations) -> tuple[list[Element], list[Expr]]:
+    """Places and values of the elements of N, q̇ = N u, that are not zero."""
+    system, plain = equations.system, equations.reduction.plain
+    rates = [as_expr(system.rates[q]) for q in equations.reduction.coordinates(system)]
+    held = held_places(rates, system.speeds)
+    elements = [(i, k) for i, places in enumerate(held) for k in places]
+    return elements, [plain(tangents([rates[i]], {system.speeds[k]: UNIT})[0]) for i, k in elements]
+
+
+def _frames(equations: DerivedEquations, bodies: list[Body]) -> list[Expr]:
+    """Direction cosines of all bodies in their parents; mass centres and ω of ``bodies`` in their axes."""
+    cosines = [
+        x
         for body in _moving(equations)
         if body.parent is not None
         for row in direction_cosines(body.parent.frame, body.frame)
         for x in row
     ]
-    coordinates = equations.reduction.coordinates(system)
-    N = _jacobian([system.rates[q] for q in coordinates], tuple(system.speeds))
-    u = system.speeds
-    twist = {place: plain(x) for place, x in _jacobian(z, tuple(u)).items()}
-    free = {u.index(speed): k for k, speed in enumerate(equations.reduction.independent(system))}
-    dependence: dict[Element, Expr] = {(i, k): UNIT for i, k in free.items()}
-    for d, row in equations.reduction.elimination.factors.items():
-        dependence |= {(d, free[i]): as_expr(x) for i, x in row.items() if i in free}
-    return {
-        "twist": ((total, len(u)), twist),
-        "mass": ((total, total), {place: x for place, x in mass.items() if x is not ZERO}),
-        "rotation": ((len(turned), 1), _column(turned)),
-        "com": ((3 * count, 1), _column(centres)),
-        "rates": ((len(coordinates), len(u)), {place: plain(x) for place, x in N.items()}),
-        "speeds": ((len(u), n), _jacobian([plain(x) for x in u], y)),
-        "independent": ((len(u), len(free)), dependence),
-        "spins": ((3 * count, 1), _column(spins)),
-    }
+    spins = {body.name: w for body, w, _ in body_motions(equations.system)}
+    centres = [x for body in bodies for x in body.com_coordinates]
+    plain = equations.reduction.plain
+    return [plain(as_expr(x)) for x in (*cosines, *centres, *(x for b in bodies for x in spins[b.name]))]
+
+
+def _speed_changes(equations: DerivedEquations, along: Sequence[Expr]) -> list[Expr]:
+    """δu of all speeds of the description, for a change of the state."""
+    own = [equations.reduction.plain(u) for u in equations.system.speeds]
+    return tangents(own, dict(zip(equations.targets.integrated, along, strict=False)))
+
+
+def _velocities(equations: DerivedEquations, bodies: list[Body], along: Sequence[Expr]) -> list[Expr]:
+    """J δu of every body, then M_b J δu, for δu of all speeds of the description.
+
+    They are derivatives of z along δu, and of the kinetic energy by z: linear in the length of a chain.
+    """
+    system, plain = equations.system, equations.reduction.plain
+    moving = {body.name: (*w, *v) for body, w, v in body_motions(system)}
+    z = [as_expr(x) for body in bodies for x in (*moving[body.name], *_further_speeds(body))]
+    velocities = tangents(z, dict(zip(system.speeds, along, strict=False)))
+    momenta: list[Expr] = []
+    for body in bodies:
+        own = velocities[len(momenta) : len(momenta) + 6 + len(_further_speeds(body))]
+        momenta += _momenta_of(body, own)
+    return [plain(x) for x in (*velocities, *momenta)]
+
+
+def _momenta_of(body: Body, velocity: list[Expr]) -> list[Expr]:
+    """∂T/∂z of a body at a velocity, from its kinetic energy for one in symbols."""
+    names = [f"{kind}{i} of {body.name}" for kind in "wv" for i in range(3)]
+    w0, w1, w2, v0, v1, v2 = (symbol(name, owner=body.system.identity) for name in names)
+    further = _further_speeds(body)
+    modal = 6 + (len(body.flex.speeds) if body.flex else 0)
+    z = [w0, w1, w2, v0, v1, v2, *further]
+    found = gradient(_kinetic(body, (w0, w1, w2), (v0, v1, v2)), z[:modal])
+    armatures = [body.system.armatures[u] * u for u in z[modal:]]
+    return transform([*found, *armatures], dict(zip(z, velocity, strict=True)).get)
 
 
 def _moving(equations: DerivedEquations) -> list[Body]:
     """All bodies but the ground, parents first."""
     return [body for body in equations.system.bodies.values() if body.parent is not None]
-
-
-def _column(values: list[Expr]) -> dict[Element, Expr]:
-    return {(i, 0): x for i, x in enumerate(values) if x is not ZERO}
-
-
-def _jacobian(values: list[Expr], by: tuple[Expr, ...]) -> dict[Element, Expr]:
-    found = {}
-    for k, s in enumerate(by):
-        column = tangents(values, {s: UNIT})
-        found.update({(i, k): x for i, x in enumerate(column) if x is not ZERO})
-    return found
-
-
-def _mass_of(body: Body) -> dict[Element, Expr]:
-    """∂²T/∂z² of a body, from its kinetic energy for a velocity in symbols."""
-    names = [*(f"w{i}" for i in range(3)), *(f"v{i}" for i in range(3))]
-    z = [symbol(f"{name} of {body.name}", owner=body.system.identity) for name in names]
-    w, v, further = (z[0], z[1], z[2]), (z[3], z[4], z[5]), _further_speeds(body)
-    modal = len(body.flex.speeds) if body.flex else 0
-    found = _second_derivatives(_kinetic(body, w, v), [*z, *further[:modal]])
-    armatures = enumerate(further[modal:], start=6 + modal)
-    return found | {(i, i): body.system.armatures[u] for i, u in armatures}
 
 
 def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
@@ -249,22 +285,11 @@ def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
     return rigid if body.flex is None else rigid + flexible_kinetic_energy(body, w, v)
 
 
-def _second_derivatives(energy: Expr, by: list[Expr]) -> dict[Element, Expr]:
-    found = {}
-    for i, a in enumerate(by):
-        (slope,) = tangents([energy], {a: UNIT})
-        for j, b in enumerate(by):
-            (x,) = tangents([slope], {b: UNIT})
-            if x is not ZERO:
-                found[i, j] = x
-    return found
-
-
 _KNOWN: WeakKeyDictionary[Linearization, BodyFunctions] = WeakKeyDictionary()
 
 
 def body_functions(linearization: Linearization) -> BodyFunctions:
-    """The matrices of a model's bodies and loads, compiled once."""
+    """The motions of a model's bodies and the works of its loads, compiled once."""
     if linearization not in _KNOWN:
         _KNOWN[linearization] = BodyFunctions(linearization.equations)
     return _KNOWN[linearization]

@@ -76,26 +76,23 @@ def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray)
     functions = body_functions(linearization)
     basis = linearization.basis(place.t, place.state[None, :], place.parameters, place.memory)[0]
     y = (shapes * np.array([v.factor for v in form.states])) @ basis.T
-    bodies = functions.matrices(place)
-    modes, count = len(eigenvalues), len(functions.bodies)
+    bodies = functions.at(place, y)
     coordinates = equations.targets.coordinates
     moved, rest = y.copy(), y.copy()
     moved[:, len(coordinates) :] = 0
     rest[:, : len(coordinates)] = 0
-    all_speeds = y @ bodies.speeds.T
-    u = all_speeds[:, functions.free]
+    u = bodies.speeds[:, functions.free]
     with np.errstate(divide="ignore", invalid="ignore"):
         pi = np.where(eigenvalues[:, None] == 0, 0.0, u / eigenvalues[:, None])
-    z = all_speeds @ bodies.twist.T
-    energy = np.real(np.conj(z) * (z @ bodies.mass.T))
+    energy = np.real(np.conj(bodies.velocities) * bodies.momenta)
     starts = np.cumsum([0, *functions.sizes])[:-1]
     return BodyShapes(
         tuple(q.data.name for q in coordinates),
         y[:, : len(coordinates)] / np.array([state_factor(q) for q in coordinates]),
         tuple(b.name for b in functions.bodies),
-        (y @ bodies.place.T).reshape(modes, count, 3),
-        (y @ bodies.turn.T).reshape(modes, count, 3),
-        _normalised(np.add.reduceat(energy, starts, axis=1) if count else np.zeros((modes, 0))),
+        bodies.translations,
+        bodies.rotations,
+        _normalised(np.add.reduceat(energy, starts, axis=1) if len(starts) else energy),
         functions.load_names,
         _normalised(-functions.works(place, pi, moved)),
         _normalised(-functions.works(place, u, rest)),

@@ -91,10 +91,10 @@ def of_matrices(
     inside = A * factors[:, None] / factors
     u_by_q, N = inside[np.ix_(speeds, positions)], inside[np.ix_(positions, speeds)]
     _check_rest(system, inside, variables, place, rates, speeds)
-    functions = body_functions(place.linearization)
-    bodies = functions.matrices(place)
-    J = bodies.twist @ bodies.independent
-    M = J.T @ bodies.mass @ J
+    first = len(place.linearization.equations.targets.coordinates)
+    units = np.eye(len(speeds), len(place.state), first)
+    bodies = body_functions(place.linearization).at(place, units)
+    M = bodies.velocities.real @ bodies.momenta.real.T
     M = (M + M.T) / 2
     K = -M @ u_by_q @ N
     _check_symmetric(system, K, [variables[k].name for k in speeds])

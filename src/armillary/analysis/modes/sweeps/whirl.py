@@ -25,8 +25,8 @@ def whirl_directions(sweep: OperatingSweep, tracker: Tracker, found: Spectra) ->
     factors = np.array([v.factor for v in sweep.states])[tracker.others]
     x = tracker.vectors_of_states(found) * factors[:, None]
     y = sweep.compiled.basis(*place)[:, :, tracker.others] @ x
-    matrices = body_functions(sweep.compiled).rows(*place)
-    spins = matrices.spins.reshape(len(found.values), -1, 3)
+    motions = body_functions(sweep.compiled).motions(*place, np.swapaxes(y, 1, 2))
+    spins = motions.spins
     turning = np.linalg.norm(spins, axis=2)
     if not turning.any():
         return np.zeros(found.eigenvalues.shape, dtype=int)
@@ -34,8 +34,7 @@ def whirl_directions(sweep: OperatingSweep, tracker: Tracker, found: Spectra) ->
     axis = spins[k, b] / turning[k, b]
     sense = np.where(np.max(spins @ axis, axis=1) >= -np.min(spins @ axis, axis=1), 1.0, -1.0)[:, None]
     areas, sizes = np.zeros(found.eigenvalues.shape), np.zeros(found.eigenvalues.shape)
-    for matrix in (matrices.place, matrices.turn):
-        d = (matrix @ y).reshape(len(y), -1, 3, y.shape[2])
-        areas += np.einsum("c,pbcm->pm", axis, np.imag(np.cross(d, d.conj(), axis=2)))
-        sizes += np.sum(np.abs(d) ** 2, axis=(1, 2))
+    for d in (motions.translations, motions.rotations):
+        areas += np.einsum("c,pmbc->pm", axis, np.imag(np.cross(d, d.conj())))
+        sizes += np.sum(np.abs(d) ** 2, axis=(2, 3))
     return np.where(np.abs(areas) > _PLANE * sizes, np.sign(sense * areas), 0).astype(int)
