@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.export.text.source import source
 from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case, loaded
 
 TOLERANCE = 1e-10
 
 
-def crank() -> arm.System:
+def crank(thrown: str = "A.u1") -> arm.System:
     """A slider-crank whose crank is put back whenever it reaches 1 rad, and a wheel that another event puts
     back then.
     """
@@ -24,7 +25,7 @@ def crank() -> arm.System:
     C = s.body("C", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
     s.body("W", joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.1))
     s.close_loop(B.point("end", (1.0, 0, 0)), C.origin, [s.ground.x, s.ground.y], name="pin")
-    s.event("back", A.q1 - 1.0, direction=1, set={"A.q1": "0.2 + 0.01*W.u1", "A.u1": "0.5*A.u1 + 5"})
+    s.event("back", A.q1 - 1.0, direction=1, set={"A.q1": "0.2 + 0.01*W.u1", thrown: "0.5*A.u1 + 5"})
     s.event("wound", A.q1 - 1.0, direction=1, set={"W.q1": 0.0})
     s.start({"A.q1": 0.5, "B.q1": -0.7, "C.q1": 1.3, "A.u1": 9.0, "W.u1": 2.0})
     return s
@@ -67,3 +68,11 @@ def test_what_cannot_be_closed_ends_with_the_words_of_the_process(tmp_path: Path
     assert str(found.value).splitlines()[0] in str(caught.value)
     with pytest.raises(arm.ArmillaryError, match=r"'back' sets 'A\.q1' in a system with constraints"):
         eom.export("rust", tmp_path / "rust")
+
+
+def test_self_tests_have_no_run_that_needs_a_configuration_which_programs_do_not_hold() -> None:
+    eom = crank(thrown="C.u1").derive()  # which is independent for it, a poor choice at the start
+    run = eom.compile().simulate(0.01, step=1e-3)
+    assert "t = 0 s" in str(run.info["configurations"])
+    assert source(eom, recloses=True).reference.trajectory is None
+    assert source(equations(), recloses=True).reference.trajectory is not None

@@ -152,7 +152,7 @@ class Source:
     @cached_property
     def reference(self) -> Reference:
         """Numbers of the in-process model, for self-tests; computed on first use."""
-        return reference(self.equations)
+        return reference(self.equations, bool(self.others))
 
 
 def source(

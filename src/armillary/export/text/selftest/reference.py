@@ -77,8 +77,8 @@ def example_parameters(equations: DerivedEquations) -> dict[str, float]:
     return {name: 1.0 if value is None else float(value) for name, value in equations.parameters.items()}
 
 
-def reference(equations: DerivedEquations) -> Reference:
-    """The reference numbers of a system."""
+def reference(equations: DerivedEquations, several: bool) -> Reference:
+    """The reference numbers of a system; ``several``: its program holds several configurations."""
     model = compile_equations(equations, tier="quick")
     parameters = example_parameters(equations)
     begin = start_values(model, parameters)
@@ -90,7 +90,7 @@ def reference(equations: DerivedEquations) -> Reference:
         begin.given,
         begin.memory,
         tuple(_points(model, parameters, start, memory)),
-        _trajectory(model, parameters),
+        _trajectory(model, parameters, several),
     )
 
 
@@ -175,11 +175,11 @@ def start_values(
     return StartValues(_plain(state), tuple(symbols), _plain(given), _plain(memory))
 
 
-def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajectory | None:
+def _trajectory(model: CompiledModel, parameters: dict[str, float], several: bool) -> Trajectory | None:
     """A run whose step is short enough for the system's motion."""
     step = _LONGEST
     while step > _SHORTEST:
-        rows = [last_row(model, parameters, step, STEPS), last_row(model, parameters, step / 2, 2 * STEPS)]
+        rows = [last_row(model, parameters, step / n, n * STEPS, several) for n in (1, 2)]
         if rows[0] is not None and rows[1] is not None:
             scale = np.maximum(1.0, np.abs(rows[1]))
             if np.all(np.abs(rows[0] - rows[1]) <= _AGREE * scale):
@@ -189,11 +189,16 @@ def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajector
 
 
 def last_row(
-    model: CompiledModel, parameters: dict[str, float], step: float, steps: int
+    model: CompiledModel, parameters: dict[str, float], step: float, steps: int, several: bool = True
 ) -> np.ndarray | None:
+    """The outputs at the end of a run; None where it fails, or changes its configuration in a program that
+    does not hold ``several``.
+    """
     try:
         run = model.simulate(step * steps, step=step, method="rk4", parameters=parameters, progress=False)
     except SimulationError:
+        return None
+    if not several and "configurations" in run.info:
         return None
     row: np.ndarray = run.values[-1]
     return row if np.all(np.isfinite(row)) else None
