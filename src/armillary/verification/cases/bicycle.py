@@ -40,38 +40,34 @@ TURNING_RATES = {"heading.q3": -0.7830033527065, "frame.q1": 0.0119185528069, "f
 LEAN_ACCELERATION, STEER_ACCELERATION = 7.8555281128244, 4.6198904039403
 
 
+_MOVING = ("lean.q1", "fork.q1", "lean.u1", "fork.u1")
+_TORQUES = ("lean_torque", "steer_torque")
+
+
 class _Bicycle:
-    """Accelerations of lean and steer near upright, with torques on both."""
+    """The linear model of lean and steer in upright steady motion, with torques on both."""
 
     def __init__(self) -> None:
         s = example("bicycle").system()
-        for name in ("lean_torque", "steer_torque"):
-            s.parameter(name, 0.0, units="N*m")
+        for name in _TORQUES:
+            s.input(name, units="N*m")
         s.moment("leaning", "lean_torque", s.bodies["lean"].x, on="rider")
         s.moment("steering", "steer_torque", s.bodies["fork"].z, on="handlebar", reaction="rider")
         self.model = s.derive().compile()
 
-    def accelerations(self, speed: float, name: str, x: float) -> np.ndarray:
-        torque = {name: x} if name.endswith("torque") else {}
-        state = self.model.state({"heading.u1": speed} | ({} if torque else {name: x}))
-        rates = self.model.derivatives(0.0, state, torque)[-3:]
-        by_name = dict(zip(self.model.speed_names, rates, strict=True))
-        return np.array([by_name["lean.u1"], by_name["fork.u1"]])
-
-    def slopes(self, speed: float, *names: str, step: float = 0.01) -> np.ndarray:
-        """Central differences of sixth order: 1e-12 of truncation and as much of rounding at this step."""
-        found = []
-        for name in names:
-            total = np.zeros(2)
-            for k, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)):
-                ahead, behind = (self.accelerations(speed, name, sign * k * step) for sign in (1, -1))
-                total += weight * (ahead - behind)
-            found.append(total / step)
-        return np.column_stack(found)
+    def slopes(self, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Derivatives of both accelerations by the angles, by their rates, and by the torques."""
+        linear = self.model.linearize(at={"heading.u1": float(speed)}, inputs=_TORQUES)
+        places = [linear.states.index(name) for name in _MOVING]
+        rows = linear.A[np.ix_(places[2:], places)]
+        return rows[:, :2], rows[:, 2:], linear.B[places[2:]]
 
     def eigenvalues(self, speed: float) -> np.ndarray:
-        lower = self.slopes(speed, "lean.q1", "fork.q1", "lean.u1", "fork.u1")
-        return np.linalg.eigvals(np.vstack([np.hstack([np.zeros((2, 2)), np.eye(2)]), lower]))
+        return _eigenvalues(*self.slopes(speed)[:2])
+
+
+def _eigenvalues(by_angles: np.ndarray, by_rates: np.ndarray) -> np.ndarray:
+    return np.linalg.eigvals(np.block([[np.zeros((2, 2)), np.eye(2)], [by_angles, by_rates]]))
 
 
 def _four(weave: complex, capsize: float, castering: float) -> list[complex]:
@@ -81,8 +77,7 @@ def _four(weave: complex, capsize: float, castering: float) -> list[complex]:
 def _of_matrices(speed: float) -> np.ndarray:
     """Eigenvalues of the published matrices at a forward speed; at rest they come in pairs ±."""
     stiffness, damping = 9.81 * np.array(_K0) + speed**2 * np.array(_K2), speed * np.array(_C1)
-    lower = -np.linalg.solve(_M, np.hstack([stiffness, damping]))
-    return np.linalg.eigvals(np.vstack([np.hstack([np.zeros((2, 2)), np.eye(2)]), lower]))
+    return _eigenvalues(-np.linalg.solve(_M, stiffness), -np.linalg.solve(_M, damping))
 
 
 def _distance(found: Any, expected: Any) -> float:
@@ -97,12 +92,13 @@ def measure() -> Iterator[float]:
     from scipy.optimize import brentq
 
     bicycle = _Bicycle()
-    mass = np.linalg.inv(bicycle.slopes(0.0, "lean_torque", "steer_torque"))
-    still = -mass @ bicycle.slopes(0.0, "lean.q1", "fork.q1")
+    still, _, by_torques = bicycle.slopes(0.0)
+    by_angles, by_rates, _ = bicycle.slopes(5.0)
+    mass = np.linalg.inv(by_torques)
     yield largest_difference(mass, _M)
-    yield largest_difference(-mass @ bicycle.slopes(5.0, "lean.u1", "fork.u1") / 5.0, _C1)
-    yield largest_difference(still / 9.81, _K0)
-    yield largest_difference((-mass @ bicycle.slopes(5.0, "lean.q1", "fork.q1") - still) / 25.0, _K2)
+    yield largest_difference(-mass @ by_rates / 5.0, _C1)
+    yield largest_difference(-mass @ still / 9.81, _K0)
+    yield largest_difference(-mass @ (by_angles - still) / 25.0, _K2)
     weave, real = (
         max((z for z in bicycle.eigenvalues(5.0) if z.imag > 0), key=lambda z: z.real),
         sorted(z.real for z in bicycle.eigenvalues(5.0) if abs(z.imag) < 1e-9),
@@ -115,8 +111,8 @@ def measure() -> Iterator[float]:
         values = bicycle.eigenvalues(speed)
         return largest([z.real for z in values if (z.imag > 1e-3 if turns else abs(z.imag) < 1e-9)])
 
-    yield brentq(lambda speed: growth(speed, turns=True), 4.28, 4.30, xtol=1e-12)
-    yield brentq(lambda speed: growth(speed, turns=False), 6.01, 6.03, xtol=1e-12)
+    yield brentq(lambda speed: growth(speed, turns=True), 4.28, 4.30, xtol=1e-14)
+    yield brentq(lambda speed: growth(speed, turns=False), 6.01, 6.03, xtol=1e-14)
     yield from _far_from_upright(bicycle.model)
 
 
@@ -135,15 +131,15 @@ CASES = (
         "Whipple bicycle",
         _MEIJAARD,
         (
-            *(difference(f"matrix {name}", 1e-9) for name in ("M", "C1", "K0", "K2")),
-            value("weave at 5 m/s: real part (1/s)", _AT_5[0].real, 1e-9, f"{_MEIJAARD}, table 2"),
-            value("the same: imaginary part (1/s)", _AT_5[0].imag, 1e-9, f"{_MEIJAARD}, table 2"),
-            value("capsize at 5 m/s (1/s)", _AT_5[1], 1e-9, f"{_MEIJAARD}, table 2"),
-            value("castering at 5 m/s (1/s)", _AT_5[2], 1e-9, f"{_MEIJAARD}, table 2"),
-            difference("the four eigenvalues at 1 to 4 m/s (1/s)", 1e-9, f"{_MEIJAARD}, table 2"),
-            difference("eigenvalues at 0 to 10 m/s against those of the matrices (1/s)", 1e-9),
-            value("weave speed (m/s)", 4.292382536341, 1e-9),
-            value("capsize speed (m/s)", 6.024262015388, 1e-9),
+            *(difference(f"matrix {name}", 1e-12) for name in ("M", "C1", "K0", "K2")),
+            value("weave at 5 m/s: real part (1/s)", _AT_5[0].real, 1e-12, f"{_MEIJAARD}, table 2"),
+            value("the same: imaginary part (1/s)", _AT_5[0].imag, 1e-12, f"{_MEIJAARD}, table 2"),
+            value("capsize at 5 m/s (1/s)", _AT_5[1], 1e-12, f"{_MEIJAARD}, table 2"),
+            value("castering at 5 m/s (1/s)", _AT_5[2], 1e-12, f"{_MEIJAARD}, table 2"),
+            difference("the four eigenvalues at 1 to 4 m/s (1/s)", 1e-12, f"{_MEIJAARD}, table 2"),
+            difference("eigenvalues at 0 to 10 m/s against those of the matrices (1/s)", 1e-12),
+            value("weave speed (m/s)", 4.292382536341, 1e-12),
+            value("capsize speed (m/s)", 6.024262015388, 1e-12),
             value("pitch far from upright, from the loop (rad)", math.pi - 3.1257073014894, 1e-12, _BASU),
             difference("rates of yaw, pitch and front wheel there (rad/s)", 2e-12, _BASU),
             value("acceleration of lean there (rad/s²)", LEAN_ACCELERATION, 2e-12, _BASU),
