@@ -13,6 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.cli.app import app
+from armillary.stages.other_stages import VERBS
 
 
 def pendulum() -> arm.System:
@@ -266,3 +267,47 @@ def test_recursion_on_a_loop_with_a_massless_link_advises_kane() -> None:
     with pytest.raises(arm.ModelError, match="use formalism='kane'"):
         s.derive("recursive")
     assert s.derive("kane").formalism == "kane"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda m: m.equations.system.simulate, r"; write system.derive\(\).compile\(\).simulate$"),
+        (lambda m: m.equations.system.operations, r"; write system.derive\(\).operations$"),
+        (lambda m: m.equations.equilibrium, r"; write equations.compile\(\).equilibrium$"),
+        (lambda m: m.export, r"; write model.equations.export$"),
+        (lambda m: m.modes, r"; write model.linearize\(…\).modes$"),
+        (lambda m: m.equations.system.torque, r"; write system.moment$"),
+        (lambda m: m.simulat, "; did you mean 'simulate'"),
+        (lambda m: m._nothing, "'_nothing'$"),
+        (lambda m: arm.Slider, "; the joint is called Prismatic$"),
+        (lambda m: arm.load_runs, "; did you mean 'load_run'"),
+    ],
+)
+def test_a_name_of_another_stage_shows_the_way(model, wrong, hint):
+    with pytest.raises(AttributeError, match=hint):
+        wrong(model)
+
+
+def test_the_verbs_of_other_stages_are_there(model):
+    lin, run = model.linearize(), model.simulate(0.1)
+    stages = {x._stage: x for x in (model.equations.system, model.equations, model)}
+    for stage, names in VERBS.items():
+        owner = (stages | {"LinearModel": lin, "Run": run})[stage]
+        assert not [name for name in names.split() if not hasattr(owner, name)]
+
+
+def test_a_property_that_fails_keeps_its_own_error(monkeypatch):
+    monkeypatch.setattr(arm.System, "broken", property(lambda self: self.body.nothing), raising=False)
+    with pytest.raises(AttributeError, match="nothing"):
+        assert pendulum().broken
+
+
+def test_grams_are_not_gravities(model):
+    with pytest.raises(arm.UnitsError, match="'g' is a gram, 'gee' standard gravity"):
+        pendulum().output("a", "magnitude(acceleration(b.com))", units="g")
+
+
+def test_texts_call_no_methods():
+    with pytest.raises(arm.ExpressionError, match="texts call functions by one word"):
+        pendulum().output("a", "b.deflection(1)")

@@ -386,9 +386,18 @@ __all__ = [
 ]
 
 
+_WORDS = {"Hinge": "Revolute", "Pin": "Revolute", "Slider": "Prismatic", "Ball": "Spherical", "Weld": "Fixed"}
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module 'armillary' has no attribute '{name}'")
+        hint = ""
+        if name[0].isupper() or "_" in name.strip("_"):  # else it may be a module about to be imported
+            from armillary.errors import nearest
+
+            word = _WORDS.get(name)
+            hint = f"; the joint is called {word}" if word else nearest(name, __all__)
+        raise AttributeError(f"module 'armillary' has no attribute '{name}'{hint}")
     from importlib import import_module
 
     module, attribute = _LATER[name]

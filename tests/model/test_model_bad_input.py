@@ -39,7 +39,7 @@ NAMES: Table = [
     ("function name", lambda m: m.s.parameter("sin"), "'sin': the name is reserved"),
     ("vector function name", lambda m: m.s.body("dot"), "'dot': the name is reserved"),
     ("keyword", lambda m: m.s.parameter("lambda"), "'lambda': the name is reserved"),
-    ("blank in a name", lambda m: m.s.body("left arm"), "'left arm' is not a name: letters, digits"),
+    ("blank in a name", lambda m: m.s.body("left arm"), "a digit not first; write 'left_arm'"),
     ("dot in a name", lambda m: m.s.parameter("A.k"), "'A.k' is not a name"),
     ("number as a name", lambda m: m.s.body(3), "3 is not a name"),
     (

@@ -17,7 +17,8 @@ def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Ca
     target = file_path(path, "path")
     text = texts.get(target.suffix.lower())
     if text is None:
-        raise ArmillaryError(f"{what} cannot be saved as '{target.name}': use {alternatives(texts)}")
+        option = "" if target.suffix else "; outputs of the model are named by outputs=, or --outputs"
+        raise ArmillaryError(f"{what} cannot be saved as '{target.name}': use {alternatives(texts)}{option}")
     content = text()
     with replacing(target) as temporary:
         temporary.write_text(content, encoding="utf-8")

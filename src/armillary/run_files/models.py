@@ -37,7 +37,11 @@ def open_model(
         )
     if _is_file(path):
         if path.suffix.lower() not in FORMATS:
-            raise NoSuchModelError(f"'{model}' is not a model: its name must end in {', '.join(FORMATS)}")
+            saved = path.suffix.lower() in (".csv", ".nc", ".parquet", ".erd")
+            run = "; to see a saved run, name its model first: armillary view MODEL RUN" if saved else ""
+            raise NoSuchModelError(
+                f"'{model}' is not a model: its name must end in {', '.join(FORMATS)}{run}"
+            )
         return _loaded(path, trust, options)
     if str(model) in example_names():
         return example_system(str(model), trust=trust, **options)

@@ -13,6 +13,7 @@ from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
 from armillary.program.formalisms import free_speeds, momentum, redundant
 from armillary.program.sensitivities import equations as sensitivity
+from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import MotionPictures
 from armillary.stages.pieces import EquationPieces
 
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
 
-class Equations(EquationPieces, MotionPictures, derived.DerivedEquations):
+class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEquations):
     """The derived equations of a system, as a program."""
+
+    _stage = "Equations"
 
     def compile(self, backend: str = "llvm", *, tier: str = "final") -> Model:
         """The equations as compiled code in this process.

@@ -15,6 +15,7 @@ from armillary.runtime.models import compilation, compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models
 from armillary.settings import RunSettings
+from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import ModelPictures
 from armillary.stages.pieces import ModelPieces
 
@@ -42,8 +43,10 @@ if TYPE_CHECKING:
     )
 
 
-class Model(ModelPieces, ModelPictures, compiled.CompiledModel):
+class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     """One system's equations as machine code, freed with this object."""
+
+    _stage = "Model"
 
     equations: Equations
 

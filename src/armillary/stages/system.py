@@ -16,6 +16,7 @@ from armillary.model.shapes import shape
 from armillary.model.signals import events, memory, outputs, states
 from armillary.model.signals.control import feedback, lags, linear, pid
 from armillary.model.space import attitude, attraction, initial_motion, propulsion, sunlight, wheels
+from armillary.stages.other_stages import OtherStages
 
 if TYPE_CHECKING:
     from armillary.files.robots.import_notes import Imported
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from armillary.stages.equations import Equations
 
 
-class System(description.Description):
+class System(OtherStages, description.Description):
     """A mechanical system under description. SI units unless ``units`` names another system."""
+
+    _stage = "System"
 
     imported: Imported | None
 

@@ -156,7 +156,9 @@ class _Parser:
             return False
         if kind == "call":
             if word not in self.functions:
-                remedy = nearest(word, self.functions) or f"; for a product write {word}*(…)"
+                product = f"; for a product write {word}*(…)"
+                dotted = "; texts call functions by one word, such as dot(a, b), and none of a body"
+                remedy = dotted if "." in word else nearest(word, self.functions) or product
                 self._fail(f"unknown function '{word}'{remedy}", column)
             self.stack.append(_Open(column + len(word), word, column))
             return True

@@ -94,10 +94,11 @@ def check_dimension(system: Description, node: Expr, dimension: Dimension | None
         return
     unit = system.units.unit_text(dimension) or "no unit"
     bare = f"1*({node})" if node.kind in ("sum", "product") else f"1*{node}"
+    gee = "; 'g' is a gram, 'gee' standard gravity" if where.endswith(" in g") else ""
     amplitude = f", or write its amplitude as a number in {unit}, {bare}" if node.dimension is ONE else ""
     raise UnitsError(
         f"{where}: '{node}' has dimension [{node.dimension}], but [{dimension}] ({unit}) is needed; "
-        f"multiply it with a parameter that has the missing units{amplitude}"
+        f"multiply it with a parameter that has the missing units{amplitude}{gee}"
     )
 
 

@@ -26,8 +26,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 def check_new_name(system: Description, name: str, kind: str) -> None:
     """An error for a name that is no name, reserved or taken."""
     if not isinstance(name, str) or not _NAME.match(name):
+        near = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_") if isinstance(name, str) else ""
+        hint = f"; write '{near}'" if _NAME.match(near) else ""
         raise ModelError(
-            f"{kind} name {name!r} is not a name: letters, digits and underscores, a digit not first"
+            f"{kind} name {name!r} is not a name: letters, digits and underscores, a digit not first{hint}"
         )
     taken: dict[str, Mapping[str, Any]] = {
         "parameter": system.parameters,
