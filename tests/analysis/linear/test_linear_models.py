@@ -175,6 +175,29 @@ def test_euler_parameters_become_three_rotations() -> None:
     np.testing.assert_array_equal(lin.A[:3, 4:7], np.eye(3))
 
 
+@pytest.mark.parametrize(
+    "R",
+    [
+        np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]),
+        np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0], [0.48, 0.64, 0.6]]),
+    ],
+)
+def test_eigenvalues_do_not_depend_on_the_axes_of_a_body(R: np.ndarray) -> None:
+    """A spinning pendulum, with axes of the body that are turned on its joint (``orient``)."""
+
+    def polynomial(R: np.ndarray) -> np.ndarray:
+        system = arm.System("pendulum")
+        about = R.T @ (np.diag([1.0, 1.2, 1.5]) + 0.1) @ R
+        com = tuple(R.T @ [0.1, 0.2, -0.5])
+        inertia = ((about + about.T) / 2).tolist()
+        system.body("b", joint=arm.Spherical(), mass=1, inertia=inertia, com=com, orient=R.tolist())
+        system.gravity(9.81, -system.ground.z)
+        spin = dict(zip(("b.u1", "b.u2", "b.u3"), R.T @ [0.3, -0.4, 2.0], strict=True))
+        return np.poly(system.derive().compile().linearize(at=spin).A)
+
+    np.testing.assert_allclose(polynomial(R), polynomial(np.eye(3)), rtol=1e-10, atol=1e-12)
+
+
 def test_speeds_that_the_program_chose_give_the_same_matrices() -> None:
     """Free(velocity="auto") integrates other velocities; the linear model is in the description's."""
 

@@ -2,11 +2,12 @@
 
 Four Euler parameters e of a joint change as the three rotations θ about the axes of its child do,
 
-    δe = ½ e ∘ (0, θ)          θ̇ = δω + θ × ω
+    δe = ½ e ∘ (0, R θ)          θ̇ = δω + θ × ω
 
-where θ is counted from the moving operating point, and ω is the angular velocity of the child in its own axes
-(the quaternion product ∘ has the scalar first). With closed loops Φ(q) = 0 some positions depend on the
-others and on parameters p, by the implicit function theorem:
+where R is the fixed orientation of the child on its joint, θ is counted from the moving operating point, and
+ω is the angular velocity of the child in its own axes (the quaternion product ∘ has the scalar first).
+With closed loops Φ(q) = 0 some positions depend on the others and on parameters p, by the implicit function
+theorem:
 
     ∂Φ/∂q_d δq_d + ∂Φ/∂q_r δq_r + ∂Φ/∂p δp = 0
 """
@@ -22,7 +23,7 @@ import numpy as np
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.walk import Undimensioned, symbols
+from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.motion_sample import MotionSample
 from armillary.mechanics.constraints.reduction import with_given
@@ -74,35 +75,34 @@ def positions(equations: DerivedEquations) -> list[Position]:
 def _rotations(equations: DerivedEquations, start: int) -> list[Position]:
     """The three rotations of a joint with Euler parameters."""
     t, system, plain = equations.targets, equations.system, equations.reduction.plain
-    e0, e1, e2, e3 = e = t.coordinates[start : start + 4]
-    body = next(b for b in system.bodies.values() if any(plain(q) is e0 for q in b.coordinates))
+    e = t.coordinates[start : start + 4]
+    body = next(b for b in system.bodies.values() if any(plain(q) is e[0] for q in b.coordinates))
     starts = [s for s in body.assembly.quaternions]
-    first = 1 + 3 * starts.index([plain(q) for q in body.coordinates].index(e0))
-    columns = ((-e1, e0, e3, -e2), (-e2, -e3, e0, e1), (-e3, e2, -e1, e0))
-    speeds = _angular_speeds(equations, start)
+    first = 1 + 3 * starts.index([plain(q) for q in body.coordinates].index(e[0]))
     found = []
-    for axis, column in enumerate(columns):
+    for axis, (speed, changes) in enumerate(_turns(equations, start)):
         name = f"{body.name}.theta{first + axis}"
         about = f"small rotation of {body.name} about its {'xyz'[axis]} axis, from the operating point"
-        moving = {x: 0.5 * change for x, change in zip(e, column, strict=True)}
-        rate = plain(speeds[axis])
-        found.append(Position(name, "rad", 1.0, about, moving, rate, speeds[axis], (start, axis)))
+        moving = dict(zip(e, changes, strict=True))
+        found.append(Position(name, "rad", 1.0, about, moving, plain(speed), speed, (start, axis)))
     return found
 
 
-def _angular_speeds(equations: DerivedEquations, start: int) -> list[Expr]:
-    """The speeds ω of a joint with Euler parameters: that of axis k is in ė_k with the factor e₀/2."""
+def _turns(equations: DerivedEquations, start: int) -> list[tuple[Expr, list[Expr]]]:
+    """The speeds ω of a joint with Euler parameters, and ∂ė/∂ω of each: ė = ½ e ∘ (0, R ω), where R leads
+    from the axes of the child to those of the joint (``orient``).
+    """
     system, t = equations.system, equations.targets
     bare = Undimensioned()
     described = {equations.reduction.plain(q): q for q in equations.reduction.coordinates(system)}
-    four = [described[e] for e in t.coordinates[start : start + 4]]
+    e = t.coordinates[start : start + 4]
+    given = {bare(described[x]): x for x in e}
+    rates = [bare(system.rates[described[x]]) for x in e]
     found = []
-    for q in four[1:]:
-        rate = bare(system.rates[q])
-        for u in system.speeds:
-            (factor,) = tangents([rate], {bare(u): UNIT})
-            if symbols(factor) == [bare(four[0])]:
-                found.append(u)
+    for u in system.speeds:
+        changes = tangents(rates, {bare(u): UNIT})
+        if any([x is not ZERO for x in changes]):
+            found.append((u, transform(changes, given.get)))
     assert len(found) == 3
     return found
 
