@@ -131,7 +131,7 @@ class BodyFunctions:
             each = len(rows) // points
             t_, m_, c_ = (_spread(x, ndim, each) for x, ndim in ((t, 1), (memory, 2), (constants, 2)))
             found = functions.rows(name, t_, np.repeat(states, each, axis=0), None, m_, rows, c_)
-            found = found.reshape(points, 2, directions.shape[1], -1)
+            found = found.reshape(points, 2, directions.shape[1], found.shape[1])
             return found[:, 0] + 1j * found[:, 1]
 
         count, moving = len(self.bodies), len(_moving(self.equations))
