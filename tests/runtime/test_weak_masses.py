@@ -128,6 +128,24 @@ def test_all_runs_of_a_batch_that_start_alike_where_a_gimbal_is_locked_fail(
     assert list(batch.failed) == [0, 1]
 
 
+@pytest.mark.parametrize("weak", [0, 5, 7])
+def test_runs_whose_parameters_hold_a_locked_gimbal_are_made(held: arm.CompiledModel, weak: int) -> None:
+    J = np.linspace(1.0, 2.0, 8)
+    J[weak] = 0.0
+    batch = held.simulate_batch(0.1, step=0.01, parameters={"J": J}, threads=1, progress=False)
+    assert list(batch.failed) == [weak] and "moves no mass" in batch.messages[weak]
+
+
+@pytest.fixture(scope="module")
+def held() -> arm.CompiledModel:
+    """A gimbal that starts where its first and third axis are the same, the first with an armature."""
+    s = arm.System("geared")
+    s.body("b", joint=arm.Gimbal("xyx"), mass=1, inertia=(0.5, 0.6, 0.7))
+    s.parameter("J", 0.1, units="kg*m2")
+    s.armature("b.u1", "J")
+    return s.derive().compile(tier="quick")
+
+
 def test_a_gimbal_in_one_plane_of_which_an_angle_is_held_starts() -> None:
     s = arm.System("held")
     s.body("b", joint=arm.Gimbal("xyx"), com=(0.3, 0.1, -0.2), mass=1, inertia=(0.5, 0.6, 0.7))

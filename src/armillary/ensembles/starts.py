@@ -233,20 +233,33 @@ class Starts:
                 return
 
     def _judge_places(self, state: np.ndarray, i0: int) -> None:
-        """Runs from i0 on that start where the axes of a joint lie in a plane: they will not be made. One of
-        them is examined, since what holds such a joint is the same in all.
+        """Runs from i0 on that start where the axes of a joint lie in a plane: they will not be made where
+        some motion moves no mass there. What holds such a joint is the same in all but for parameters, so
+        those at the ends of what these vary in are examined, and others only where one of these is refused.
         """
+        columns = self.columns["parameters"].values()
         for joint in self._angles:
             locked = i0 + np.flatnonzero(joint.locked(state[joint.middle]))
             if not locked.size:
                 continue
-            given = self.single(int(locked[0]))
-            instance = Instance(self.model, given["parameters"])
-            memory = initial_memory(self.model.equations, given["memory"], self.t0)
-            start = self.model.place_at_start(instance, given["initial"], self.t0, memory)
-            if why := weak_start(instance, start):
-                for i in locked.tolist():
+            ends = [int(f(column[locked])) for column in columns for f in (np.argmin, np.argmax)]
+            first = locked[np.unique([0, *ends])]
+            found = {i: self._weakness(i) for i in first.tolist()}
+            if any(found.values()):
+                why = found[int(locked[0])]
+                others = np.setdiff1d(locked, first).tolist()
+                found |= {i: self._weakness(i) if columns else why for i in others}
+            for i, why in found.items():
+                if why:
                     self._fail(i, why)
+
+    def _weakness(self, i: int) -> str:
+        """Why a run cannot start where some motion moves no mass; "" where it can."""
+        given = self.single(i)
+        instance = Instance(self.model, given["parameters"])
+        memory = initial_memory(self.model.equations, given["memory"], self.t0)
+        start = self.model.place_at_start(instance, given["initial"], self.t0, memory)
+        return weak_start(instance, start)
 
     @cached_property
     def _angles(self) -> tuple[ThreeAngles, ...]:
@@ -296,8 +309,7 @@ class Starts:
             _, state, memory = self.block(i0, i1)
         else:
             state, memory = self._start_states(i0, i0 + 1)
-            self._judge_places(state, i0)
-            if self.unable[i0]:
+            if any(joint.locked(state[joint.middle]).any() for joint in self._angles):
                 _, state, memory = self.block(i0, i1)
         return CompactBlock(self._inside, columns, state, memory)
 
