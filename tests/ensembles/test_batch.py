@@ -528,7 +528,14 @@ def test_a_batch_in_other_forms(tmp_path: Any) -> None:
         batch.save(tmp_path / "b.txt")
     with pytest.raises(arm.ArmillaryError, match=r"has no 'ende'; did you mean 'end'"):
         batch["ende"]
-    assert "Batch of 3 runs of 'oscillator'" in repr(batch)
+    lines = repr(batch).splitlines()
+    assert lines[0] == "Batch of 3 runs of 'oscillator'" and lines[2].split() == [
+        "lowest",
+        "median",
+        "highest",
+    ]
+    assert lines[3].split()[0] == "end" and lines[3].endswith("m/s  final(A.u1)") and "5 bins" in lines[4]
+    assert "<td" in batch._repr_html_() and "final(A.u1)" in batch._repr_html_()
     seen: list[int] = []
     oscillator().simulate_batch(1.0, step=0.01, runs=5, metrics=["final(A.q1)"], progress=seen.append)
     assert seen[-1] == 5

@@ -12,6 +12,7 @@ import numpy as np
 
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.atomic import replacing
+from armillary.columns import aligned, counted, html_table, html_text
 from armillary.ensembles.batch_file import read_batch, write_batch
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion_picture import MotionPicture
 
 _SHOWN = 6
+_HEAD, _SIDES = ["", "lowest", "median", "highest", "", ""], "<>>><<"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,21 +236,35 @@ class Batch(PickledValue):
         return values
 
     def __repr__(self) -> str:
-        lines = [f"Batch of {self.runs} runs of '{self.system}'"]
+        head, *facts = self._facts()
+        table = aligned([_HEAD, *self._rows()], _SIDES) if self.metrics else []
+        return "\n".join([head, *(f"  {line.rstrip()}" for line in [*facts, *table])])
+
+    def _repr_html_(self) -> str:
+        facts = "".join(f"<p>{html_text(fact)}</p>" for fact in self._facts())
+        return facts + html_table(_HEAD, self._rows(), _SIDES)
+
+    def _facts(self) -> list[str]:
+        """What the batch is, in sentences."""
+        facts = [f"Batch of {counted(self.runs, 'run')} of '{self.system}'"]
         made = self.runs - np.count_nonzero(self.status == STATUS[NOT_RUN])
         if made < self.runs:
-            lines.append(f"  interrupted: {made} runs made")
+            facts.append(f"interrupted: {counted(int(made), 'run')} made")
         failed = self.failed[self.status[self.failed] != STATUS[NOT_RUN]]
         if failed.size:
-            lines.append(f"  {failed.size} failed: {'; '.join(self._story(int(i)) for i in failed[:3])}")
-        for name, values in list(self.metrics.items())[:_SHOWN]:
-            units = self.units.get(name, "")
-            lines.append(f"  {name} = {self.definitions[name]}: {_spread(values, units)}")
+            facts.append(f"{failed.size} failed: {'; '.join(self._story(int(i)) for i in failed[:3])}")
         if self.histories:
             names = ", ".join(list(self.histories)[:_SHOWN])
             more = f" and {len(self.histories) - _SHOWN} others" if len(self.histories) > _SHOWN else ""
-            lines.append(f"  {len(self.time)} samples of {names}{more}")
-        return "\n".join(lines)
+            facts.append(f"{counted(len(self.time), 'sample')} of {names}{more}")
+        return facts
+
+    def _rows(self) -> list[list[str]]:
+        """A row per metric: name, three of its values, units, what it is."""
+        return [
+            [name, *_spread(values), self.units.get(name, ""), f"{self.definitions[name]}{_missing(values)}"]
+            for name, values in list(self.metrics.items())[:_SHOWN]
+        ]
 
 
 def load_batch(path: str | os.PathLike[str]) -> Batch:
@@ -256,16 +272,19 @@ def load_batch(path: str | os.PathLike[str]) -> Batch:
     return Batch(**read_batch(path))
 
 
-def _spread(values: np.ndarray, units: str) -> str:
-    """A few words on many numbers."""
+def _spread(values: np.ndarray) -> list[str]:
+    """The lowest, median and highest of many numbers, of those that are finite."""
     if values.ndim > 1:
-        return f"{values.shape[1]} bins"
+        return ["", f"{values.shape[1]} bins", ""]
     known = values[np.isfinite(values)]
     if not known.size:
-        return "none"
-    low, middle, high = np.min(known), np.median(known), np.max(known)
-    missing = f", {values.size - known.size} without" if known.size < values.size else ""
-    return f"{low:.4g} … {middle:.4g} … {high:.4g} {units}".rstrip() + missing
+        return ["", "none", ""]
+    return [f"{x:.4g}" for x in (np.min(known), np.median(known), np.max(known))]
+
+
+def _missing(values: np.ndarray) -> str:
+    without = np.count_nonzero(~np.isfinite(values)) if values.ndim == 1 else 0
+    return f", {without} without" if without else ""
 
 
 def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
