@@ -56,6 +56,11 @@ def test_a_branch_is_followed_and_drawn(command: Call) -> None:
         (["--bound", "bob.q1=3"], "two values with a colon"),
         (["--plot", "x.png"], "give that too"),
         (["--rest", "--rate", "bob.q1=3"], "leave out --rest or --rate"),
+        (["--rest", "--fixed", "bob.u1=2"], "but --fixed gives 'bob.u1' a value; leave out --rest"),
+        (
+            ["--fixed", "bob.u1=2"],
+            "give --rate bob.q1=… ('any' for any), or look for --inputs that change it",
+        ),
         (["--fixed", "bob.q=3"], "did you mean 'bob.q1'?"),
         (["--rest", "--inputs", "m,mm"], "no parameter or input of 'swing'; did you mean 'm'?"),
         (["--rest", "--input", "mm"], "no parameter or input of 'swing'; did you mean 'm'?"),

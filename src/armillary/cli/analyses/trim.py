@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from armillary.analysis.operating.branches.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.run_files.execute import Simulation
+
+_OPTIONS = {  # by the argument of Model.trim
+    "fixed": "--fixed", "free": "--free", "rates": "--rate", "inputs": "--inputs", "outputs": "--target",
+    "bounds": "--bound", "starts": "--start",
+}  # fmt: skip
 
 
 def _values(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -98,7 +104,10 @@ def trim(
     if rest and rates:
         raise ArmillaryError("at rest all rates are zero; leave out --rest or --rate")
     model = simulation.model
-    op = model.equilibrium(**asked) if rest else model.trim(**asked, rates=rates)
+    try:
+        op = model.equilibrium(**asked) if rest else model.trim(**asked, rates=rates)
+    except ArmillaryError as error:
+        raise ArmillaryError(_as_options(str(error))) from error
     branch = None
     if trace is not None:
         (name, ends), *_ = assigned((trace,), "trace").items()
@@ -108,6 +117,13 @@ def trim(
     text = "\n".join([shown, *(f"wrote {path}" for path in written)])
     show.emit(json_wanted, _data(op, branch, written), text)
     return 0
+
+
+def _as_options(message: str) -> str:
+    """A message about arguments of `Model.trim`, about the options that give them."""
+    message = re.sub(r"rates=\{'([^']*)': …\} \(None for any\)", r"--rate \1=… ('any' for any)", message)
+    message = message.replace("; use trim", "; leave out --rest")
+    return re.sub(r"\b(\w+)=(\[…\]|\{[^}]*\})?", lambda m: _OPTIONS.get(m[1], m[0]), message)
 
 
 def _check_format(output: str, branch: bool) -> None:
