@@ -265,3 +265,9 @@ def test_a_failed_body_leaves_the_name_free(m: Model) -> None:
     with pytest.raises(arm.ModelError):
         m.s.body("C", mass=1, inertia=(1, 1, 3))
     assert m.s.body("C", mass=1, inertia=(1, 1, 1), joint=arm.Revolute("x")).q1 is m.s.coordinates[-1]
+
+
+def test_a_tensor_that_was_turned_is_symmetric_up_to_rounding() -> None:
+    s = arm.System("turned")
+    body = s.body("B", joint=arm.Spherical(), mass=1, inertia=((1, 0.1 + 0.2, 0), (0.3, 1, 0), (0, 0, 1)))
+    assert body.inertia[0][1] is body.inertia[1][0]

@@ -78,9 +78,14 @@ def _symmetric(six: list[Expr]) -> Matrix:
 
 
 def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
+    """Elements are equal; numbers may differ by rounding, as those of a tensor that was turned do."""
+    rounding = 1e-12 * max([abs(e.data) for row in matrix for e in row if e.kind == "number"], default=0)
     for i in range(3):
         for j in range(i):
-            if matrix[i][j] is not matrix[j][i]:
+            a, b = matrix[i][j], matrix[j][i]
+            if a.kind == b.kind == "number" and abs(a.data - b.data) <= rounding:
+                continue
+            if a is not b:
                 raise ModelError(
                     f"body '{body}': its inertia matrix is not symmetric: "
                     f"element {j + 1}{i + 1} is {matrix[j][i]}, element {i + 1}{j + 1} is {matrix[i][j]}"
