@@ -448,3 +448,9 @@ def test_colours_only_where_wanted(command: Command, monkeypatch: pytest.MonkeyP
     assert "\x1b[" not in command("check", "push.toml").stdout
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[" not in CliRunner().invoke(app, ["check", "push.toml"], color=True).stdout
+
+
+def test_check_doubts_grams_that_may_be_gravities(command: Command) -> None:
+    more = '\n[outputs.ay]\nvalue = "bob.u1*bob.u1/9.81"\nunits = "g"\n'
+    Path("swing.toml").write_text(Path("swing.toml").read_text() + more)
+    assert "output 'ay' is in grams" in command("check", "swing.toml", "--no-derive").stdout

@@ -79,6 +79,11 @@ def _examine(opened: Callable[[], Simulation], derive: bool, warnings: list[str]
         simulation.run_settings()
         simulation.check_places()
     warnings += _parameter_doubts(simulation)
+    warnings += [
+        f"output '{output.name}' is in grams, 'g', and its dimension cannot be checked; 'gee' is gravity"
+        for output in simulation.system.outputs.values()
+        if output.units == "g" and output.expression.dimension is None
+    ]
     if derive:
         warnings += _needed_doubts(simulation, complete)
     return str(simulation.system.name)
