@@ -622,7 +622,10 @@ def test_identification_fits_and_comparisons_name_what_is_wrong(things: Things) 
         (lambda: arm.fit(model, run, ["k"], loss=[]), "no loss"),
         (lambda: run.compare(run, rtol="x"), "rtol must be a number"),
         (lambda: run.compare(run, tolerances=[1.0]), "tolerances= must hold values by name"),
+        (lambda: run.compare(run, interpolate="no"), "interpolate= must be True or False, not 'no'"),
+        (lambda: run.plot(show="no", path="never.png"), "show= must be True or False, not 'no'"),
         (lambda: arm.exciting_trajectory(model, {"b.q1": (-1, 1)}, period=[]), "period must be a number"),
+        (lambda: arm.exciting_trajectory(model, {"b.q1": (-1, 1)}, seed="x"), "seed='x' must be a whole"),
     ):
         with pytest.raises(arm.ArmillaryError, match=message):
             call()

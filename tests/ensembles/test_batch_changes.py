@@ -76,9 +76,26 @@ def test_exchanges_of_dependent_speeds_are_those_of_single_runs(singly: list[int
     model = changing()
     model = model._compiler(model.equations)  # no run has met anything yet
     given = {"initial": {"A.u1": np.linspace(5.5, 6.5, RUNS)}}
-    assert worst_difference(model, 2.0, given, [0, 20, 39], sample=0.1) == 0.0
+    assert worst_difference(model, 1.2, given, [0, 20, 39], sample=0.1) == 0.0
     assert len(model.configuration_models) > 2
     assert len(singly) < RUNS / 2
     singly.clear()
-    assert worst_difference(model, 2.0, given, [10, 39], sample=0.1) == 0.0
-    assert not singly
+    assert worst_difference(model, 1.2, given, [10, 39], sample=0.1) == 0.0
+    assert not singly  # after 1.2 s some come near a place where constraints lose rank
+
+
+def test_a_start_with_a_poor_choice_of_dependent_speeds_is_that_of_a_single_run(singly: list[int]) -> None:
+    """Some runs start where others than the described choice are good, and exchange them at once, as single
+    runs do: the error of fixed steps depends on the choice. The first run meets none of this.
+    """
+    model = changing()
+    model = model._compiler(model.equations)
+    given = {"initial": {"A.q1": np.array([1.0, -2.5, 3.0, -3.0, 2.9, 1.5]), "B.u1": np.full(6, 3.0)}}
+    for t_end, how in ((0.08, {"step": 0.02}), (0.08, {"step": 0.02}), (0.3, {"step": 0.02}), (0.3, {})):
+        assert worst_difference(model, t_end, given, [*range(6)], sample=0.02, **how) < 1e-14
+    assert len(model.configuration_models) > 2
+    runs = [
+        model.simulate(0.02, initial={"A.q1": q, "B.u1": 3.0}, step=0.02) for q in given["initial"]["A.q1"]
+    ]
+    at_once = [run.info.get("configurations", "").startswith("t = 0 s") for run in runs]
+    assert not at_once[0] and sum(at_once) >= 2  # else this tested nothing

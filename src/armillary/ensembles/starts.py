@@ -49,6 +49,7 @@ from armillary.runtime.start.initial import initial_memory, initial_states, init
 
 Given = Mapping[str, Any]
 _EXAMINED = 64  # sets of parameters whose rates are followed to where they might jump
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
 
 
@@ -285,11 +286,18 @@ class Starts:
 
     def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parameters, states and memory of runs i0 … i1 − 1, a column per run, in the model's own units."""
+        return self.block_with_motion(i0, i1)[:3]
+
+    def block_with_motion(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The same, and [coordinates, all speeds, states] at the start, where loops may have to be closed:
+        from a state alone, dependent speeds do not follow where they were chosen poorly.
+        """
         parameters = self._parameter_columns(i0, i1)
-        state, memory = self._start_states(i0, i1)
+        state, memory, motion = self._start_states(i0, i1)
         self._judge_places(state, i0)
         state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
-        return parameters, state, memory if self.inputs is None else self.inputs.addressed(memory, i0)
+        memory = memory if self.inputs is None else self.inputs.addressed(memory, i0)
+        return parameters, state, memory, motion
 
     def _parameter_columns(self, i0: int, i1: int) -> np.ndarray:
         parameters = np.empty((len(self.table.names), i1 - i0))
@@ -308,7 +316,7 @@ class Starts:
         if not alike or np.any(self.unable[i0:i1]):
             _, state, memory = self.block(i0, i1)
         else:
-            state, memory = self._start_states(i0, i0 + 1)
+            state, memory, _ = self._start_states(i0, i0 + 1)
             if any(joint.locked(state[joint.middle]).any() for joint in self._angles):
                 _, state, memory = self.block(i0, i1)
         return CompactBlock(self._inside, columns, state, memory)
@@ -331,40 +339,47 @@ class Starts:
     def _inside(self) -> np.ndarray:
         return self.table.inside(self.table.values(self._first_parameters))
 
-    def _start_states(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+    def _start_states(self, i0: int, i1: int) -> Columns:
+        """States, memory and motions of some runs."""
         if self._given_by_numbers:
             return self._numeric_starts(i0, i1)
         if self._start_alike:
-            state, memory = self._common_start
-            shape = (1, i1 - i0)
-            return np.tile(state[:, None], shape), np.tile(memory[:, None], shape)
+            state, memory, motion = (np.tile(a[:, None], (1, i1 - i0)) for a in self._common_start)
+            return state, memory, motion
         if can_find(self.model):
             return self._found_starts(i0, i1)
-        found = [self._start_or_failure(i) for i in range(i0, i1)]
-        return np.stack([y for y, _ in found], axis=1), np.stack([m for _, m in found], axis=1)
+        found = zip(*(self._start_or_failure(i) for i in range(i0, i1)), strict=True)
+        state, memory, motion = (np.stack(columns, axis=1) for columns in found)
+        return state, memory, motion
 
     @cached_property
-    def _common_start(self) -> tuple[np.ndarray, np.ndarray]:
+    def _common_start(self) -> Columns:
         """The start of every run, where all start alike."""
         return self._single_start(0)
 
-    def _single_start(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """State and memory of a run that is placed by itself."""
+    def _single_start(self, i: int) -> Columns:
+        """State, memory and motion of a run that is placed by itself."""
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
         stored = initial_memory(self.model.equations, given["memory"], self.t0)
         stored = stored if self.given_inputs is None else self.given_inputs.at(self.t0, stored, i)
         place = self.model.place_at_start(instance, given["initial"], self.t0, stored)
-        return instance.packed(place), place.memory
+        return instance.packed(place), place.memory, place.motion
 
-    def _start_or_failure(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """State and memory of one run among others: they start even if it cannot."""
-        program = self.model.equations.program
+    def _start_or_failure(self, i: int) -> Columns:
+        """The start of one run among others: they start even if it cannot."""
         try:
             return self._single_start(i)
         except ArmillaryError as error:
             self._fail(i, str(error))
-            return np.full(len(program.state), np.nan), np.full(len(program.memory), np.nan)
+            return self._no_start
+
+    @cached_property
+    def _no_start(self) -> Columns:
+        equations = self.model.equations
+        moving = len(equations.coordinates) + len(equations.system.speeds) + len(equations.states)
+        state, memory = len(equations.program.state), len(equations.program.memory)
+        return np.full(state, np.nan), np.full(memory, np.nan), np.full(moving, np.nan)
 
     @cached_property
     def _given_by_numbers(self) -> bool:
@@ -400,9 +415,9 @@ class Starts:
         names = {s.data.name for s in entering}
         return not names & set(self.columns["parameters"])
 
-    def _found_starts(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+    def _found_starts(self, i0: int, i1: int) -> Columns:
         """Starts that have to be found."""
-        model, program = self.model, self.model.equations.program
+        model = self.model
         speeds = [s.data.name for s in model.equations.system.speeds]
         parts = np.cumsum([len(model.coordinate_names), len(speeds)])
         given = np.split(self._numbers(i0, i1, speeds), parts)
@@ -417,17 +432,18 @@ class Starts:
         except ArmillaryError as error:
             for i in range(i0, i1):
                 self._fail(i, str(error))
-            return np.full((len(program.state), i1 - i0), np.nan), memory.T
+            state, _, motion = (np.tile(a[:, None], (1, i1 - i0)) for a in self._no_start)
+            return state, memory.T, motion
         for i, why in found.failed.items():
             self._fail(i0 + i, why)
-        return found.packed().T, found.memory.T
+        return found.packed().T, found.memory.T, np.hstack([found.q, found.u, found.states]).T
 
-    def _numeric_starts(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+    def _numeric_starts(self, i0: int, i1: int) -> Columns:
         """Starts that are given by numbers alone."""
         state = self._numbers(i0, i1, self.model.speed_names)
         memory = self._given_memory(i0, i1)
         tails = [np.tile(tail[:, None], (1, i1 - i0)) for tail in self.model.start_tail or ()]
-        return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]])
+        return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]]), np.empty((0, i1 - i0))
 
     def _numbers(self, i0: int, i1: int, speeds: Sequence[str]) -> np.ndarray:
         """Coordinates, these speeds and states as they are given or described, a column per run."""

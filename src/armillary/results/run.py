@@ -220,6 +220,7 @@ class Run:
         samples; if that is not at all samples of one of them, one is interpolated, with a note.
         """
         arguments.instance(other, Run, "a run to compare with")
+        allowed = arguments.flag(interpolate, "interpolate=")
         common = [name for name in self.select(*names) if name in other]
         if not common:
             wanted = f"of {', '.join(names)} " if names else ""
@@ -234,7 +235,7 @@ class Run:
                 notes.append(f"'{name}' is converted from {theirs} to {ours}")
         if any((self.units[name] == UNKNOWN) != (other.units[name] == UNKNOWN) for name in common):
             notes.append("one run has no units: they are taken to be those of the other")
-        pair = paired(self._ascending(common), other._ascending(common, factors), interpolate=interpolate)
+        pair = paired(self._ascending(common), other._ascending(common, factors), interpolate=allowed)
         if pair is None:
             raise ArmillaryError(
                 f"the runs of '{self.system}' and '{other.system}' have no instant in common"

@@ -155,6 +155,8 @@ def exciting_trajectory(
     for name, value in counts.items():
         if positive_whole(value) is None:
             raise ArmillaryError(f"{name}={value!r} must be a positive whole number")
+    if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise ArmillaryError(f"seed={seed!r} must be a whole number, zero or more")
     made = regressor_model(model)
     joints = _Joints(made, limits, speed_limits, acceleration_limits, real(period, "period"))
     time = np.linspace(0.0, joints.period, samples, endpoint=False)

@@ -59,12 +59,13 @@ def modes(
 
     if sum((sweep is not None, spin is not None, undamped or energies)) > 1:
         raise click.UsageError("give one of --sweep, --spin, and --undamped or --energies")
+    excited = _numbers(orders)
     model, given = simulation.model, simulation.given()
     at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
     parameters = given.get("parameters")
     found: Modes | RootLocus | Campbell
     if sweep is not None or spin is not None:
-        found = _swept(model, sweep, spin, _numbers(orders), at, parameters)
+        found = _swept(model, sweep, spin, excited, at, parameters)
     elif undamped:
         found = model.undamped_modes(at, parameters=parameters)
     else:

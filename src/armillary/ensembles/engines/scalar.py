@@ -93,7 +93,8 @@ class Scalar(Engine):
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         """The runs; those that a change of configuration interrupts are marked LEFT_OVER."""
         plan, n, columns = self.plan, i1 - i0, len(self.plan.columns)
-        parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
+        block = starts.block_with_motion(i0, i1)
+        parameters, state, memory, motion = (np.ascontiguousarray(a) for a in block)
         outcome = Outcome.empty(plan, n)
         times = np.append(plan.times, np.inf)
         rows = np.empty((len(times), columns))
@@ -117,8 +118,9 @@ class Scalar(Engine):
         arrays = (
             self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status,
             stops, given, out, own_slots, self._due, self._asks, self._stopping, ended, self.halt, precompute,
+            motion,
         )  # fmt: skip
         addresses = [ctypes.addressof(fresh), ctypes.addressof(control), *(a.ctypes.data for a in arrays)]
-        self._runs(n, n, len(plan.times), len(precompute) // 2, *addresses, self._drive.address)
+        self._runs(n, n, len(plan.times), len(precompute) // 2, *addresses, *self._drive.addresses)
         status, ended = status.astype(np.int8), ended.astype(np.int32)
         return Outcome(status, stops, state, memory, outcome.rows, outcome.slots, {}, ended)

@@ -1,7 +1,8 @@
 """Many runs of the single run's loop, one after another, as LLVM code.
 
-For each run: a fresh record and work room, its own parameters, state and memory; the loop from start to end;
-then its rows are shown to the metrics and kept where histories are wanted.
+For each run: a fresh record and work room, its own parameters, state and memory; the configuration in which
+it starts; the loop from start to end; then its rows are shown to the metrics and kept where histories are
+wanted.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from armillary.llvm.building.assembly import (
 )
 from armillary.llvm.building.builder import Code, Local, Span, Value
 from armillary.llvm.module import Module
+from armillary.program.targets.targets import DEPENDENT_SPEEDS
 from armillary.runtime.loop.layout import FIELDS, SECTIONS, LoopShape, Reason
+from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 
 # Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of a
 # table of functions and of the constants that they compute from parameters; of the loop.
 ARGUMENTS = (
     "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
     "status", "stops", "given", "out", "own_slots", "due", "asks", "stopping", "ended", "halt", "precompute",
-    "drive",
+    "motion", "drive", "choose_start",
 )  # fmt: skip
 
 
@@ -56,7 +59,9 @@ class _Runs(Code):
         with self.each(self.argument(0)) as run:
             self.fuses = False
             self.prepare(run)
-            self.drive()
+            self.choose_start(run)
+            with self.when(self.reason.get().equals(int(Reason.FULL))):
+                self.drive()
             self.show_rows(run)
             self.give_back(run)
         self.give()
@@ -114,9 +119,29 @@ class _Runs(Code):
         for place, start in enumerate(self.plan.slots):
             self.array("own_slots")[place] = float(start)
 
+    def choose_start(self, run: Value) -> None:
+        """Another choice of dependent speeds where that of the first program is poor at the start, as in a
+        single run; where no other is known, the run ends there.
+        """
+        self.reason = Local(self, self.whole(Reason.FULL))
+        k = self.plan.code.watched_index.get(DEPENDENT_SPEEDS)
+        if k is None:
+            return
+        t, (events, constants) = self.field("t"), (self.field(n, ADDRESS) for n in ("events", "constants"))
+        state, memory, g = (self.room(part).address for part in ("state", "memory", "g"))
+        self.call_address(events.raw, NOTHING, t.raw, state, constants.raw, memory, g)
+        with self.when(self.room("g")[k] <= CHOICE_MARGIN):
+            if self.shape.changes:
+                equations = self.plan.code.equations
+                moving = (equations.coordinates, equations.system.speeds, equations.states)
+                self.column(sum(map(len, moving)), "motion", run, self.room("motion"))
+                rooms = self.address["control"], self.address["room"]
+                self.call_address(self.address["choose_start"], NOTHING, *rooms)
+            else:
+                self.reason.set(self.whole(Reason.EVENT))
+
     def drive(self) -> None:
         """The loop to the run's end. Where its room for events is full, what they were is forgotten."""
-        self.reason = Local(self, self.whole(Reason.FULL))
         with self.repeat() as loop:
             found = self.call_address(
                 self.address["drive"], WHOLE, self.address["control"], self.address["room"]
@@ -200,7 +225,7 @@ class _Runs(Code):
 
     def find_end(self, status: Local, ended: Local) -> None:
         """The event that ended the run; another status where it asks for a change of configuration, or where
-        the loop gave up a change.
+        a change or the choice at the start was given up.
         """
         log, asks = Span(self, self.field("log", ADDRESS).raw), self.array("asks")
         with self.each(self.field("firings", WHOLE)) as i:
@@ -212,9 +237,8 @@ class _Runs(Code):
                 if not self.shape.changes:
                     with self.when(asks[event].differs(0.0)):
                         status.set(self.real(self.again))
-        if self.shape.changes:
-            with self.when(self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)):
-                status.set(self.real(self.again))
+        with self.when(self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)):
+            status.set(self.real(self.again))
 
     def last_state(self) -> Span:
         """The state in terms of the configuration in which runs start."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.arguments import file_path
+from armillary.algebra.arguments import file_path, flag
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, require
 
@@ -111,6 +111,7 @@ def drawn(
     """A figure in our look, or the one of given axes in its own; at the end it is saved at the path, if there
     is one, and shown with ``show``.
     """
+    flag(show, "show=")
     if path is not None:
         check_suffix(path)
     interactive = ax is None and (path is None or show)

@@ -59,6 +59,7 @@ def plot(
         raise ArmillaryError(f"plot: {shown(other[0])} is not a run")
     if title is not None:
         arguments.text(title, "title")
+    arguments.flag(show, "show=")
     several = cast("list[Run]", listed)
     chart = chart_of(several, names, x=x, labels=labels, title=title)
     if path is not None and suffix in _PAGES:

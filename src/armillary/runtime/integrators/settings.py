@@ -68,6 +68,12 @@ class IntegrationSettings(RunSettings):
         found = times.times(0, times.count)
         if self.samples.every_step and not (len(found) and found[-1] >= self.t_end):
             found = np.append(found, self.t_end)
+        if times.given is None and not np.all(np.diff(found) > 0):
+            raise ArmillaryError(
+                f"times that are {times.interval:g} s apart vanish beside t0 = {self.t0:g} s: numbers there "
+                f"are {np.spacing(max(abs(self.t0), abs(self.t_end))):.2g} s apart; count the time from an "
+                "earlier instant"
+            )
         found.flags.writeable = False
         return found
 

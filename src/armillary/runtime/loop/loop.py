@@ -30,13 +30,14 @@ from armillary.runtime.solver.language.machine_code import solver_functions
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
     """The whole loop: armillary_drive(Control*, workspace*) -> Reason, armillary_choose_start(Control*,
-    workspace*) where a table has all configurations, and armillary_may_jump(Control*, workspace*, kinds) for
+    workspace*) where a table has all configurations and else, where there are some,
+    armillary_choose_for_motion(Control*, workspace*), and armillary_may_jump(Control*, workspace*, kinds) for
     this process; no other function is visible.
     """
     program = LoopModule(shape, linked)
     solver = solver_functions(program)
-    if "choose_start" in solver:
-        solver["choose_start"].function.linkage = ""
+    for name in solver.keys() & {"choose_start", "choose_for_motion"}:
+        solver[name].function.linkage = ""
     _emit_drive(program, solver)
     if not linked:
         _emit_may_jump(program)

@@ -34,8 +34,10 @@ class Loop:
         name = "" if holds_addresses(model) else f"loop {loop_sources()} {shape!r} {model}"
         self._engine = engine(name, texts, 3, passes)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
-        self.address: int = self._engine.get_function_address("armillary_drive")
-        self._drive: Callable[..., int] = kind(self.address)
+        address = self._engine.get_function_address
+        drive, choosing = address("armillary_drive"), shape.changes and not shape.changes.listed
+        self.addresses: tuple[int, int] = drive, address("armillary_choose_for_motion") if choosing else 0
+        self._drive: Callable[..., int] = kind(drive)
         search = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), *[ctypes.c_void_p] * 2)
         self._may_jump: Callable[..., int] | None = None
         if not model:

@@ -232,11 +232,16 @@ def change(run: RunRecord) -> None:
 
 def choose_start(run: RunRecord) -> None:
     """The configuration in which a run starts: the first, or one with a better choice of dependent speeds."""
+    run.motion = leave(run.t, run.state)
+    choose_for_motion(run)
+
+
+def choose_for_motion(run: RunRecord) -> None:
+    """The configuration in which a run starts from its motion, in all speeds."""
     c: whole = NONE
     if LOCKING_EVENTS:
         for j in range(N_LOCKABLE):
             run.after[j] = LOCKED[j]
-    run.motion = leave(run.t, run.state)
     c = next_configuration(run)
     if c == NONE:
         install(run, FIRST)

@@ -272,7 +272,7 @@ class LegRunner:
         _check_progress(self.stops, changing)
         # The loop ended to pass a place where rank is lost, or where one may be ahead.
         self.rank_ahead = all(e.name == CONSTRAINT_RANK for e in changing)
-        self._change(changing, result.choice)
+        self._change(changing, result)
         self.legs.instance = self.configurations[self.configuration]
         return True
 
@@ -408,17 +408,25 @@ class LegRunner:
         near = min(horizon(instance, self.place, AROUND), self.t_end - self.t0)
         self.short_steps = ShortSteps(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
 
-    def _change(self, changing: list[EventRecord], choice: list[tuple[int, int]]) -> None:
+    def _change(self, changing: list[EventRecord], result: Integration) -> None:
         """Another configuration, or a step across a singular place."""
         others = [e for e in changing if e.name not in (CONSTRAINT_RANK, PIVOT_SIGN)]
         if not others:
             return
-        before = self.configuration
+        before, configurations, place = self.configuration, self.configurations, self.place
+        alike = self.known is not None  # the loop makes this change by itself in later runs
+        if alike:
+            n, state, changes = len(place.q), result.final_state, configurations[before].changes
+            motion = changes.leave(place.t, state, place.memory)
+            place = place._replace(u=motion[n : n + len(place.u)])
         try:
-            self.place, self.configuration = self.configurations.changed(self.place, before, others, choice)
+            self.place, self.configuration = configurations.changed(place, before, others, result.choice)
         except ArmillaryError as error:
             names = ", ".join(f"'{e.name}'" for e in others)
             raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
+        if alike:
+            place, changes = self.place, configurations[self.configuration].changes
+            self.start = place, changes.enter(place.t, place.motion, place.memory)
         if before.locked == self.configuration.locked:
             self._note_exchange(self.place.t, before, self.configuration)
             return

@@ -434,8 +434,8 @@ _INLINED = ("sign_of", "closeness")
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """`settle` and `step` of a loop, `probe` where values inside a step can be asked for, and `choose_start`
-    where a table has all configurations.
+    """`settle` and `step` of a loop, `probe` where values inside a step can be asked for, and where runs
+    can change their configuration `choose_start`, or, of a table without all of them, `choose_for_motion`.
     """
     shape, tableau = program.shape, program.shape.tableau
     features = {
@@ -453,7 +453,8 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     step = "adaptive_step" if shape.adaptive else "fixed_step"
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     has = {name for name, there in features.items() if there}
-    wanted = ("settle", step, *(("choose_start",) if shape.changes and shape.changes.listed else ()))
+    choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
+    wanted = ("settle", step, *((choosing,) if shape.changes else ()))
     solver = read_solver(has, (), wanted, facts=facts, given=given, commented=False)
     code = SolverCode(
         program,
