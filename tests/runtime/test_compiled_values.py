@@ -41,7 +41,7 @@ def test_names_are_those_of_the_equations() -> None:
     model = spinning()
     assert model.coordinate_names == tuple(f"A.q{i}" for i in range(1, 8))
     assert model.speed_names == tuple(f"A.u{i}" for i in range(1, 7))
-    assert repr(model).startswith("CompiledModel('tumbling', ")
+    assert repr(model).startswith("Model('tumbling', ")
     assert model.formalism in ("kane", "recursive") and model.compile_seconds > 0
 
 

@@ -207,7 +207,8 @@ class Modes(PickledValue):
         return f"Modes({self.system!r}: {counted(len(self), 'mode')} of {counted(len(self.states), 'state')})"
 
     def __str__(self) -> str:
-        head = f"Modes of '{self.system}', {'stable' if self.stable else 'not stable'}:"
+        drifts = " but for free drifts" if any(m.chain > 1 for m in self) else ""
+        head = f"Modes of '{self.system}', {'stable' + drifts if self.stable else 'not stable'}:"
         return "\n".join([head, *(f"  {line}" for line in aligned([_HEADER, *self._rows()], _SIDES))])
 
     def _repr_html_(self) -> str:

@@ -578,7 +578,8 @@ class CompiledModel:
         raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))
 
     def __repr__(self) -> str:
-        return f"CompiledModel({self.equations.system.name!r}, {self.formalism}, {self.equations.operations})"
+        system, operations = self.equations.system.name, self.equations.operations
+        return f"{type(self).__name__}({system!r}, {self.formalism}, {operations})"
 
 
 def driven_equations(equations: DerivedEquations) -> DerivedEquations:
