@@ -22,6 +22,7 @@ from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
 from armillary.export.text.files.template import fill, template
 from armillary.program.form.program import Program
+from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 
 PRECISIONS = {"double": "double", "single": "float", "fast": "float"}
@@ -71,9 +72,12 @@ def kernel(
     precision: str = "double",
     history: Sequence[int] = (),
     metrics: MetricsCode = MetricsCode(),  # noqa: B008
+    choice: int | None = None,
 ) -> Kernel:
-    """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept."""
-    return _KernelWriter(program, frozenset(varying)).kernel(stages, precision, history, metrics)
+    """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept. Where
+    event ``choice`` finds the choice of dependent speeds poor at the start, a run is left to others.
+    """
+    return _KernelWriter(program, frozenset(varying)).kernel(stages, precision, history, metrics, choice)
 
 
 def cpu_header() -> str:
@@ -84,7 +88,14 @@ def cpu_header() -> str:
 class _KernelWriter(SectionWriter):
     """The kernel of one program."""
 
-    def kernel(self, stages: int, precision: str, history: Sequence[int], metrics: MetricsCode) -> Kernel:
+    def kernel(
+        self,
+        stages: int,
+        precision: str,
+        history: Sequence[int],
+        metrics: MetricsCode,
+        choice: int | None,
+    ) -> Kernel:
         program, real = self.program, PRECISIONS[precision]
         rates, *others = self.ordinary()
         short = len(program.derivatives.nodes) <= _UNROLLED
@@ -104,6 +115,8 @@ class _KernelWriter(SectionWriter):
             "memory": str(len(program.memory)),
             "outputs": str(len(program.outputs.results)),
             "events": str(len(program.events.results)),
+            "choice": str(choice),
+            "margin": repr(CHOICE_MARGIN),
             "stages": str(stages),
             "own": str(len(self.own)),
             **self.rooms(),
@@ -134,6 +147,7 @@ class _KernelWriter(SectionWriter):
             "looks": bool(metrics.text),
             "normalise": bool(program.quaternions or program.corrected),
             "watched": bool(program.events.results),
+            "chosen": choice is not None,
         }
         has = {name for name, present in features.items() if present}
         text = fill(template(__package__, "ensemble.cu.txt"), values, has)

@@ -71,8 +71,8 @@ class IntegrationSettings(RunSettings):
         if times.given is None and not np.all(np.diff(found) > 0):
             raise ArmillaryError(
                 f"times that are {times.interval:g} s apart vanish beside t0 = {self.t0:g} s: numbers there "
-                f"are {np.spacing(max(abs(self.t0), abs(self.t_end))):.2g} s apart; count the time from an "
-                "earlier instant"
+                f"are {np.spacing(max(abs(self.t0), abs(self.t_end))):.2g} s apart; start at a "
+                "t0 nearer to zero"
             )
         found.flags.writeable = False
         return found

@@ -14,7 +14,7 @@ from armillary.ensembles.engines.gpu.signals import stopped
 from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Plan
 from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.export.cuda.ensemble import Kernel, kernel
-from armillary.program.targets.targets import INTERNAL_EVENTS
+from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.loop.tableau import Tableau
 
 _STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int8)  # by the kernel's own numbers
@@ -61,7 +61,10 @@ class FixedSteps(CardEngine):
     def written(self) -> Kernel:
         plan = self.plan
         metrics, stages = metric_text(plan.metrics), self._tableau.stages
-        return kernel(plan.program, plan.starts.varying, stages, self.precision, plan.history, metrics)
+        choice = plan.code.watched_index.get(DEPENDENT_SPEEDS)
+        return kernel(
+            plan.program, plan.starts.varying, stages, self.precision, plan.history, metrics, choice
+        )
 
     @property
     def wanted(self) -> int:
