@@ -154,6 +154,17 @@ def test_a_gimbal_in_one_plane_of_which_an_angle_is_held_starts() -> None:
     assert np.isfinite(s.derive().compile(tier="quick").simulate(0.1, step=0.01)["b.q1"][-1])
 
 
+def test_a_gimbal_on_a_driven_base_is_found_among_the_coordinates_of_the_state() -> None:
+    s = arm.System("driven")
+    base = s.body("base", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.prescribe("base.q1", "0.1*sin(t)")
+    s.body("b", base, arm.Gimbal("xyx"), com=(0.3, 0.1, -0.2), mass=1, inertia=(0.5, 0.6, 0.7))
+    model = s.derive().compile(tier="quick")
+    assert np.isfinite(model.simulate(0.1, step=0.01, initial={"b.q2": 0.5})["b.q1"][-1])
+    with pytest.raises(arm.SimulationError, match="cannot start"):
+        model.simulate(0.1, step=0.01, initial={"b.q1": 0.5, "b.q3": 0.7})
+
+
 def test_a_run_that_gets_nowhere_from_a_place_without_mass_ends(string: arm.CompiledModel) -> None:
     for _ in range(3):
         string.simulate(0.01, initial={"bob.q1": 1.0}, parameters={"m": 1.0})

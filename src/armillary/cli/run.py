@@ -14,7 +14,6 @@ import click
 
 from armillary.cli import options, show
 from armillary.cli.partial_runs import failure_with_data, partial_run
-from armillary.runtime.progress import on_terminal
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -128,6 +127,8 @@ def _summary(simulation: Simulation, made: Run, written: list[Path]) -> str:
 @contextmanager
 def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
     """A bar on a terminal, of the time reached, once a run has taken a moment."""
+    from armillary.runtime.progress import on_terminal
+
     if quiet or not on_terminal():
         yield False
         return

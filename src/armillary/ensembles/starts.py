@@ -265,7 +265,9 @@ class Starts:
     @cached_property
     def _angles(self) -> tuple[ThreeAngles, ...]:
         equations = self.model.equations
-        return () if equations.absolute else joints_of_three_angles(equations.system)
+        if equations.absolute:
+            return ()
+        return joints_of_three_angles(equations.system, equations.coordinates)
 
     def _fail(self, i: int, why: str) -> None:
         self.failed[i] = why

@@ -163,7 +163,7 @@ def test_wrong_arguments_are_named(arm_model):
         arm.ArmillaryError, match=r"u has the shape \(3,\), but there are 2 speeds: A.u1, B.u1"
     ):
         arm_model.inverse([0, 0], [1, 2, 3])
-    with pytest.raises(arm.ArmillaryError, match="q must be numbers"):
+    with pytest.raises(arm.ArmillaryError, match="q must be a number or an array of numbers"):
         arm_model.inverse("upright")
     with pytest.raises(arm.ArmillaryError, match=r"'B.u2', which is no independent speed.*B.u1"):
         arm_model.inverse([0, 0], {"B.u2": 1.0})

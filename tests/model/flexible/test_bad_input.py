@@ -358,7 +358,7 @@ def test_use_of_a_ready_part_is_checked(name: str) -> None:
 
 def test_unknown_node_and_truncation_name_what_there_is() -> None:
     part = flexible_part("body 'boom'", **NODES)
-    with pytest.raises(ModelError, match=r"no node 'tp'; did you mean 'tip'.*known nodes: 'root', 'middle'"):
+    with pytest.raises(ModelError, match=r"no node 'tp'; did you mean 'tip'.*Known nodes: 'root', 'middle'"):
         part.node("tp")
     with pytest.raises(ModelError, match="only beams and plates have nodes by place"):
         part.node(1.0)

@@ -9,6 +9,7 @@ with the second angle q₂. Where it vanishes, the first and the third angle tur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,16 +34,19 @@ class ThreeAngles(NamedTuple):
         return np.asarray(np.abs(determinant) < _IN_A_PLANE)
 
 
-def joints_of_three_angles(system: Description) -> tuple[ThreeAngles, ...]:
-    """The joints of a system whose axes may come to lie in a plane, as far as axes are numbers."""
-    number = {q: i for i, q in enumerate(system.coordinates)}
+def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> tuple[ThreeAngles, ...]:
+    """The joints of a system whose axes may come to lie in a plane, as far as axes are numbers; numbers are
+    those among the coordinates of the state, which has none that is prescribed.
+    """
+    number = {q: i for i, q in enumerate(coordinates)}
     found = []
     for body in system.bodies.values():
         turns = [step for step in body.assembly.steps if isinstance(step, Turn)]
         numbers = all(isinstance(x, int | float) for turn in turns for x in turn.axis)
-        if len(turns) == 3 and numbers and turns[1].angle in number:
+        middle = turns[1].angle if len(turns) == 3 and numbers else None
+        if middle is not None and middle.kind == "symbol" and middle.data.name in number:
             a, b, c = (turn.axis for turn in turns)
             across = cross_triples(b, c)
             parts = (float(np.dot(a, across)), float(np.dot(a, cross_triples(b, across))))
-            found.append(ThreeAngles(number[turns[1].angle], *parts))
+            found.append(ThreeAngles(number[middle.data.name], *parts))
     return tuple(found)

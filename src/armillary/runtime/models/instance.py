@@ -101,7 +101,7 @@ class Instance:
     @cached_property
     def angles(self) -> tuple[ThreeAngles, ...]:
         """The joints of three angles, which no run can start from where their axes lie in a plane."""
-        return joints_of_three_angles(self.equations.system)
+        return joints_of_three_angles(self.equations.system, self.equations.coordinates)
 
     @cached_property
     def masses_suffice(self) -> bool:
