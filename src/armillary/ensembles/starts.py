@@ -31,7 +31,6 @@ from armillary.ensembles.start_values import (
     without_texts,
 )
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
 from armillary.model.units.unit_system import state_factor
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
@@ -239,7 +238,7 @@ class Starts:
         those at the ends of what these vary in are examined, and others only where one of these is refused.
         """
         columns = self.columns["parameters"].values()
-        for joint in self._angles:
+        for joint in self.model.three_angles:
             locked = i0 + np.flatnonzero(joint.locked(state[joint.middle]))
             if not locked.size:
                 continue
@@ -261,13 +260,6 @@ class Starts:
         memory = initial_memory(self.model.equations, given["memory"], self.t0)
         start = self.model.place_at_start(instance, given["initial"], self.t0, memory)
         return weak_start(instance, start)
-
-    @cached_property
-    def _angles(self) -> tuple[ThreeAngles, ...]:
-        equations = self.model.equations
-        if equations.absolute:
-            return ()
-        return joints_of_three_angles(equations.system, equations.coordinates)
 
     def _fail(self, i: int, why: str) -> None:
         self.failed[i] = why
@@ -319,7 +311,7 @@ class Starts:
             _, state, memory = self.block(i0, i1)
         else:
             state, memory, _ = self._start_states(i0, i0 + 1)
-            if any(joint.locked(state[joint.middle]).any() for joint in self._angles):
+            if any(joint.locked(state[joint.middle]).any() for joint in self.model.three_angles):
                 _, state, memory = self.block(i0, i1)
         return CompactBlock(self._inside, columns, state, memory)
 

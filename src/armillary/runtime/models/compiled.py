@@ -14,6 +14,7 @@ from armillary.algebra.arguments import several, table
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
+from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
 from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
@@ -344,6 +345,12 @@ class CompiledModel:
         return with_decided_contacts(
             instance, with_started_memory(instance, with_mass_centres(instance, place, initial))
         )
+
+    @cached_property
+    def three_angles(self) -> tuple[ThreeAngles, ...]:
+        """The joints of three angles, which no run can start from where their axes lie in a plane."""
+        of = self.equations
+        return () if of.absolute else joints_of_three_angles(of.system, of.coordinates)
 
     @cached_property
     def starts_plainly(self) -> bool:

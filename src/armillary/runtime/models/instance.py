@@ -18,7 +18,6 @@ from armillary.algebra.arguments import real
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.closing_thresholds import BROKEN
-from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
@@ -97,11 +96,6 @@ class Instance:
         padded = [a if a.size else np.zeros(1) for a in arrays]
         _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data for a in padded))
         return padded[4], padded[3][: len(memory)]
-
-    @cached_property
-    def angles(self) -> tuple[ThreeAngles, ...]:
-        """The joints of three angles, which no run can start from where their axes lie in a plane."""
-        return joints_of_three_angles(self.equations.system, self.equations.coordinates)
 
     @cached_property
     def masses_suffice(self) -> bool:

@@ -97,7 +97,7 @@ class StraightRuns:
         own = np.arange(n + m, len(described))
         self._state = np.concatenate((np.arange(n), n + model.independent_speeds, own))
         self._closes, self._quaternions = bool(equations.reduction.rows), equations.program.quaternions
-        self._speeds, self._angles = model.speeds, known.instance.angles
+        self._speeds, self._angles = model.speeds, model.three_angles
         self._report = self._reached if settings.integrator.adaptive else None
         self._free: list[_Track] = []
 

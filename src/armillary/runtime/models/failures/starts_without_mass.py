@@ -20,7 +20,7 @@ NOWHERE = 1e-6  # of a run's time, after the first pause of its loop
 
 def refuse_locked(instance: Instance, start: Place) -> None:
     """An error where a run would start with the axes of a joint in a plane."""
-    for joint in instance.angles:
+    for joint in instance.model.three_angles:
         if joint.locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
             raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")
 
