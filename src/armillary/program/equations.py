@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.smallness.neglected_terms import NeglectedTerms
@@ -72,6 +72,8 @@ class DerivedEquations:
     searched: tuple[Gain, ...] = ()  # what effort="high" has found
 
     absolute: ClassVar[bool] = False  # whether states are coordinates of all bodies, joints being constraints
+    # what follows the coordinates in the state: speeds of the description, or what these are converted to
+    speed_states: ClassVar[Literal["speeds", "velocities", "momenta"]] = "speeds"
 
     @property
     def operations(self) -> Operations:

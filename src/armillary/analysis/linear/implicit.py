@@ -28,7 +28,6 @@ from armillary.mechanics.tree.structure.build import build_tree
 from armillary.mechanics.tree.structure.regroup import regroup
 from armillary.mechanics.tree.uncouple import ImplicitEquations, eliminate
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.formalisms.registry import formalism_named
 
 
@@ -61,7 +60,7 @@ def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | N
     """Those of formalisms that eliminate a mass matrix, in the description's own speeds, with nothing
     neglected; of others none.
     """
-    if isinstance(equations, DerivedConvertedEquations) or equations.system.contacts:
+    if equations.speed_states != "speeds" or equations.system.contacts:
         return None
     structured = tree_rates(equations)
     if structured is not None:

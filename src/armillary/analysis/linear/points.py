@@ -20,7 +20,6 @@ from armillary.algebra.arguments import real, table
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
@@ -282,7 +281,7 @@ def _arrays(model: CompiledModel, at: Any, given: Mapping[str, Any], count: int)
     plain = not (
         equations.reduction.rows
         or equations.program.quaternions
-        or isinstance(equations, DerivedConvertedEquations)
+        or equations.speed_states != "speeds"
         or any(m.start is not None for m in equations.system.memories.values())
     )
     if not plain:

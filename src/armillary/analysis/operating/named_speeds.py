@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from armillary.program.derive import derive
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -17,7 +16,7 @@ _named: WeakKeyDictionary[CompiledModel, CompiledModel] = WeakKeyDictionary()
 def with_named_speeds(model: CompiledModel) -> CompiledModel:
     """The model, or one of the same system whose states are the coordinates and speeds of the description."""
     model = model.base
-    if not model.equations.absolute and not isinstance(model.equations, DerivedConvertedEquations):
+    if not model.equations.absolute and model.equations.speed_states == "speeds":
         return model
     if model not in _named:
         equations = model.equations

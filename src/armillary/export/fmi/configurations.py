@@ -21,7 +21,6 @@ from armillary.export.text.description import StateDescription, state_descriptio
 from armillary.export.text.source import Source
 from armillary.program.configurations.sections import LEAVE, released_settings
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes
 
@@ -33,7 +32,7 @@ def every(source: Source) -> list[Source]:
 
 def check_states(source: Source) -> None:
     """An error where the states of configurations are no part of a motion."""
-    if source.others and isinstance(source.equations, DerivedConvertedEquations):
+    if source.others and source.equations.speed_states != "speeds":
         raise ArmillaryError(
             f"'{source.description.name}' has momenta as states and events that lock or unlock joints; FMUs "
             "take speeds there: derive it with another formalism, such as 'kane'"

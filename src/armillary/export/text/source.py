@@ -27,8 +27,6 @@ from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program, ProgramSection
-from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
-from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.runtime.models.compilation import compile_equations
 
 # Names of arguments and locals that generated functions have besides those of the model.
@@ -209,7 +207,7 @@ def exported_equations(equations: DerivedEquations) -> DerivedEquations:
     Exported programs start from the values of their states, and chosen velocities follow from speeds by the
     mass centre and the attitude: values of them would belong to one set of parameters and coordinates.
     """
-    if not isinstance(equations, DerivedFreeSpeedEquations):
+    if equations.speed_states != "velocities":
         return equations
     options = {**equations.options, "named": True}
     return derive(equations.system, equations.formalism, configuration=equations.configuration, **options)
@@ -217,12 +215,12 @@ def exported_equations(equations: DerivedEquations) -> DerivedEquations:
 
 def _remarks(equations: DerivedEquations) -> tuple[str, ...]:
     """Lines on the states of exported equations, where these need an explanation."""
-    if isinstance(equations, DerivedFreeSpeedEquations):
+    if equations.speed_states == "velocities":
         return (
             "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
             "their place, with other counts of operations, are for runs in the process.",
         )
-    if isinstance(equations, DerivedMomentumEquations):
+    if equations.speed_states == "momenta":
         return ("States are momenta. A run gives the speeds at its start, from which they follow.",)
     return ()
 
@@ -268,12 +266,7 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
             )
         for changed in event.changes if system.constraints else ():
             name, place = changed.data.name, changed.data.role == "coordinate"
-            if (
-                place
-                and recloses
-                and not configurations
-                and not isinstance(equations, DerivedMomentumEquations)
-            ):
+            if place and recloses and not configurations and equations.speed_states != "momenta":
                 continue
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(

@@ -33,7 +33,6 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
 from armillary.program.form.sections import with_change_sections
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.targets.small_quantities import reader
 from armillary.program.targets.targets import StepSection
 
@@ -110,7 +109,7 @@ def _enter(equations: DerivedEquations, before: Sequence[Expr]) -> StepSection:
     targets, system = equations.targets, equations.system
     known = dict(zip((u.data.name for u in system.speeds), before, strict=True))
     second = [known[name] for name in equations.speeds]
-    if isinstance(equations, DerivedConvertedEquations):
+    if equations.speed_states != "speeds":
         converted = next(s.results for s in targets.stepping if s.name == "momenta")
         second = transform(converted, dict(zip(targets.inputs, second, strict=True)).get)
     labels = tuple(s.data.name for s in targets.integrated)

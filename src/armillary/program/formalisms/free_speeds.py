@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
@@ -40,6 +40,8 @@ from armillary.program.targets.targets import StepSection, Targets, targets
 @dataclass(frozen=True, eq=False, repr=False)
 class DerivedFreeSpeedEquations(DerivedConvertedEquations):
     """Equations of motion in coordinates and chosen speeds."""
+
+    speed_states: ClassVar[Literal["speeds", "velocities", "momenta"]] = "velocities"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
@@ -68,6 +68,7 @@ class DerivedConvertedEquations(DerivedEquations):
 class DerivedMomentumEquations(DerivedConvertedEquations):
     """Equations of motion in coordinates and momenta."""
 
+    speed_states: ClassVar[Literal["speeds", "velocities", "momenta"]] = "momenta"
     conjugate: tuple[Expr, ...] = ()  # momenta conjugate to these, from coordinates and speeds
 
     @property

@@ -21,7 +21,6 @@ from armillary.errors import ArmillaryError, ExpressionError, ParameterError, ne
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
 from armillary.program.linearization.positions import LoopPositions, Position, closed_loops, positions
 from armillary.program.linearization.solution import ColumnSolution, Factors, SolvedColumn
 from armillary.program.sensitivities.directions import directions, outputs_of
@@ -293,7 +292,7 @@ class _Linearised:
     def _speeds(self) -> tuple[Expr, ...]:
         """The states after the positions, as symbols: speeds of the description, or momenta."""
         t = self.equations.targets
-        if isinstance(self.equations, DerivedFreeSpeedEquations):
+        if self.equations.speed_states == "velocities":
             return t.inputs
         return t.speeds
 
@@ -336,7 +335,7 @@ class _Linearised:
         for k, amount in moved.items():
             for q, change in self.positions[k].moving.items():
                 symbols[q] = symbols.get(q, ZERO) + amount * change
-        if isinstance(self.equations, DerivedFreeSpeedEquations):
+        if self.equations.speed_states == "velocities":
             symbols = self._converted(symbols)
         return _Moves(moved, symbols)
 
@@ -355,7 +354,7 @@ class _Linearised:
     @cached_property
     def _speed_rates(self) -> tuple[Expr, ...]:
         t = self.equations.targets
-        if isinstance(self.equations, DerivedFreeSpeedEquations):
+        if self.equations.speed_states == "velocities":
             return next(s for s in t.stepping if s.name == "accelerations").results
         count = len(t.coordinates)
         return t.rates[count : count + len(t.speeds)]

@@ -16,7 +16,6 @@ import numpy as np
 from armillary.errors import SimulationError
 from armillary.export.text.description import StartValues
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.runtime.models.compilation import compile_equations
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def start_values(
     place = model.place_at_start(instance, initial, 0.0, stored)
     state, symbols = instance.packed(place), list(equations.program.state)
     given = state.copy()
-    if isinstance(equations, DerivedConvertedEquations):
+    if equations.speed_states != "speeds":
         first = len(equations.targets.coordinates)
         own = slice(first, first + len(equations.targets.speeds))
         speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}

@@ -17,7 +17,6 @@ from armillary.mechanics.masses.massless import places, tree_masses
 from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.runtime.models.failures.weak_masses import REMEDY, SINGULAR_THERE
 
 _MOST = 24  # speeds of a system whose matrix is written out for this
@@ -62,7 +61,7 @@ def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
     """Speeds of one configuration, what is left of the pivot of each, and the message."""
     system, reduction = equations.system, equations.reduction
     free = reduction.independent(system)
-    unfit = isinstance(equations, DerivedConvertedEquations) or system.constraints or system.flexibles
+    unfit = equations.speed_states != "speeds" or system.constraints or system.flexibles
     if unfit or not 0 < len(free) <= _MOST:
         return []
     masses, plain = tree_masses(system, equations.configuration)

@@ -23,7 +23,6 @@ from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.targets.contact_targets import decision_event
 
 
@@ -41,7 +40,7 @@ class StartSource:
 def started(equations: DerivedEquations) -> StartSource | None:
     """The start of a system; None where it begins with the values that are given."""
     system, program, targets = equations.system, equations.program, equations.targets
-    converted = isinstance(equations, DerivedConvertedEquations)
+    converted = equations.speed_states != "speeds"
     plain = _described(equations) if converted else equations.reduction.plain
     known: dict[Expr, Expr] = {}
     bodies: dict[Expr, str] = {}
