@@ -150,3 +150,16 @@ def test_matrices_are_filled_with_results_and_numbers_and_zeros_have_no_sign() -
     assert not np.signbit(a[0, 0, 0])
     empty = Filled({"none": ((2, 0), {})})
     assert empty(empty.functions(equations).rows("dense", 0.0, np.zeros((3, 2))))[0].shape == (3, 2, 0)
+
+
+def test_a_circular_orbit_has_its_closed_form() -> None:
+    """r̈ = r θ̇² − μ/r², (r² θ̇)˙ = 0: eigenvalues 0, 0, ±i n, n² = μ/r³. The field that acts on all bodies alike
+    changes with the place of the mass centre."""
+    s = arm.System("orbit")
+    boom = s.body("boom", joint=arm.Revolute("z"), mass=0, inertia=0)
+    s.body("probe", boom, arm.Prismatic("x"), mass=2, inertia=0)
+    s.attractor("planet", 4.0)
+    n = (4.0 / 1.6**3) ** 0.5
+    A = s.derive().compile(tier="quick").linearize({"probe.q1": 1.6, "boom.u1": n}).A
+    expected = [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, -2 * n / 1.6], [0, 3 * n * n, 2 * n * 1.6, 0]]
+    np.testing.assert_allclose(A, expected, rtol=0, atol=1e-14)

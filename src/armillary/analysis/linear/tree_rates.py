@@ -146,11 +146,13 @@ def _turned(tree: Tree) -> dict[int, dict[int, Expr]]:
 
 
 def tree_rates(equations: DerivedEquations) -> TreeRates | None:
-    """The rates of equations in the description's own speeds, without constraints and with nothing neglected;
-    of others none.
+    """The rates of equations in the description's own speeds, without constraints, with nothing neglected, and
+    in a field of gravity that is the same wherever the bodies are; of others none.
     """
     system, reduction = equations.system, equations.reduction
     tree = reduction.tree
+    if not _symbols(tree.gravity).isdisjoint(map(reduction.plain, (*system.coordinates, *system.speeds))):
+        return None  # an attractor's field, at the place of the mass centre
     if equations.judged or system.constraints or len(equations.speeds) < 2 or not is_supported(tree):
         return None
     if sum(len(tree.path_to_ground(i)) for i in range(len(tree.links))) > _PAIRS:
