@@ -153,8 +153,9 @@ def test_matrices_are_filled_with_results_and_numbers_and_zeros_have_no_sign() -
 
 
 def test_a_circular_orbit_has_its_closed_form() -> None:
-    """r̈ = r θ̇² − μ/r², (r² θ̇)˙ = 0: eigenvalues 0, 0, ±i n, n² = μ/r³. The field that acts on all bodies alike
-    changes with the place of the mass centre."""
+    """r̈ = r θ̇² − μ/r², (r² θ̇)˙ = 0: eigenvalues 0, 0, ±i n, n² = μ/r³. The field that acts on all bodies
+    alike changes with the place of the mass centre.
+    """
     s = arm.System("orbit")
     boom = s.body("boom", joint=arm.Revolute("z"), mass=0, inertia=0)
     s.body("probe", boom, arm.Prismatic("x"), mass=2, inertia=0)

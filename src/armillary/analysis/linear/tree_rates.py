@@ -146,8 +146,8 @@ def _turned(tree: Tree) -> dict[int, dict[int, Expr]]:
 
 
 def tree_rates(equations: DerivedEquations) -> TreeRates | None:
-    """The rates of equations in the description's own speeds, without constraints, with nothing neglected, and
-    in a field of gravity that is the same wherever the bodies are; of others none.
+    """The rates of equations in the description's own speeds, without constraints, with nothing neglected,
+    and in a field of gravity that is the same wherever the bodies are; of others none.
     """
     system, reduction = equations.system, equations.reduction
     tree = reduction.tree

@@ -137,7 +137,7 @@ def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> Loop
     """The dependence of positions on each other, where constraints keep positions."""
     elimination = equations.reduction.elimination
     kept = [row for row in elimination.kept if row.gap is not None]
-    if not kept:
+    if not kept or not found:  # without positions nothing depends
         return LoopPositions(Elimination(), ())
     gaps = tuple(as_expr(row.gap) for row in kept)
     by_position: list[list[Expr]] = [tangents(gaps, p.moving) for p in found]
