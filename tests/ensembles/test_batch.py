@@ -497,6 +497,34 @@ def test_bad_input(given: dict[str, Any], message: str) -> None:
 # ---------------------------------------------------------------- results
 
 
+def test_names_that_every_batch_has_are_told_apart_in_its_other_forms(tmp_path: Any) -> None:
+    """A parameter "run" replaced the numbers of the runs, a history "status" was lost, a parameter "time"
+    came back from a file as the times of the samples.
+    """
+    pytest.importorskip("h5netcdf")
+    s = arm.System("names")
+    for name in ("run", "time", "status", "t_stop"):
+        s.parameter(name, 1.0)
+    s.body("A", joint=arm.Prismatic("x"), mass="status", inertia=0)
+    for name in ("status", "t_stop"):
+        s.output(name, "run + time + t_stop + A.q1")
+    varied = {
+        name: np.array([i + 1.0, i + 2.0]) for i, name in enumerate(("run", "time", "status", "t_stop"))
+    }
+    model = s.derive().compile(tier="quick")
+    batch = model.simulate_batch(1.0, step=0.5, parameters=varied, progress=False)
+    data, table = batch.to_xarray(), batch.to_pandas()
+    again = arm.load_batch(batch.save(tmp_path / "b.nc"))
+    assert data["run"].values.tolist() == [0, 1] and data["time"].values.tolist() == [0.0, 0.5, 1.0]
+    for name, values in varied.items():
+        assert data[f"varied {name}"].values.tolist() == values.tolist() == table[f"varied {name}"].tolist()
+        assert again.parameters[name].tolist() == values.tolist()
+    for name in ("status", "t_stop"):
+        assert (data[f"history {name}"].values == batch[name]).all() and (again[name] == batch[name]).all()
+    assert table["status"].tolist() == ["finished"] * 2 == again.status.tolist()
+    assert again.t_stop.tolist() == [1.0, 1.0] == data["t_stop"].values.tolist()
+
+
 def test_a_batch_in_other_forms(tmp_path: Any) -> None:
     xr, pd = pytest.importorskip("xarray"), pytest.importorskip("pandas")
     batch = oscillator().simulate_batch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
 
 _VERSION = 1
+_OWN = ("run", "time", "status", "t_stop")  # columns of every dataset and table of runs
+
+
+def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Names in a dataset or table, by group and by name in the batch: a name that is taken, by a column of
+    every batch or in an earlier group, stands after the group's word, as in "varied load.q1".
+    """
+    wished: list[str] = []
+    for word, names in groups.items():
+        before = {*_OWN, *wished}
+        wished += [f"{word} {name}" if name in before else name for name in names]
+    labels = iter(distinct(wished, taken=_OWN))
+    return {word: {name: next(labels) for name in names} for word, names in groups.items()}
 
 
 def write_batch(batch: Batch, path: Path) -> None:
@@ -80,16 +94,18 @@ def read_batch(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _fields(about: dict[str, Any], stored: dict[str, np.ndarray]) -> dict[str, Any]:
     runs = about["runs"]
+    varying = [*about["parameters"], *about["initial"], *about["memory"]]
+    labels = labels_of(history=about["histories"], metric=about["metrics"], varied=varying)
 
     def varied(group: str) -> dict[str, np.ndarray]:
-        return {name: stored.get(f"varied {name}", stored[name]) for name in about[group]}
+        return {name: stored[labels["varied"][name]] for name in about[group]}
 
     return dict(
         system=about["system"],
         runs=runs,
         time=stored.get("time", np.empty(0)),
         metrics={name: stored[name] for name in about["metrics"]},
-        histories={name: stored[name] for name in about["histories"]},
+        histories={name: stored[label] for name, label in labels["history"].items()},
         status=stored["status"].astype(str),
         ended_by=stored.get("batch ended_by", np.full(runs, "")).astype(str),
         t_stop=stored["t_stop"],

@@ -13,7 +13,7 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.atomic import replacing
 from armillary.columns import aligned, counted, html_table, html_text
-from armillary.ensembles.batch_file import read_batch, write_batch
+from armillary.ensembles.batch_file import labels_of, read_batch, write_batch
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
@@ -114,8 +114,13 @@ class Batch(PickledValue):
         """Everything as an xarray dataset over ``run`` and ``time``."""
         xr = require("xarray", extra="data", purpose="Labelled datasets")
         variables: dict[str, Any] = {}
+        labels = labels_of(history=self.histories, metric=self.metrics, varied=self.varied)
         for name, values in self.histories.items():
-            variables[name] = (("run", "time"), values, {"units": self.units.get(name, "")})
+            variables[labels["history"][name]] = (
+                ("run", "time"),
+                values,
+                {"units": self.units.get(name, "")},
+            )
         coordinates: dict[str, Any] = {"run": np.arange(self.runs)}
         if self.histories:
             coordinates["time"] = ("time", self.time, {"units": "s"})
@@ -133,8 +138,7 @@ class Batch(PickledValue):
             else:
                 variables[name] = (("run",), values, notes)
         for name, values in self.varied.items():
-            label = f"varied {name}" if name in variables else name  # where its history is kept too
-            coordinates[label] = ("run", values, {"units": self.units.get(name, "")})
+            coordinates[labels["varied"][name]] = ("run", values, {"units": self.units.get(name, "")})
         variables["status"] = (("run",), self.status.astype(str))
         variables["t_stop"] = (("run",), self.t_stop, {"units": "s"})
         plain = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}
@@ -147,11 +151,13 @@ class Batch(PickledValue):
         """A table with a row per run: what differs, metrics, status. Histograms and histories do not fit."""
         pd = require("pandas", extra="data", purpose="Tables")
         flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
-        columns = {**self.varied, **flat, "status": self.status, "t_stop": self.t_stop}
+        labels = labels_of(metric=flat, varied=self.varied)["varied"]
+        varied = {labels[name]: values for name, values in self.varied.items()}
+        columns = {**varied, **flat, "status": self.status, "t_stop": self.t_stop}
         table = pd.DataFrame(columns, index=pd.RangeIndex(self.runs, name="run"))
-        table.attrs["units"] = {name: self.units.get(name, "") for name in columns if name in self} | {
-            "t_stop": "s"
-        }
+        named = {**{name: name for name in flat}, **{label: name for name, label in labels.items()}}
+        units = {label: self.units.get(named[label], "") for label in columns if label in named}
+        table.attrs["units"] = units | {"t_stop": "s"}
         return table
 
     def save(self, path: str | os.PathLike[str]) -> Path:
