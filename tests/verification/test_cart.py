@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.verification.cases.cart import COORDINATES
+from armillary.verification.cases.published.cart import COORDINATES
 from armillary.verification.reference import equations
 
 

@@ -17,7 +17,7 @@ import pytest
 import armillary as arm
 from armillary.mechanics.formalisms.jpl.solution import solve
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.cases.jpl import STATES, TIPS
+from armillary.verification.cases.published.jpl import STATES, TIPS
 from armillary.verification.reference import columns
 from examples.jpl_spinning_rotor import START, system
 from tests.mechanics.appendages.vehicles import vehicle

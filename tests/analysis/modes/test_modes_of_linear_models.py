@@ -12,8 +12,8 @@ import armillary as arm
 from armillary.analysis.modes.bodies import BodyFunctions, body_functions
 from armillary.analysis.modes.eigensystem import eigensystem
 from armillary.analysis.modes.modes import Modes
-from armillary.verification.cases.beams import FLAPPING, TRUNCATION, spinning
 from armillary.verification.cases.bicycle import _of_matrices
+from armillary.verification.cases.flexible.beams import FLAPPING, TRUNCATION, spinning
 from examples.chain import system as links
 from tests.analysis.modes.systems import bicycle, chain, pendulum
 

@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.fmi import compiler
-from armillary.export.fmi.units import base_unit
+from armillary.export.fmi.description.units import base_unit
 from tests.export.fmi.fmu_models import strut
 
 

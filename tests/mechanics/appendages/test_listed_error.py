@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from armillary.mechanics.formalisms.jpl import modal
+from armillary.mechanics.formalisms.jpl.formulations import modal
 from armillary.mechanics.formalisms.jpl.solution import solve
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
-from armillary.verification.cases.jpl import STATES
+from armillary.verification.cases.published.jpl import STATES
 from armillary.verification.reference import columns, example, largest
 from tests.mechanics.appendages.test_formulations import differences
 from tests.mechanics.appendages.vehicles import vehicle

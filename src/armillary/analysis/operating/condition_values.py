@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from armillary.mechanics.constraints.assembly import ScatterNumbers
+from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
 from armillary.runtime.models.functions import ModelFunctions
 
 if TYPE_CHECKING:

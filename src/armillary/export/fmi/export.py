@@ -15,13 +15,13 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.export.fmi.archive import write_archive
 from armillary.export.fmi.compiler import build_library, compile_library
 from armillary.export.fmi.configurations import check_states
-from armillary.export.fmi.documentation import documentation
+from armillary.export.fmi.description.documentation import documentation
+from armillary.export.fmi.description.model_description import Facts, build_description, model_description
+from armillary.export.fmi.description.terminals import terminals
+from armillary.export.fmi.description.variables import interface
 from armillary.export.fmi.model import model_files
-from armillary.export.fmi.model_description import Facts, build_description, model_description
 from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
 from armillary.export.fmi.tables import FmuSolver, variables_header, variables_source
-from armillary.export.fmi.terminals import terminals
-from armillary.export.fmi.variables import interface
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS

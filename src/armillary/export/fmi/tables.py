@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from armillary.export.c.text import WIDTH, quoted
 from armillary.export.fmi.configurations import every
-from armillary.export.fmi.variables import Interface
+from armillary.export.fmi.description.variables import Interface
 from armillary.export.text.configurations import has_function
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source

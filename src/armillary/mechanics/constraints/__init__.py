@@ -1,1 +1,1 @@
-"""Constraints: their rows, the choice of dependent speeds, elimination, and assembly of loops."""
+"""Constraints: their rows and elimination, the choice of dependent speeds, and the closing of loops."""

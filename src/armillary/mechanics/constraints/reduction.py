@@ -14,9 +14,9 @@ from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.vectors.scalars import plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.assembly import GeometryLayout
-from armillary.mechanics.constraints.dependent_speeds import choose_dependent_speeds
-from armillary.mechanics.constraints.motion_sample import MotionSample, geometry_expressions
+from armillary.mechanics.constraints.choice.dependent_speeds import choose_dependent_speeds
+from armillary.mechanics.constraints.choice.motion_sample import MotionSample, geometry_expressions
+from armillary.mechanics.constraints.closing.assembly import GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
 from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes, sized_factors
 from armillary.mechanics.tree.kinematics import corrections

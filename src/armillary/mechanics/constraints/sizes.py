@@ -16,8 +16,8 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
-from armillary.mechanics.constraints.dependent_speeds import Evaluate
-from armillary.mechanics.constraints.partition import NOISE
+from armillary.mechanics.constraints.choice.dependent_speeds import Evaluate
+from armillary.mechanics.constraints.choice.partition import NOISE
 from armillary.mechanics.constraints.rows import ConstraintRow
 from armillary.model.description import Description
 

@@ -21,8 +21,8 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.motion_sample import MotionSample
-from armillary.mechanics.constraints.partition import sizes_by_kind
+from armillary.mechanics.constraints.choice.motion_sample import MotionSample
+from armillary.mechanics.constraints.choice.partition import sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.masses.link_inertia import LinkInertias

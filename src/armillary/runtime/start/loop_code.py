@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from armillary.llvm.jit import BRANCHED, chosen, engine
-from armillary.mechanics.constraints import closing_thresholds
+from armillary.mechanics.constraints.closing import closing_thresholds
 from armillary.runtime.loop.machine_code import loop_sources
 
 _PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64

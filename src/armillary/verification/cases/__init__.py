@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from armillary.verification.cases import (
-    basilisk,
-    beams,
     bicycle,
     bowling_ball,
-    car,
-    cart,
     closed_forms,
     contact,
-    elastica,
-    flexible_slider_crank,
-    four_bar,
     impacts,
     ivp,
-    jpl,
     mechanisms,
-    momentum,
-    moving_base,
     rolling,
     rotation,
-    shafts,
+)
+from armillary.verification.cases.flexible import beams, elastica, flexible_slider_crank, moving_base, shafts
+from armillary.verification.cases.published import (
+    basilisk,
+    car,
+    cart,
+    four_bar,
+    jpl,
+    momentum,
     spacecraft_1,
     spacecraft_2,
     stanford_arm,

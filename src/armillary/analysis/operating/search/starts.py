@@ -20,7 +20,7 @@ import numpy as np
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.search.homotopy import scaled_loads
 from armillary.analysis.operating.search.newton import rest
-from armillary.mechanics.constraints.assembly import ScatterNumbers
+from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
 
 _REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12
 _ASIDE = 1e-4  # by which the damped motion starts beside its start, which may be an unstable equilibrium

@@ -11,7 +11,7 @@ from armillary.export.c.text import comment
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.start.assembly import AssemblySource
-from armillary.mechanics.constraints.closing_thresholds import SINGLE
+from armillary.mechanics.constraints.closing.closing_thresholds import SINGLE
 from armillary.runtime.solver.language.translator import Solver
 
 _OPENING = """\

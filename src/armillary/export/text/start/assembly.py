@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.export.text.layout import one_line
-from armillary.mechanics.constraints.assembly import Geometry
-from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
+from armillary.mechanics.constraints.closing.assembly import Geometry
+from armillary.mechanics.constraints.closing.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
 from armillary.runtime.solver.language.translator import Solver, read_assembly

@@ -17,15 +17,20 @@ from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples,
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.formalisms.jpl.appendages import appendage
-from armillary.mechanics.formalisms.jpl.loads import VehicleLoads, vehicle_loads
-from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
-from armillary.mechanics.formalisms.jpl.spinning_appendages import (
+from armillary.mechanics.formalisms.jpl.conversion.appendages import appendage
+from armillary.mechanics.formalisms.jpl.conversion.loads import VehicleLoads, vehicle_loads
+from armillary.mechanics.formalisms.jpl.conversion.spinning_appendages import (
     ComplexAppendage,
     complex_appendage,
     spinning_appendage,
 )
-from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups, hinged_groups, reader
+from armillary.mechanics.formalisms.jpl.conversion.substructures import (
+    HingedGroup,
+    HingedGroups,
+    hinged_groups,
+    reader,
+)
+from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle
 from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.model.bodies.motion import time_derivative

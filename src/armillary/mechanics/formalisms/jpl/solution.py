@@ -17,11 +17,11 @@ from armillary.algebra.vectors.triples import (
     negative,
     scaled,
 )
-from armillary.mechanics.formalisms.jpl import mbdyfl, mbdyfn, mbdyfr
 from armillary.mechanics.formalisms.jpl.attitude import Attitude, attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
-from armillary.mechanics.formalisms.jpl.deformation import appendage_deformation, coupling
 from armillary.mechanics.formalisms.jpl.equations import Assembled
+from armillary.mechanics.formalisms.jpl.formulations import mbdyfl, mbdyfn, mbdyfr
+from armillary.mechanics.formalisms.jpl.formulations.deformation import appendage_deformation, coupling
 from armillary.mechanics.formalisms.jpl.rotors import rotor_acceleration, rotor_momentum, with_rotors
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 

@@ -14,7 +14,7 @@ from armillary.algebra.derivatives.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
-from armillary.mechanics.constraints.partition import partition, sizes_by_kind
+from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.records import EventRecord
 from armillary.program.equations import DerivedEquations

@@ -17,7 +17,7 @@ import numpy as np
 
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.partition import sizes_by_kind
+from armillary.mechanics.constraints.choice.partition import sizes_by_kind
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.dop853 import TABLEAU
 from armillary.runtime.integrators.records import Integration, Status

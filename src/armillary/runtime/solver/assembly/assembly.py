@@ -12,7 +12,7 @@ loops leave free are given coordinates first guesses, which decide in what way a
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing_thresholds import *
+from armillary.mechanics.constraints.closing.closing_thresholds import *
 from armillary.runtime.solver.assembly.assembly_record import Loops
 from armillary.runtime.solver.assembly.least_squares import rank_of_rows, row_square, solve_rows, solve_turned
 from armillary.runtime.solver.assembly.loop_geometry import (

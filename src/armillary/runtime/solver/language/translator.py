@@ -16,7 +16,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from armillary.mechanics.constraints import closing_thresholds, partition
+from armillary.mechanics.constraints.choice import partition
+from armillary.mechanics.constraints.closing import closing_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import layout

@@ -43,11 +43,12 @@ from armillary.algebra.vectors.triples import (
     negative,
     scaled,
 )
-from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import Attitude, attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
 from armillary.mechanics.formalisms.jpl.blocks import Blocks, ReferenceLoads, load_moment, reference_loads
-from armillary.mechanics.formalisms.jpl.deformation import (
+from armillary.mechanics.formalisms.jpl.equations import Assembled
+from armillary.mechanics.formalisms.jpl.formulations import modal
+from armillary.mechanics.formalisms.jpl.formulations.deformation import (
     AppendageDeformation,
     appendage_deformation,
     coupling,
@@ -55,7 +56,6 @@ from armillary.mechanics.formalisms.jpl.deformation import (
     shape_integrals,
     squares_of,
 )
-from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage, Vehicle
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.algebra.walk import symbols
-from armillary.mechanics.constraints.assembly import GeometryLayout
+from armillary.mechanics.constraints.closing.assembly import GeometryLayout
 from armillary.mechanics.constraints.reduction import Reduction
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.mechanics.constraints.closing_thresholds import (
+from armillary.mechanics.constraints.closing.closing_thresholds import (
     EXACT_LOOP,
     HALVINGS,
     LEAST_SIZE,

@@ -26,7 +26,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.scalars import times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.partition import NOISE, partition, sizes_by_kind
+from armillary.mechanics.constraints.choice.partition import NOISE, partition, sizes_by_kind
 from armillary.mechanics.constraints.rows import (
     ConstraintRow,
     Elimination,

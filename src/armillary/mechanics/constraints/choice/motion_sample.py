@@ -15,7 +15,7 @@ from armillary.algebra.derivatives.calculus import directional_derivatives, eval
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
+from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.mechanics.constraints.sizes import row_units, speed_kind, unit_sizes
 from armillary.model.description import Description

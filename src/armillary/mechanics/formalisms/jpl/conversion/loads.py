@@ -16,7 +16,7 @@ from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import inner, plus
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, negative, scaled
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups
+from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, HingedGroups
 from armillary.mechanics.tree.loads import own_point
 from armillary.mechanics.tree.structure.rigid_groups import GROUND, Reader
 from armillary.mechanics.tree.tree import Placement

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from armillary.export.fmi.variables import Interface
+from armillary.export.fmi.description.variables import Interface
 
 
 def terminals(interface: Interface) -> bytes:

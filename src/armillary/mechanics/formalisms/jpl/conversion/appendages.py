@@ -16,7 +16,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import minus, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, negative
-from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers
+from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Square
 from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.mechanics.tree.tree import Placement

@@ -25,8 +25,8 @@ from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import inner
 from armillary.algebra.vectors.triples import add, negative
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.jpl.appendages import Pairs, columns
-from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers
+from armillary.mechanics.formalisms.jpl.conversion.appendages import Pairs, columns
+from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Particle, SpinningAppendage
 from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.mechanics.tree.tree import Placement

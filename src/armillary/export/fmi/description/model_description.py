@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from armillary.export.fmi.units import base_unit
-from armillary.export.fmi.variables import FmiVariable, Interface, unit_texts
+from armillary.export.fmi.description.units import base_unit
+from armillary.export.fmi.description.variables import FmiVariable, Interface, unit_texts
 
 _INTERFACES = (("ModelExchange", "exchange"), ("CoSimulation", "cosimulation"))
 

@@ -14,7 +14,7 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.errors import ParameterError, nearest
 from armillary.export.fmi.configurations import every, motion_of, motion_rates
-from armillary.export.fmi.dependencies import dependencies
+from armillary.export.fmi.description.dependencies import dependencies
 from armillary.export.text.description import EventDescription, StateDescription
 from armillary.export.text.selftest.reference import start_values
 from armillary.export.text.source import Source

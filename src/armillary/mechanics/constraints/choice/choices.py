@@ -17,9 +17,9 @@ from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.dependent_speeds import conditioning
+from armillary.mechanics.constraints.choice.dependent_speeds import conditioning
+from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.loop_motion import ReachedPlaces, reached_places
-from armillary.mechanics.constraints.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import (
     Configuration,
     SampledRows,

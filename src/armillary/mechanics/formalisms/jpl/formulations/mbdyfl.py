@@ -12,12 +12,12 @@ Source: Fleischer and Likins (1975), sections IV.A and IV.B, Appendix E.
 from __future__ import annotations
 
 from armillary.algebra.vectors.triples import ZEROS, scaled
-from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
 from armillary.mechanics.formalisms.jpl.blocks import Blocks, load_moment, reference_loads
 from armillary.mechanics.formalisms.jpl.equations import Assembled
-from armillary.mechanics.formalisms.jpl.mbdyfn import coupled, deflections, modal_force, shifts
+from armillary.mechanics.formalisms.jpl.formulations import modal
+from armillary.mechanics.formalisms.jpl.formulations.mbdyfn import coupled, deflections, modal_force, shifts
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from armillary.export.fmi.description.variables import FmiVariable, Interface
 from armillary.export.fmi.tables import FmuSolver
-from armillary.export.fmi.variables import FmiVariable, Interface
 
 _PAGE = """\
 <!DOCTYPE html>

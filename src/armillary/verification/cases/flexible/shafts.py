@@ -9,7 +9,7 @@ import numpy as np
 from armillary.model.flexible.parts.beam import Beam
 from armillary.model.joints import Revolute
 from armillary.stages import System
-from armillary.verification.cases.beams import FLAPPING
+from armillary.verification.cases.flexible.beams import FLAPPING
 from armillary.verification.rows import Case, value
 
 _WRIGHT = "Wright et al. (1982) for flapping, and ω² = ω_flap² − Ω² sin²θ"

@@ -34,11 +34,11 @@ from armillary.algebra.vectors.triples import (
     negative,
     scaled,
 )
-from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
 from armillary.mechanics.formalisms.jpl.blocks import Blocks, ReferenceLoads, load_moment, reference_loads
 from armillary.mechanics.formalisms.jpl.equations import Assembled
+from armillary.mechanics.formalisms.jpl.formulations import modal
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, Vehicle
 
 

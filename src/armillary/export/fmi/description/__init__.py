@@ -1,0 +1,1 @@
+"""modelDescription.xml and what stands beside it: variables, units, terminals and documentation."""

@@ -1,0 +1,1 @@
+"""Which speeds are dependent: samples of the motion, the choice among them, and the parts that it makes."""

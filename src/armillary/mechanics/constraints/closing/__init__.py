@@ -1,0 +1,1 @@
+"""Loops closed: the gaps to close, when they count as closed, and the figures that this needs."""

@@ -1,0 +1,1 @@
+"""A description as a vehicle: substructures, appendages and loads."""

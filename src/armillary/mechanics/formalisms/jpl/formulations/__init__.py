@@ -1,0 +1,1 @@
+"""The three formulations MBDYFR, MBDYFN and MBDYFL: their right sides and modal columns."""

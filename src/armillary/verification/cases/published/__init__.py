@@ -1,0 +1,1 @@
+"""Systems of other programs and theses, with their numbers and counts of operations."""
