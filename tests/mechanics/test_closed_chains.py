@@ -60,3 +60,7 @@ def test_velocity_along_a_chain_is_the_velocity() -> None:
         full = arm.evaluate(arm.dot(arm.velocity(tip), axis), values)
         passed = arm.evaluate(arm.dot(motion.velocity_along_chain(tip), axis), values)
         assert passed == pytest.approx(full, rel=1e-12)
+        v, w = motion.motion_along_chain(tip, b.frame)
+        assert arm.evaluate(arm.dot(v, axis), values) == pytest.approx(full, rel=1e-12)
+        turning = arm.evaluate(arm.dot(arm.angular_velocity(c), axis), values)
+        assert arm.evaluate(arm.dot(w, axis), values) == pytest.approx(turning, rel=1e-12)

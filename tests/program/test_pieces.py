@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.walk import operands_first
 from armillary.errors import ArmillaryError, ModelError
 from tests.mechanics.closed_mechanisms import accelerations, closed_case, describe
 from tests.mechanics.random_trees import build, tree_case
@@ -367,6 +368,30 @@ def test_the_jacobian_of_a_tip_is_that_of_the_textbooks() -> None:
     model = eom.compile()
     close(model.jacobian(tip, 0, [0.4, -1.1], given), expected, 1e-15)
     assert model.jacobian("B", 0, np.zeros((4, 2)), given).shape == (4, 6, 2)
+
+
+def test_the_jacobian_of_a_long_chain_grows_with_its_length_and_is_that_of_the_textbooks() -> None:
+    counts = []
+    for n in (16, 32):
+        s = arm.System("chain")
+        link = s.ground
+        for i in range(n):
+            link = s.body(f"L{i}", link, arm.Revolute("xyz"[i % 3]), at=(0, 0.1, 0.3), mass=1.0)
+        J = arm.jacobian(link)
+        counts.append(len(operands_first([x for row in J.elements for x in row])))
+    assert counts[1] < 2.2 * counts[0]
+    values = dict(zip([q.name for q in s.coordinates], np.linspace(-1, 2, n), strict=True))
+    found = np.array([[arm.evaluate(x, values) for x in row] for row in J.elements])
+    R, p = np.eye(3), np.zeros(3)
+    axes, origins = [], []
+    for i, angle in enumerate(values.values()):  # Rodrigues' formula, link by link
+        p = p + R @ [0, 0.1, 0.3]
+        k = np.cross(np.eye(3), np.eye(3)[i % 3])
+        axes.append(R[:, i % 3])
+        origins.append(p)
+        R = R @ (np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k)
+    expected = [np.cross(axes, p - np.array(origins)).T, np.array(axes).T]
+    np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-12)
 
 
 def test_a_jacobian_by_independent_speeds_goes_through_closed_loops() -> None:

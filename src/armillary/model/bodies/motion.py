@@ -103,20 +103,31 @@ def velocity_along_chain(point: Any) -> Vector:
 
     What ``velocity`` writes out in full grows with the square of a chain's length; this grows in proportion.
     """
+    return motion_along_chain(point)[0]
+
+
+def motion_along_chain(point: Any, axes: Frame | None = None) -> tuple[Vector, Vector]:
+    """Velocity of a point and angular velocity of its body, likewise; in the axes of each body on the way, or
+    all along the same ``axes``.
+    """
     end = _place(point, "velocity")
     w, v = Vector({}), Vector({})
     for body in reversed(list(lineage(end.body))):
         if body.parent is None:
             continue
-        frame = body.frame
-        v = v + body.drift + cross(w, body.displacement)
-        for step in ancestors(frame):
+        frame = axes or body.frame
+        v = v + body.drift + cross(w, _along(body.displacement, axes))
+        for step in ancestors(body.frame):
             if step is body.parent.frame:
                 break
             w = w + step.rate
         w = frame.vector([named(x, f"w_{body.name}") for x in w.components(frame)])
         v = frame.vector([named(x, f"v_{body.name}") for x in v.components(frame)])
-    return v + cross(w, end.body.frame.vector(end.coordinates))
+    return v + cross(w, _along(end.body.frame.vector(end.coordinates), axes)), w
+
+
+def _along(vector: Vector, axes: Frame | None) -> Vector:
+    return vector if axes is None else axes.vector(vector.components(axes))
 
 
 def time_derivative(quantity: Any) -> Any:

@@ -13,6 +13,9 @@ from armillary.model.bodies.body import Body, Point
 
 POINT_ROWS = ("vx", "vy", "vz")
 BODY_ROWS = (*POINT_ROWS, "wx", "wy", "wz")
+# Frames between a body and the ground above which its motion is passed on from body to body: written out, a
+# Jacobian at the end of a chain grows with the square of its length.
+_LONG = 12
 
 
 def jacobian(of: Point | Body, axes: Body | None = None) -> ExpressionMatrix:
@@ -36,7 +39,12 @@ def velocity_rows(of: Point | Body, axes: Body | None = None) -> list[Expr]:
     if axes is not None and axes.system.identity is not body.system.identity:
         raise ModelError(f"jacobian: body '{axes.name}' belongs to another system than '{body.name}'")
     frame = (axes or body.system.ground).frame
-    vectors = [motion.velocity(of)] + ([motion.angular_velocity(of)] if isinstance(of, Body) else [])
+    if body.frame.depth > _LONG:
+        vectors = [*motion.motion_along_chain(of, frame)]
+    else:
+        vectors = [motion.velocity(of), motion.angular_velocity(body)]
+    if isinstance(of, Point):
+        del vectors[1]
     return [as_expr(x) for vector in vectors for x in vector.components(frame)]
 
 
