@@ -9,7 +9,7 @@ own code, and only once where nothing that differs between runs enters.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,35 +18,26 @@ import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluator
 from armillary.algebra.expression import as_expr
-from armillary.algebra.units.units import parse_unit
 from armillary.algebra.walk import symbols
 from armillary.ensembles.found_starts import FoundStarts, can_find
 from armillary.ensembles.start_values import (
-    column_of,
-    differs,
-    initial_by_name,
     of_run,
     run_count,
-    values_by_name,
-    without_texts,
 )
-from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.model.units.unit_system import state_factor
+from armillary.ensembles.varied_values import Given, VariedValues
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.failures.weak_masses import weak_start
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import (
-    ParameterTable,
     body_quantities,
     check_physical,
     parameter_table,
-    text_number,
     with_these,
 )
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 
-Given = Mapping[str, Any]
 _EXAMINED = 64  # sets of parameters whose rates are followed to where they might jump
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
@@ -65,8 +56,8 @@ class CompactBlock:
     memory: np.ndarray
 
 
-class Starts:
-    """Parameters and initial values of all runs of a batch."""
+class Starts(VariedValues):
+    """The starts of all runs of a batch: which are possible, and blocks of them in the model's own units."""
 
     def __init__(
         self,
@@ -80,106 +71,17 @@ class Starts:
         inputs: DrivenInputs | None = None,
     ) -> None:
         """``like``: other starts of the same model, from which what does not differ is taken."""
-        self.model, self.t0 = model, t0
-        self.table: ParameterTable = like.table if like else parameter_table(model.equations)
+        table = like.table if like else parameter_table(model.equations)
+        super().__init__(model, table, parameters, initial, memory, inputs)
+        self.t0 = t0
         self.quantities: list[Quantities] = like.quantities if like else _quantities(model)
         self.failed: dict[int, str] = {}  # why runs cannot start; threads add to it
-        self._parameters = values_by_name("parameters", parameters)
-        self._initial = initial_by_name(model, initial)
-        self._memory = values_by_name("memory", memory)
-        self._given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
-        self.columns = self._columns()  # inside the model's units
-        self.given_inputs = inputs  # over time, those with data
         self._making = threading.Lock()
         self.runs = run_count(self._lengths(), runs)
         self.unable = np.zeros(self.runs, dtype=bool)  # which these are
         self._check()
 
-    # ------------------------------------------------------------ what was given
-
-    @property
-    def varying(self) -> tuple[str, ...]:
-        """Names of the parameters that differ between runs."""
-        return tuple(name for name in self._parameters if (name in self.columns["parameters"]))
-
-    def _columns(self) -> dict[str, dict[str, np.ndarray]]:
-        """The values that differ between runs, by kind and name, in the model's own units. Where they were
-        given, plain arrays in stated units take their place.
-        """
-        table, system = self.table, self.model.equations.system
-        found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
-
-        def put(kind: str, name: str, where: str, factor: float, dimension: Any, stated: str) -> None:
-            given = self._given[kind]
-            plain = without_texts(
-                given[name], lambda v: text_number(v, where, stated, system.units, dimension)
-            )
-            given[name] = column_of(plain, where, factor, system.units, dimension)
-            found[kind][name] = given[name] * factor
-
-        for name, value in self._parameters.items():
-            if name not in table.names:
-                states = {s.data.name for s in system.initial}
-                hint = "; it is a coordinate, speed or state: give it in initial=" if name in states else ""
-                raise ParameterError(f"there is no parameter '{name}'{hint or nearest(name, table.names)}")
-            if differs(value):
-                i = table.names.index(name)
-                dimension = parse_unit(table.units[i]).dimension if table.units[i] else None
-                put("parameters", name, f"parameter '{name}'", table.factors[i], dimension, table.units[i])
-        known = {s.data.name: s for s in system.initial}
-        for name, value in self._initial.items():
-            if name in table.names:
-                raise ParameterError(
-                    f"'{name}' is a parameter, without initial value: give it in parameters="
-                )
-            if differs(value) and name in known:  # the single start has the error for others
-                node = known[name]
-                where = f"the initial value of '{name}'"
-                put("initial", name, where, state_factor(node), node.dimension, node.data.units or "")
-            elif differs(value) and self.model.equations.absolute:
-                raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
-            elif differs(value):
-                initial_values(self.model.equations, {name: 0.0})
-        for name, value in self._memory.items():
-            if differs(value):
-                if name not in system.memories:
-                    raise ParameterError(f"there is no memory '{name}'{nearest(name, system.memories)}")
-                record = system.memories[name]
-                node = record.symbol
-                put("memory", name, f"memory '{name}'", record.factor, node.dimension, node.data.units or "")
-        return found
-
-    def _lengths(self) -> dict[str, int]:
-        kinds = {"parameters": "parameter", "initial": "initial value", "memory": "memory"}
-        found = {
-            f"{kinds[kind]} '{name}'": len(column)
-            for kind, columns in self.columns.items()
-            for name, column in columns.items()
-        }
-        signals = self.given_inputs.signals if self.given_inputs is not None else {}
-        return found | {f"input '{name}'": s.runs for name, s in signals.items() if s.runs is not None}
-
-    def shared(self, kind: str) -> dict[str, Any]:
-        """What is the same in all runs, as it was given."""
-        return {name: value for name, value in self._given[kind].items() if not differs(value)}
-
-    def given(self) -> dict[str, dict[str, np.ndarray]]:
-        """What differs between runs, by kind and name, in stated units."""
-        return {
-            kind: {name: values for name, values in found.items() if differs(values)}
-            for kind, found in self._given.items()
-        }
-
-    def single(self, i: int) -> dict[str, Any]:
-        """Arguments for ``simulate`` of one run, in stated units."""
-
-        def of(value: Any) -> Any:
-            return value[i] if differs(value) else value
-
-        values: dict[str, Any] = {
-            kind: {name: of(value) for name, value in found.items()} for kind, found in self._given.items()
-        }
-        return values | ({} if self.given_inputs is None else {"inputs": self.given_inputs.of_run(i)})
+    # ------------------------------------------------------------ runs that cannot start
 
     def _check(self) -> None:
         """Errors of the values themselves, before any run: missing, impossible, unknown."""
@@ -271,10 +173,6 @@ class Starts:
             raise ParameterError(
                 f"{self.failed[0]}, in all {self.runs} runs" if self.runs > 1 else self.failed[0]
             )
-
-    @property
-    def _first_parameters(self) -> dict[str, Any]:
-        return {name: value[0] if differs(value) else value for name, value in self._parameters.items()}
 
     # ------------------------------------------------------------ blocks
 
