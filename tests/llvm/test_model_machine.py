@@ -4,30 +4,34 @@ import random
 
 import pytest
 
-from armillary.llvm.arrangement.model_machine import UNITS, ModelMachine
+from armillary.llvm.arrangement.model_machine import LATE, UNITS, ModelMachine
 
 
-def _order_by_the_rules(operands, latency, held, most, window):
+def _order_by_the_rules(operands, latency, held, late, most, window):
     """Everything computed anew for every operation: of those that can start the one with the longest chain
     behind it, or with the least change of the number of live values where more than ``most`` are alive.
     """
     size = len(operands)
+
+    def wait(a, user):
+        return max(latency[a] - LATE, 1) if (user, a) in late else latency[a]
+
     users = [[i for i in range(size) if a in operands[i]] for a in range(size)]
     behind = [0] * size
     for i in reversed(range(size)):
-        behind[i] = latency[i] + max([behind[user] for user in users[i]], default=0)
-    finished: dict[int, int] = {}
+        behind[i] = max([latency[i], *(wait(i, user) + behind[user] for user in users[i])])
+    begun: dict[int, int] = {}  # to the cycle at which each has started
     cycle = started = 0
-    while len(finished) < size:
-        left = [[user for user in users[a] if user not in finished] for a in range(size)]
-        alive = sum(held[a] and (not users[a] or bool(left[a])) for a in finished)
-        first = next(i for i in range(size) if i not in finished)
+    while len(begun) < size:
+        left = [[user for user in users[a] if user not in begun] for a in range(size)]
+        alive = sum(held[a] and (not users[a] or bool(left[a])) for a in begun)
+        first = next(i for i in range(size) if i not in begun)
         able = [
             i
             for i in range(min(size, first + window))
-            if i not in finished and all(a in finished for a in operands[i])
+            if i not in begun and all(a in begun for a in operands[i])
         ]
-        begin = {i: max([finished[a] for a in operands[i]], default=0) for i in able}
+        begin = {i: max([begun[a] + wait(a, i) for a in operands[i]], default=0) for i in able}
 
         def rank(i, now=cycle, begin=begin, left=left, alive=alive):
             late = begin[i] > now
@@ -39,11 +43,11 @@ def _order_by_the_rules(operands, latency, held, most, window):
             cycle, started = begin[chosen], 0
             if alive <= most:
                 continue
-        finished[chosen] = cycle + latency[chosen]
+        begun[chosen] = cycle
         started += 1
         if started == UNITS:
             cycle, started = cycle + 1, 0
-    return list(finished), max(behind, default=0)
+    return list(begun), max(behind, default=0)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -55,10 +59,11 @@ def test_the_order_is_that_of_the_rules(seed):
     ]
     latency = [chance.choice((0, 2, 3, 4, 9)) for _ in range(size)]
     held = [chance.random() < 0.9 for _ in range(size)]
+    late = [(i, chance.choice(own)) for i, own in enumerate(operands) if own and chance.random() < 0.3]
     found = set()
     for most, window in ((size, size), (6, size), (6, 16), (size, 16)):
-        order, longest = _order_by_the_rules(operands, latency, held, most, window)
-        machine = ModelMachine(operands, latency, held)
+        order, longest = _order_by_the_rules(operands, latency, held, late, most, window)
+        machine = ModelMachine(operands, latency, held, late)
         assert machine.longest_chain == longest
         assert machine.order(most, window) == order
         found.add(tuple(order))

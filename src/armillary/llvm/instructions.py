@@ -113,16 +113,17 @@ class Instructions:
         """a·b + c, fused where the machine can."""
         return self.call("fmuladd", a, b, c)
 
-    def polynomial(self, z: str, coefficients: Sequence[float]) -> str:
+    def polynomial(self, z: str, coefficients: Sequence[float], square: str = "") -> str:
         """Σ cᵢ zⁱ: neighbours are paired until three are left (Estrin), then Horner's rule.
 
-        Six terms take half the time that Horner's rule takes from z to the value.
+        Six terms take half the time that Horner's rule takes from z to the value. ``square``: z², where
+        several polynomials need it.
         """
         terms: list[Operand] = list(coefficients)
         while len(terms) > 3:
             pairs: list[Operand] = [self.fma(b, z, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
             terms = pairs + terms[2 * len(pairs) :]
-            z = self.mul(z, z)
+            z, square = square or self.mul(z, z), ""
         value = terms[-1]
         for term in reversed(terms[:-1]):
             value = self.fma(value, z, term)

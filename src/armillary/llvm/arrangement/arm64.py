@@ -411,6 +411,7 @@ def _operations(
     alike: dict[str, str] = {}  # names of values, to others that are the same register
     operations: list[Operation] = []
     computed: set[str] = set()
+    fused: set[str] = set()  # names of sums with products
     of_one: dict[str, tuple[Pattern, str]] = {}  # values with both or the second lane of others
 
     def signed(name: str) -> tuple[str, bool]:
@@ -433,8 +434,11 @@ def _operations(
             shape, given = _of_lanes(name, shape, given, of_one)
         operation = Operation(name, _KINDS[form], [a for a, _ in given], _LATENCIES[form])
         operation.shape, operation.signed = shape, given
-        if shape.pairs and shape.write is MachineCode.fuse and not given[2][1]:
-            operation.renewed = given[2][0] if given[2][0] not in (given[0][0], given[1][0]) else ""
+        if shape.write is MachineCode.fuse and given[2][0] not in (given[0][0], given[1][0]):
+            addend, minus = given[2]
+            operation.addend = addend if addend in fused else ""
+            operation.renewed = addend if shape.pairs and not minus else ""
+            fused.add(name)
         operations.append(operation)
         computed.add(name)
     if any([kind != "double" and kind != PAIR for _, _, kind in loads.values()]):

@@ -5,11 +5,11 @@ orders it for few live values, keeps numbers and inputs in registers, and stores
 Neoverse N1, where a store takes the place of an addition, a fifth of the arm's time. Here
 
     1. operations start in the order of a model machine: of those that are ready the one with the longest
-       chain behind it. While more than ALIVE values wait for their users, that which leaves the fewest goes
-       first. Code that is wide (more than WIDE operations per cycle of its longest chain) is limited by
-       registers: there fewer values wait, and only the next WINDOW operations of the given order are looked
-       at. With the limits of wide code a chain of eight and A and B of arms take 2 to 6 % longer; with those
-       of narrow code a tree of 31 bodies does.
+       chain behind it. While more values than a limit wait for their users, that which leaves the fewest goes
+       first. The more operations there are per cycle of the longest chain, the more registers decide, so the
+       LIMITS are lower; in the widest code only the next WINDOW operations of the given order are looked at.
+       A chain of eight (2 operations per cycle) takes 8 % longer with the limit 24 than with 100, a tree of
+       31 bodies (4 to 5) 3 % less with 40 than with 60 and 9 % more with 100.
     2. where a value needs a register, that with the farthest next use gives its own up (Belady 1966).
        Inputs and numbers are loaded again; others are stored once, on the first such occasion. Where one
        instruction stores two values (``arm64.py``), the value that would be next is stored as well, and
@@ -29,15 +29,14 @@ from typing import Any
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.instructions import LABEL
 
-WIDE = 5
-ALIVE, ALIVE_WIDE = 60, 24
-WINDOW = 128
+LIMITS = ((4, 100), (5, 40))  # operations per cycle of the longest chain, and values alive, up to there
+ALIVE_WIDE, WINDOW = 24, 128  # beyond
 SPARE = 3  # registers left to LLVM, which needs some on the way
 LABELS = 16  # operations from one label to the next
 NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
 
 # Cycles until a result can be used, on a Neoverse N1; the order is much the same for those of other cores.
-_LATENCY = {"fmul": 3, "fadd": 2, "fsub": 2, "call": 4, "fdiv": 9}
+_LATENCY = {"fmul": 3, "fadd": 2, "fsub": 2, "call": 4, "fdiv": 13}
 _FUNCTION = 40
 _OTHER = 3
 
@@ -118,7 +117,19 @@ def written(form: str, names: Iterable[str]) -> str:
 class Operation:
     """A line: the name of its value ("" of a store) and its kind, and the names of its operands."""
 
-    __slots__ = ("held", "kind", "latency", "name", "operands", "place", "renewed", "shape", "signed", "text")
+    __slots__ = (
+        "addend",
+        "held",
+        "kind",
+        "latency",
+        "name",
+        "operands",
+        "place",
+        "renewed",
+        "shape",
+        "signed",
+        "text",
+    )
     text: str  # what it does, in LLVM's words
     shape: Any  # or how machine code is written, with operands and whether they are negated
     signed: list[tuple[str, bool]]
@@ -126,6 +137,7 @@ class Operation:
 
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
+        self.addend = ""  # the operand that is wanted late (``model_machine.py``)
         self.renewed = ""  # the operand whose register is to hold the result, so that it need not have one
         self.operands = list(operands) if len(operands) < 2 else [*dict.fromkeys(operands)]
         self.held = kind in _DOUBLES  # whether the value takes a register for doubles
@@ -185,9 +197,11 @@ def _order(operations: Sequence[Operation]) -> list[Operation]:
     """Operations as the model machine starts them."""
     producer = {operation.name: i for i, operation in enumerate(operations)}
     before = [[producer[a] for a in o.operands if a in producer] for o in operations]
-    machine = ModelMachine(before, [o.latency for o in operations], [o.held for o in operations])
-    wide = len(operations) > WIDE * machine.longest_chain
-    most, window = (ALIVE_WIDE, WINDOW) if wide else (ALIVE, len(operations))
+    late = [(i, producer[o.addend]) for i, o in enumerate(operations) if o.addend and o.addend in producer]
+    machine = ModelMachine(before, [o.latency for o in operations], [o.held for o in operations], late)
+    width = len(operations) / max(machine.longest_chain, 1)
+    found = [most for limit, most in LIMITS if width <= limit]
+    most, window = (found[0], len(operations)) if found else (ALIVE_WIDE, WINDOW)
     return [operations[i] for i in machine.order(most, window)]
 
 

@@ -7,6 +7,7 @@ the operation comes first that leaves the fewest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -24,39 +25,54 @@ from armillary.llvm.building.routines import (
 from armillary.llvm.jit import GENERAL, chosen
 
 UNITS = 2  # operations that start in a cycle
+LATE = 2  # cycles after its start at which a fused operation takes the sum of another one, on Arm's cores
 _FAR = 1 << 40  # times the size: beyond all keys
 
 # Lists of operands and of users are one after the other, those of operation i from first[i] on.
 _FIELDS = RoutineLayout(
     ("size", "most", "window"),
     (
-        "first_operand", "operands", "first_user", "users", "latency", "held",
-        "behind", "waiting", "left", "change", "begin", "finished", "done", "able", "order",
+        "first_operand", "operands", "waits", "first_user", "users", "user_waits", "latency", "held",
+        "behind", "waiting", "left", "change", "begin", "started", "done", "able", "order",
     ),
 )  # fmt: skip
 
 
 class ModelMachine:
     """Operations by their places: the ``operands`` of each, cycles until its value can be used, and whether
-    this value takes a register.
+    this value takes a register. ``late``: pairs of an operation and the operand that it takes LATE cycles
+    after it has started.
     """
 
-    def __init__(self, operands: list[list[int]], latency: list[int], held: list[bool]) -> None:
+    def __init__(
+        self,
+        operands: list[list[int]],
+        latency: list[int],
+        held: list[bool],
+        late: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self.size = size = len(operands)
         counts = np.array([len(own) for own in operands], dtype=np.int64)
         flat = np.array([a for own in operands for a in own], dtype=np.int64)
         owners = np.repeat(np.arange(size, dtype=np.int64), counts)
         uses = np.bincount(flat, minlength=size)
         takes = np.array(held, dtype=np.int64)
+        cycles = np.array(latency, dtype=np.int64)
+        waits = cycles[flat]
+        if late:
+            first = _starts(counts)
+            places = [int(first[user]) + operands[user].index(a) for user, a in late]
+            waits[places] = np.maximum(waits[places] - LATE, 1)
+        by_operand = np.argsort(flat, kind="stable")
         last = (uses[flat] == 1) & (takes[flat] == 1)  # the value is alive no more
         self._arrays = {
-            "first_operand": _starts(counts), "operands": flat,
-            "first_user": _starts(uses), "users": owners[np.argsort(flat, kind="stable")],
-            "latency": np.array(latency, dtype=np.int64), "held": takes,
+            "first_operand": _starts(counts), "operands": flat, "waits": waits,
+            "first_user": _starts(uses), "users": owners[by_operand], "user_waits": waits[by_operand],
+            "latency": cycles, "held": takes,
             "waiting": counts, "left": uses.astype(np.int64),
             "change": takes - np.bincount(owners[last], minlength=size),
         }  # fmt: skip
-        for name in ("behind", "begin", "finished", "done", "able", "order"):
+        for name in ("behind", "begin", "started", "done", "able", "order"):
             self._arrays[name] = np.zeros(size, dtype=np.int64)
         self._run("chains", 0, 0)
 
@@ -101,16 +117,16 @@ def _chains(r: Routine) -> None:
     size = r["size"]
     with r.each(size) as k:
         i = size - 1 - k
-        longest = _largest(r, "users", "first_user", i, "behind")
-        r.put_index("behind", i, r.index("latency", i) + longest)
+        r.put_index("behind", i, _largest(r, "user", i, "behind", r.index("latency", i)))
     r.give()
 
 
-def _largest(r: Routine, lists: str, first: str, i: Value, of: str) -> Value:
-    """The largest entry of a list at the places that one of ``lists`` has, 0 without any."""
-    found = Local(r, r.whole(0))
+def _largest(r: Routine, others: str, i: Value, of: str, least: Value) -> Value:
+    """Over the operands or users of operation i, the largest entry of a list and the wait between the two."""
+    found = Local(r, least)
+    first, waits = f"first_{others}", "waits" if others == "operand" else "user_waits"
     with r.span(r.index(first, i), r.index(first, i + 1)) as k:
-        entry = r.index(of, r.index(lists, k))
+        entry = r.index(of, r.index(f"{others}s", k)) + r.index(waits, k)
         with r.when(entry > found.get()):
             found.set(entry)
     return found.get()
@@ -121,7 +137,7 @@ def _order(r: Routine) -> None:
     alive, cycle, started, first, end, count, placed = (Local(r, r.whole(0)) for _ in range(7))
 
     def release(i: Value) -> None:
-        r.put_index("begin", i, _largest(r, "operands", "first_operand", i, "finished"))
+        r.put_index("begin", i, _largest(r, "operand", i, "started", r.whole(0)))
         r.put_index("able", count.get(), i)
         count.set(count.get() + 1)
 
@@ -161,7 +177,7 @@ def _order(r: Routine) -> None:
         r.put_index("order", placed.get(), i)
         placed.set(placed.get() + 1)
         r.put_index("done", i, r.whole(1))
-        r.put_index("finished", i, cycle.get() + r.index("latency", i))
+        r.put_index("started", i, cycle.get())
         started.set(started.get() + 1)
         with r.when(started.get().equals(UNITS)):
             cycle.set(cycle.get() + 1)

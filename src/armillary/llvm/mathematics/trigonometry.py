@@ -72,8 +72,9 @@ def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple
 def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
     """The sine and cosine of r − e."""
     w = v.fused(v.mul(r, -0.5), r, v.mul(r, e))
-    bend = v.fma(v.mul(w, r), v.polynomial(w, SINE), e)
-    rest = v.fma(w, v.polynomial(w, COSINE), 1.0)
+    square = v.mul(w, w)
+    bend = v.fma(v.mul(w, r), v.polynomial(w, SINE, square), e)
+    rest = v.fma(w, v.polynomial(w, COSINE, square), 1.0)
     return v.sub(r, bend), v.fused(w, rest, 1.0)
 
 
