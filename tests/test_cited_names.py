@@ -23,6 +23,7 @@ FOLDERS = ("src/armillary", "tests", "docs", "examples", "benchmarks", "tools")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 PLANNED = re.compile(r"^\|.*\| new\b.*$", re.MULTILINE)  # rows of tables about files that a reader would add
 PATH = re.compile(r"[\w./*-]+(/|\.(py|md|toml|c|js|html|yml))|[\w.*-]+(/[\w.*-]+)+")
+HEADING = re.compile(r"^ *(?:async )?(?:def|class) (\w+)", re.MULTILINE)
 NAME = re.compile(r"(?P<name>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)(?P<call>\(.*\))?")
 
 
@@ -48,20 +49,32 @@ def file_exists(cited: str) -> bool:
 
 
 @cache
-def defined() -> frozenset[str]:
-    """Names that the source defines (functions, classes, arguments, variables, attributes), and its texts."""
-    return frozenset(
-        name
-        for path in [*(ROOT / "src" / "armillary").rglob("*.py"), ROOT / "tests" / "conftest.py"]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for name in _defined_by(node)
-    )
+def texts() -> dict[Path, str]:
+    sources = [*(ROOT / "src" / "armillary").rglob("*.py"), ROOT / "tests" / "conftest.py"]
+    return {path: path.read_text(encoding="utf-8") for path in sources}
+
+
+@cache
+def headed() -> frozenset[str]:
+    """Names of functions and classes: most of what is cited, found without parsing."""
+    return frozenset(name for text in texts().values() for name in HEADING.findall(text))
+
+
+@cache
+def defined(name: str) -> bool:
+    """Whether the source defines a name (function, class, argument, variable, attribute) or text."""
+    word = re.compile(rf"(?<!\w){re.escape(name)}\s*(?![\w.( ])")  # neither an attribute's owner nor called
+    found = (path for path, text in texts().items() if name in text and word.search(text))
+    return name in headed() or any(name in _names_of(path) for path in found)
+
+
+@cache
+def _names_of(path: Path) -> frozenset[str]:
+    return frozenset(name for node in ast.walk(ast.parse(texts()[path])) for name in _defined_by(node))
 
 
 def _defined_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.arg):
+    if isinstance(node, ast.arg):
         yield node.arg
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield node.id
@@ -76,7 +89,7 @@ def name_exists(cited: str, page: str) -> bool:
 
     The first part of several may be an object of the page, such as ``eom``.
     """
-    if cited in defined() or any(
+    if defined(cited) or any(
         re.search(rf"\b{re.escape(cited)}\b", block[0]) for block in FENCE.finditer(page)
     ):
         return True
@@ -85,9 +98,9 @@ def name_exists(cited: str, page: str) -> bool:
         return file_exists(f"src/{cited.replace('.', '/')}") or file_exists(
             f"src/{cited.replace('.', '/')}.py"
         )
-    if rest and first not in defined() and importlib.util.find_spec(first):
+    if rest and not defined(first) and importlib.util.find_spec(first):
         return all(hasattr(importlib.import_module(first), part) for part in rest[:1])
-    return bool(rest) and all(part in defined() or re.fullmatch(r"[qu]\d", part) for part in rest)
+    return bool(rest) and all(defined(part) or re.fullmatch(r"[qu]\d", part) for part in rest)
 
 
 def looks_like_code(span: str) -> bool:
