@@ -41,7 +41,7 @@ def derived(seed: int) -> DerivedEquations:
     return random_trees.build(random_trees.tree_case(seed), parameters=True).derive()
 
 
-@pytest.mark.parametrize(("seed", "piece"), [(11, 1), (11, 7), (9, 50)])
+@pytest.mark.parametrize(("seed", "piece"), [(11, 1), (11, 7), (11, 50)])
 def test_pieces_leave_no_trace_in_the_numbers(seed: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit, whether × and + are fused or not: which are is chosen for the whole section."""
     case = random_trees.tree_case(seed)

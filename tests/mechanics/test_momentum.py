@@ -52,8 +52,9 @@ def accelerations(system: arm.System, q: Any, u: Any, *, regrouped: bool, axes: 
     return np.array(evaluate_all(rates.results, at | p), float)
 
 
-@pytest.mark.parametrize("moving_parent", [False, True], ids=["on ground", "on a moving parent"])
-@pytest.mark.parametrize("joint", KINDS, ids=lambda j: f"{j.kind} {j.settings}")
+@pytest.mark.parametrize(
+    ("joint", "moving_parent"), [*[(j, True) for j in KINDS], *[(j, False) for j in KINDS[::3]]], ids=str
+)
 def test_every_kind_of_joint_obeys_first_principles(joint: reference.Joint, moving_parent: bool) -> None:
     case = joint_case(joint, seed=11, moving_parent=moving_parent)
     expected = reference.accelerations(case.tree, case.q, case.u)
