@@ -21,6 +21,7 @@ return the run. Conditions do not rely on the order of `and` and `or`, for Fortr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,9 +75,10 @@ STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
 
 # Features: which parts of the solver a program needs.
-EVENTS = UPDATE = ADAPTIVE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = CONFIGURATIONS = RATED = True
+EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = True
+CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
+LOCKING_EVENTS = SETTINGS = CHOICES = True
 PARTITIONED = True  # this process alone, which derives what it chooses
-RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = LOCKING_EVENTS = SETTINGS = CHOICES = True
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
@@ -148,170 +150,55 @@ STEP, ROW, END = range(3)
 CLOSED, OPEN, NOT_REDUNDANT, CONTRADICTED = range(4)
 
 
-def floor(x: real) -> real:
-    raise NotImplementedError
+# Functions of numbers. `agree`: whether both hold or neither; `at`: the place of element j of row i in a table
+# with rows of n; `below`: whether number i is one of the first n.
+floor: Callable[[real], real]
+sqrt: Callable[[real], real]
+power: Callable[[real, real], real]
+isnan: Callable[[real], truth]
+differs: Callable[[real, real], truth]
+agree: Callable[[truth, truth], truth]
+at: Callable[[whole, whole, whole], whole]  # i, n, j
+below: Callable[[whole, whole], truth]  # i, n
+is_finite: Callable[[States], truth]
+first_nonfinite: Callable[[States], whole]
 
+# The sections of the program, at a time and a state; fire gives memory and state after the event of a number.
+derivatives: Callable[[real, States], States]
+outputs: Callable[[real, States, Memory], Outputs]
+events: Callable[[real, States], Reals]
+update: Callable[[real, States], Memory]
+normalise: Callable[[real, States], States]
+pivot_shares: Callable[[real, States], Pivots]
+fire: Callable[[whole, real, States], tuple[Memory, States]]
 
-def sqrt(x: real) -> real:
-    raise NotImplementedError
+# The sections of changes of configuration; see changes.py. A whole number is that of a configuration.
+leave: Callable[[real, States], Motion]
+enter: Callable[[whole, real, Motion], States]
+impulse: Callable[[whole, real, Motion], Speeds]
+ratings: Callable[[real, Motion], Ratings]
+geometry: Callable[[real, States], Geometry]
+loop_figures: Callable[[real, Places], Figures]
 
-
-def power(x: real, exponent: real) -> real:
-    raise NotImplementedError
-
-
-def isnan(x: real) -> truth:
-    raise NotImplementedError
-
-
-def differs(a: real, b: real) -> truth:
-    raise NotImplementedError
-
-
-def agree(a: truth, b: truth) -> truth:
-    """Whether both hold or neither."""
-    raise NotImplementedError
-
-
-def at(i: whole, n: whole, j: whole) -> whole:
-    """The place of element j of row i in a table with rows of n."""
-    raise NotImplementedError
-
-
-def below(i: whole, n: whole) -> truth:
-    """Whether number i is one of the first n."""
-    raise NotImplementedError
-
-
-def is_finite(values: States) -> truth:
-    raise NotImplementedError
-
-
-def first_nonfinite(values: States) -> whole:
-    raise NotImplementedError
-
-
-def report(run: RunRecord, k: whole) -> None:
-    """The event k for the user: a language counts, logs or marks it."""
-
-
-# The sections of the program, at a time and a state; fire gives memory and state after an event.
-
-
-def derivatives(t: real, state: States) -> States:
-    raise NotImplementedError
-
-
-def outputs(t: real, state: States, memory: Memory) -> Outputs:
-    raise NotImplementedError
-
-
-def events(t: real, state: States) -> Reals:
-    raise NotImplementedError
-
-
-def update(t: real, state: States) -> Memory:
-    raise NotImplementedError
-
-
-def normalise(t: real, state: States) -> States:
-    raise NotImplementedError
-
-
-def pivot_shares(t: real, state: States) -> Pivots:
-    raise NotImplementedError
-
-
-def fire(k: whole, t: real, state: States) -> tuple[Memory, States]:
-    raise NotImplementedError
-
-
-# The sections of changes of configuration; see changes.py. The first argument is its number.
-
-
-def leave(t: real, state: States) -> Motion:
-    raise NotImplementedError
-
-
-def enter(c: whole, t: real, motion: Motion) -> States:
-    raise NotImplementedError
-
-
-def impulse(c: whole, t: real, motion: Motion) -> Speeds:
-    raise NotImplementedError
-
-
-def ratings(t: real, motion: Motion) -> Ratings:
-    raise NotImplementedError
-
-
-def geometry(t: real, state: States) -> Geometry:
-    raise NotImplementedError
-
-
-def loop_figures(t: real, place: Places) -> Figures:
-    raise NotImplementedError
-
-
-def close_again(run: RunRecord) -> None:
-    """The loops closed at the state, where the coordinates in `set_now` stay; the run ends where they cannot
-    be.
-    """
-
-
-def install(run: RunRecord, c: whole) -> None:
-    """A configuration becomes the present one: its sections, its number of states; the state stays."""
-
-
-def report_change(run: RunRecord) -> None:
-    """The present configuration, for the user."""
-
+# What each language does in its own way. `close_again`: the loops closed at the state, where the coordinates in
+# `set_now` stay; the run ends where they cannot be. `install`: a configuration becomes the present one, with
+# its sections and its number of states; the state stays.
+report: Callable[[RunRecord, whole], None]  # an event, for the user: counted, logged or marked
+report_change: Callable[[RunRecord], None]  # the present configuration, for the user
+close_again: Callable[[RunRecord], None]
+install: Callable[[RunRecord, whole], None]
 
 # Written from the tableaux of the exported methods; see methods.py.
-
-
-def adaptive(run: RunRecord) -> truth:
-    raise NotImplementedError
-
-
-def end_enters_error(run: RunRecord) -> truth:
-    raise NotImplementedError
-
-
-def has_two_errors(run: RunRecord) -> truth:
-    raise NotImplementedError
-
-
-def stages(run: RunRecord, t: real, h: real) -> None:
-    raise NotImplementedError
-
-
-def error_ratios(run: RunRecord, h: real) -> None:
-    raise NotImplementedError
-
-
-def set_control(run: RunRecord) -> None:
-    raise NotImplementedError
-
-
-def dense_terms(run: RunRecord) -> None:
-    raise NotImplementedError
-
-
-def dense_state(run: RunRecord, theta: real) -> None:
-    raise NotImplementedError
-
+adaptive: Callable[[RunRecord], truth]
+end_enters_error: Callable[[RunRecord], truth]
+has_two_errors: Callable[[RunRecord], truth]
+stages: Callable[[RunRecord, real, real], None]  # t, h
+error_ratios: Callable[[RunRecord, real], None]  # h
+set_control: Callable[[RunRecord], None]
+dense_terms: Callable[[RunRecord], None]
+dense_state: Callable[[RunRecord, real], None]  # θ, the part of the step
 
 # Of redundant coordinates, which runs in this process alone have; see runtime/loop.
-
-
-def begin(run: RunRecord) -> None:
-    raise NotImplementedError
-
-
-def project(run: RunRecord, t: real) -> None:
-    raise NotImplementedError
-
-
-def straighten(run: RunRecord, h: real) -> None:
-    raise NotImplementedError
+begin: Callable[[RunRecord], None]
+project: Callable[[RunRecord, real], None]  # t
+straighten: Callable[[RunRecord, real], None]  # h

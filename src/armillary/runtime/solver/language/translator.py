@@ -16,6 +16,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 from armillary.mechanics.constraints.choice import partition
 from armillary.mechanics.constraints.closing import closing_thresholds
 from armillary.runtime.inputs.blocks import APART
@@ -24,42 +26,21 @@ from armillary.runtime.loop import layout
 from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds import change_thresholds, event_thresholds, mass_thresholds
+from armillary.runtime.solver.language import language
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
     *("leave", "enter", "impulse", "geometry", "ratings", "loop_figures"),
 )
-# Features of the solver, and the words of text/features.py for those that a system decides.
-FEATURES = (
-    *("EVENTS", "UPDATE", "NORMALISE", "JUMPS", "MASSES", "ADAPTIVE", "ALWAYS_DENSE"),
-    *("LANDING_EVENTS", "SCHEME", "CONFIGURATIONS", "RATED", "REDUNDANT", "AGREEMENT", "UNITS"),
-    *("PARTITIONED", "CONTACTS", "LOCKING_EVENTS", "SETTINGS", "CHOICES", "RECLOSING"),
+# Features of the solver; those that a system decides are words of export/text/features.py.
+FEATURES = tuple(name for name, value in vars(language).items() if value is True)
+_OF_SYSTEMS = (
+    *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
+    *("contacts", "locking_events", "settings", "choices", "reclosing"),
 )
-_OF_SYSTEMS = {
-    word.lower(): word
-    for word in (
-        "EVENTS",
-        "UPDATE",
-        "NORMALISE",
-        "JUMPS",
-        "MASSES",
-        "CONFIGURATIONS",
-        "LANDING_EVENTS",
-        "RATED",
-        "CONTACTS",
-        "LOCKING_EVENTS",
-        "SETTINGS",
-        "CHOICES",
-        "RECLOSING",
-    )
-}
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
-VECTORS = (
-    *("States", "Memory", "Outputs", "Reals", "Wholes", "Truths", "Pivots", "Kinds"),
-    *("Motion", "Speeds", "Locks", "Ratings", "Geometry", "Jacobian", "RowNumbers", "SpeedNumbers"),
-    *("Places", "PlaceFlags", "SpeedFlags", "Figures", "Rates", "RowReals", "Equations", "Sides", "Square"),
-)
+VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
 _FILES = "armillary.runtime.solver"
 # What is described: the file of its record, and those of its functions.
 _RUN = (
@@ -128,7 +109,7 @@ def solver_for(
     """The solver of a system that ``has`` these things, with the exported methods or some of them; it keeps
     every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
     """
-    features = {word for feature, word in _OF_SYSTEMS.items() if feature in has}
+    features = {word.upper() for word in _OF_SYSTEMS if word in has}
     features |= {"ADAPTIVE"} if adaptive else set()
     features |= {"ALWAYS_DENSE"} if always_dense else set()
     return read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts)
