@@ -150,8 +150,8 @@ STEP, ROW, END = range(3)
 CLOSED, OPEN, NOT_REDUNDANT, CONTRADICTED = range(4)
 
 
-# Functions of numbers. `agree`: whether both hold or neither; `at`: the place of element j of row i in a table
-# with rows of n; `below`: whether number i is one of the first n.
+# Functions of numbers. `agree`: whether both hold or neither; `at`: the place of element j of row i in a
+# table with rows of n; `below`: whether number i is one of the first n.
 floor: Callable[[real], real]
 sqrt: Callable[[real], real]
 power: Callable[[real, real], real]
@@ -180,9 +180,9 @@ ratings: Callable[[real, Motion], Ratings]
 geometry: Callable[[real, States], Geometry]
 loop_figures: Callable[[real, Places], Figures]
 
-# What each language does in its own way. `close_again`: the loops closed at the state, where the coordinates in
-# `set_now` stay; the run ends where they cannot be. `install`: a configuration becomes the present one, with
-# its sections and its number of states; the state stays.
+# What each language does in its own way. `close_again`: the loops closed at the state, where the coordinates
+# in `set_now` stay; the run ends where they cannot be. `install`: a configuration becomes the present one,
+# with its sections and its number of states; the state stays.
 report: Callable[[RunRecord, whole], None]  # an event, for the user: counted, logged or marked
 report_change: Callable[[RunRecord], None]  # the present configuration, for the user
 close_again: Callable[[RunRecord], None]
