@@ -47,7 +47,7 @@ _ACT = """
 
 
 def seen_by_firefox(
-    page: Path, act: str, folder: Path, query: str = "", seconds: float = 90.0
+    page: Path, act: str, folder: Path, query: str = "", seconds: float = 300.0
 ) -> dict[str, Any]:
     """What some JavaScript puts into ``seen`` in a page that Firefox opens without a network.
 
@@ -84,12 +84,20 @@ def seen_by_firefox(
         while not found and time.monotonic() - began < seconds:
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGTERM)  # Firefox, and its display
-        process.wait(20)
+        process.wait(120)
     server.shutdown()
     server.server_close()
     assert found, f"Firefox gave no answer in {seconds:g} s"
     answer: dict[str, Any] = json.loads(urllib.parse.unquote(found[0].partition("?")[2]))
     return answer
+
+
+def wait_for_pictures(tab: Any, pictures: int = 5) -> None:
+    """Waits until a page has drawn so many pictures, however long a busy machine takes for them."""
+    tab.evaluate(
+        "(n) => new Promise((go) => { (function next() { n-- ? requestAnimationFrame(next) : go(); })(); })",
+        pictures,
+    )
 
 
 @cache

@@ -45,8 +45,13 @@ run_with = CompiledModel.run_with
 
 @functools.wraps(run_with)
 def interrupted(*args, **options):
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    return run_with(*args, **options)
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+
+    def started(t):
+        if t > 2 and not timer.is_alive() and not timer.finished.is_set():
+            timer.start()
+
+    return run_with(*args, **options | {"progress": started})
 
 CompiledModel.run_with = interrupted
 main(["run", "push.toml", "--set", "run.duration=1e5", "--set", "run.step=1e-5", "--set", "run.sample=1"])

@@ -16,6 +16,7 @@ _FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND",
 ]  # fmt: skip
 _READY = "document.documentElement.dataset.ready"
+_LIMIT = 300_000.0  # ms, of Playwright's waits: on a busy machine 30 s are short
 
 
 @pytest.fixture(scope="module")  # not longer: while Playwright runs, the thread can have no other event loop
@@ -24,7 +25,7 @@ def _chromium() -> Iterator[Any]:
         pytest.skip("no Chromium or Chrome to open the page with")
     playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright to drive a browser with")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=_FLAGS)
+        browser = driver.chromium.launch(executable_path=BROWSER, args=_FLAGS, timeout=_LIMIT)
         yield browser
         browser.close()
 
@@ -45,12 +46,13 @@ def open_page(_chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
             page = tmp_path / "page.html"
         settings = {"viewport": {"width": 900, "height": 600}, "offline": True}
         contexts.append(_chromium.new_context(**(settings | options)))
+        contexts[-1].set_default_timeout(_LIMIT)
         tab = contexts[-1].new_page()
         tab.on("pageerror", lambda error: errors.append(str(error)))
         if before:
             tab.add_init_script(before)
         tab.goto(page.as_uri() + query)
-        for _ in range(3000):
+        for _ in range(15_000):
             if tab.evaluate(_READY):
                 break
             tab.wait_for_timeout(20)

@@ -16,7 +16,7 @@ from armillary.cli.app import app
 from armillary.runtime.models.compilation import compile_equations
 from armillary.viewer.live.grab import hand_names, with_hand
 from armillary.viewer.live.page import live_page
-from tests.browser import dragged, touching
+from tests.browser import dragged, touching, wait_for_pictures
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"
 
@@ -228,15 +228,19 @@ def test_a_finger_pulls_a_body_and_another_turns_the_view(page: str, open_page) 
     }"""  # noqa: E501
     first = tab.evaluate(where)
     dragged(tab, ((first["x"], first["y"]), (195, 150)), held=True)
-    tab.wait_for_timeout(1000)
-    pulled = tab.evaluate(where)
+    for _ in range(1000):
+        wait_for_pictures(tab)
+        pulled = tab.evaluate(where)
+        if abs(pulled["angle"]) > abs(first["angle"]) + 0.2:  # up, against the weight
+            break
+    else:
+        pytest.fail(f"the body was not pulled up: {pulled}")
     assert pulled["held"] == 0 and pulled["playing"] and pulled["camera"] == pytest.approx(first["camera"])
-    assert abs(pulled["angle"]) > abs(first["angle"]) + 0.2  # up, against the weight
     touching(tab)("touchEnd")
-    tab.wait_for_timeout(50)
+    wait_for_pictures(tab)
     assert tab.evaluate(where)["held"] is None and tab.evaluate(where)["free"]
     dragged(tab, ((20, 120), (120, 120)))
-    tab.wait_for_timeout(50)
+    wait_for_pictures(tab)
     turned = np.subtract(tab.evaluate(where)["camera"], first["camera"])
     assert np.linalg.norm(turned) > 0.1
 
@@ -255,7 +259,7 @@ def test_a_gamepad_moves_inputs_and_lets_them_go(page: str, open_page) -> None:
 
     def after(act: str) -> float:
         tab.evaluate(act)
-        tab.wait_for_timeout(100)
+        wait_for_pictures(tab)
         return tab.evaluate(torque)
 
     assert after("pad.axes[0] = 0.5") == pytest.approx(2.5)
@@ -264,12 +268,12 @@ def test_a_gamepad_moves_inputs_and_lets_them_go(page: str, open_page) -> None:
     )
     assert after("pad.axes[0] = -1") == pytest.approx(-5.0)
     after("pad.axes[0] = 0.1")
-    for _ in range(50):
+    for _ in range(1000):
         if after("") == 0:
             break
     assert after("") == 0
     assert after("pad.axes[0] = 1") == pytest.approx(5.0)
-    for _ in range(50):
+    for _ in range(1000):
         if after("there = false") == 0:
             break
     assert after("") == 0

@@ -17,7 +17,7 @@ from armillary.cli.app import app
 from armillary.results.plots import motion
 from armillary.viewer.parts.appearance import COLOURS, Appearance
 from armillary.viewer.poses import PoseFunction
-from tests.browser import dragged, touching
+from tests.browser import dragged, touching, wait_for_pictures
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"
 
@@ -353,7 +353,7 @@ def test_fingers_turn_zoom_move_scrub_and_ask_for_values(run, tmp_path: Path, op
     tab.evaluate("armillary.player.pause(); armillary.player.seek(0.5)")
 
     def now() -> dict:
-        tab.wait_for_timeout(60)
+        wait_for_pictures(tab)
         return {k: np.array(v) if isinstance(v, list) else v for k, v in tab.evaluate(SEEN).items()}
 
     first = now()
@@ -387,6 +387,7 @@ RECORD = """async () => {
   let pictures = 0;
   const { draw } = scene;
   scene.draw = (...more) => { pictures++; return draw.apply(scene, more); };
+  scene.draw(0.5); // as the last picture of a slow machine
   button.click();
   while (pictures < 20) await wait(50);
   await wait(1000); button.click();
@@ -413,5 +414,5 @@ def test_a_video_of_a_motion_that_rests_has_pictures(run, tmp_path: Path, open_p
     )
     seen = tab.evaluate(RECORD)
     assert re.fullmatch(r"two_links\.(mp4|webm)", seen["name"])
-    assert seen["size"] == [320, 240]  # codecs need even numbers
+    assert seen["size"] == [320, 240]  # codecs need even numbers; those of the screen
     assert seen["colours"] > 50

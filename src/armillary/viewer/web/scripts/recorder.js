@@ -10,6 +10,7 @@ class Recorder {
   }
   toggle() {
     if (this.active) { this.active.stop(); return false; }
+    this.scene.draw(); // the last picture may have had fewer pixels, or more
     const { scene } = this, { width, height } = scene.shown, type = Recorder.kind(), parts = [];
     const canvas = element("canvas", { width: width - (width % 2), height: height - (height % 2) }), g = canvas.getContext("2d"); // codecs need even numbers
     const stream = canvas.captureStream(0), [track] = stream.getVideoTracks();
