@@ -82,6 +82,12 @@ def test_results_of_analyses_are_pickled_as_plain_data(model: arm.CompiledModel,
     )
     with pytest.raises(arm.ArmillaryError, match="from another process"):
         pickle.loads(pickle.dumps(branch)).point(0)
+    again = pickle.loads(pickle.dumps(linear))
+    for frozen in (again.parameters, again.operating_point):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            frozen["L"] = 2.0
+    with pytest.raises(ValueError, match="read-only"):
+        again.A[0, 0] = 1.0
 
 
 def test_a_process_without_a_console_runs(model: arm.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:

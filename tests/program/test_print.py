@@ -216,6 +216,16 @@ def test_equations_show_themselves_where_they_are_short() -> None:
     ]
 
 
+def test_models_and_costs_show_tables() -> None:
+    s = arm.System(EVIL)
+    s.body("A", joint=arm.Revolute("z"), com=("L", 0, 0), mass="m", inertia=0)
+    rows = parsed(s.derive().compile(tier="quick")._repr_html_()).findall(".//tbody/tr")
+    assert [row[0].text for row in rows] == ["A.q1", "A.u1", "L", "m"]
+    s.gravity(9.81, -s.ground.y)
+    costs = {row[0].text: row for row in parsed(s.compare_formalisms()._repr_html_()).findall(".//tbody/tr")}
+    assert costs["kane"][4].text == "1" and "free space" in costs["mbdyfr"][5].text
+
+
 def test_vectors_and_expressions_show_mathematics() -> None:
     s = arm.System("v")
     A = s.body("A", joint=arm.Revolute("z"), com=("L", 0, 0), mass=1, inertia=0)

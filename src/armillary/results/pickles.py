@@ -6,26 +6,40 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 
 class PickledValue:
     """A frozen dataclass that is pickled, and copied between processes, as plain data.
 
-    Fields named in ``_of_process`` (code, equations) are None in the copy, as after loading a saved file.
+    Mappings and arrays that cannot be written to are so again in the copy. Fields named in
+    ``_of_process`` (code, equations) are None in the copy, as after loading a saved file.
     """
 
     _of_process: ClassVar[tuple[str, ...]] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         held = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._of_process}  # type: ignore[arg-type]
+        read_only = tuple(n for n, x in held.items() if _is_read_only(x))
         plain = {n: dict(x) if isinstance(x, MappingProxyType) else x for n, x in held.items()}
-        return _made_again, (type(self), plain | dict.fromkeys(self._of_process))
+        return _made_again, (type(self), plain | dict.fromkeys(self._of_process), read_only)
 
     def __copy__(self) -> Self:
         return self
 
 
-def _made_again(kind: type, held: dict[str, Any]) -> Any:
+def _is_read_only(value: Any) -> bool:
+    return isinstance(value, MappingProxyType) or (
+        isinstance(value, np.ndarray) and not value.flags.writeable
+    )
+
+
+def _made_again(kind: type, held: dict[str, Any], read_only: tuple[str, ...] = ()) -> Any:
     made: Any = object.__new__(kind)
     for name, value in held.items():
+        if name in read_only and isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        elif name in read_only:
+            value = MappingProxyType(value)
         object.__setattr__(made, name, value)
     return made

@@ -50,6 +50,11 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     equations: Equations
 
+    def _repr_html_(self) -> str:
+        from armillary.program.print.notebook import model_html
+
+        return model_html(self.equations)
+
     def live(
         self,
         path: str | os.PathLike[str],

@@ -33,12 +33,22 @@ def system_html(system: Description) -> str:
 
 def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> str:
     """What was derived; the equations themselves where they are few and short."""
-    head = f"<p><b>{html_text(derived.system.name)}</b>: {html_text(described(derived))}</p>"
+    head = _head(derived)
     if len(derived.speeds) <= _FEW and len(derived.system.bodies) <= 2 * _FEW:
         book = textbook(pieces(), names="full")
         if not book.definitions:
             return head + html_blocks([Displayed(line) for line in equations(book, notation_of("html"))])
     return head + html_blocks([_cut(tables.moving(derived.system.moving()))])
+
+
+def model_html(derived: DerivedEquations) -> str:
+    """What was compiled: what moves, and the parameters of runs."""
+    shown = [tables.moving(derived.system.moving()), tables.parameters(derived.system)]
+    return _head(derived) + html_blocks([_cut(table) for table in shown])
+
+
+def _head(derived: DerivedEquations) -> str:
+    return f"<p><b>{html_text(derived.system.name)}</b>: {html_text(described(derived))}</p>"
 
 
 def _cut(table: DocumentTable) -> DocumentTable:
