@@ -7,6 +7,7 @@ for rows and events inside the step that passes.
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import Any
 
@@ -20,7 +21,7 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs as travel
 from armillary.runtime.models.configurations import rank_loss as leap
 from tests.verification.common import assert_near
-from tests.verification.test_parallelogram import parallelogram, pendulum, started
+from tests.verification.test_parallelogram import CRANK, parallelogram, pendulum, started
 
 # Tolerances on the energy, of some 6 J, are those of the methods.
 HOW: dict[str, tuple[dict[str, Any], float]] = {
@@ -233,29 +234,64 @@ def test_events_inside_the_step_across_happen_in_their_direction_only(angle: flo
     assert np.array_equal(run["count"], np.where(run.time > run.events[0].time - 1e-9, 10.0, 0.0))
 
 
-def test_a_step_across_that_is_too_rough_is_halved_and_refused_only_when_very_short(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lengths: list[float] = []
+def test_events_of_a_step_that_is_taken_back_happen_once() -> None:
+    """Steps of 50 ms, 0.6 rad, jump over the flat position and over events before and after it, of which one
+    happens in the other direction alone.
+    """
+    times = {"t0": 0.19, "t1": 0.21, "t2": 0.24, "other": 3.0, "mark": 3.3}
+    given = {"initial": started(Q0, 12.0), "parameters": {"g": 0.0, **times}}
+    run = watched().simulate(0.5, step=0.05, **given)
+    assert [e.name for e in run.events] == ["event 0", "event 1", "rising", "event 2"]
+    assert [e.time for e in run.events] == pytest.approx([0.19, 0.21, 2.8 / 12, 0.24], abs=1e-9)
+    assert_near(run["A.q1"], Q0 + 12.0 * run.time, 1e-6, "crank angle")
 
-    def rough(times: int) -> Any:
-        def attempt(instance: Any, place: Any, end: float, due: np.ndarray) -> Any:
-            lengths.append(end - place.t)
-            if len(lengths) <= times:
-                raise travel.RoughStepError("the constraints lose rank and could not be carried across")
-            return leap.leap(instance, place, end, due)
 
-        return attempt
+def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left to Python, however long the steps of the method; runs of a batch are single runs."""
+    monkeypatch.setattr(travel, "leap", None)
+    monkeypatch.setattr(travel, "forecast", None)
+    speeds = [4.0, 12.0, 20.0]
+    runs = [model().simulate(1.0, sample=0.1, initial=started(Q0, u)) for u in speeds]
+    assert [len(steps_across(run)) for run in runs] == [2, 4, 6]
+    starts = {**started(Q0, 0.0), "A.u1": np.array(speeds)}
+    batch = model().simulate_batch(1.0, sample=0.1, initial=starts, outputs=["A.q1", "C.u1"])
+    assert list(batch.status) == ["finished"] * 3
+    for i, run in enumerate(runs):
+        for name in ("A.q1", "C.u1"):
+            assert np.array_equal(batch[name][i], run[name])
 
-    monkeypatch.setattr(travel, "leap", rough(2))
-    run = turned({}, {"sample": 1e-2})
-    assert_near(run["A.q1"], Q0 + U0 * run.time, 1e-6, "crank angle")
-    assert lengths[2] < 0.75 * lengths[0]
-    lengths.clear()
-    monkeypatch.setattr(travel, "leap", rough(1000))
+
+@cache
+def shaken() -> CompiledModel:
+    """A moment M sin(w t) on a crank: (2 I + m_B r²) q̈ = M sin(w t)."""
+    s = parallelogram()
+    s.parameter("M", 0.0, units="N*m")
+    s.parameter("w", 1.0, units="rad/s")
+    s.moment("m", "M*sin(w*t)", "ground.z", on=s.bodies["A"])
+    return s.derive().compile()
+
+
+def steps_across(run: arm.Run) -> list[float]:
+    """Lengths of the steps across, as the report has them."""
+    return [float(x) for x in re.findall(r"in one step of (\S+) s", run.info["configurations"])]
+
+
+@pytest.mark.parametrize("how", [{"sample": 1e-3}, {"step": 2e-4}], ids=METHODS)
+def test_a_step_across_that_is_too_rough_is_tried_again_from_nearer_by(how: dict[str, Any]) -> None:
+    M, w = 20.0, 400.0
+    inertia = 2 * (0.01 + CRANK**2 / 4) + CRANK**2
+    given = {"g": 0.0, "M": M, "w": w}
+    run = shaken().simulate(1.0, initial=started(Q0, U0), parameters=given, **how)
+    expected = Q0 + (U0 + M / inertia / w) * run.time - M / inertia / w**2 * np.sin(w * run.time)
+    assert_near(run["A.q1"], expected, 1e-6, "crank angle")
+    calm = shaken().simulate(1.0, **TURNING, **how)
+    assert max(steps_across(run)) < 0.6 * min(steps_across(calm))
+
+
+@pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
+def test_a_run_ends_where_no_step_leads_across(how: dict[str, Any]) -> None:
     with pytest.raises(ArmillaryError, match="could not be carried across"):
-        turned({}, {"sample": 1e-2})
-    assert len(lengths) == 5 and lengths[-1] < 0.25 * lengths[0]
+        shaken().simulate(1.0, **TURNING | {"parameters": {"g": 0.0, "M": 1e4, "w": 2e4}}, **how)
 
 
 @pytest.mark.parametrize("time", [0.6520, 0.6600, 0.6640])

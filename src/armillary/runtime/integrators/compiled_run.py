@@ -20,7 +20,7 @@ from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Status, Stepping
 from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.layout import FUNCTIONS, Control, LoopShape, Phase, Reason
+from armillary.runtime.loop.layout import FUNCTIONS, LOGGED, PASSED, Control, LoopShape, Phase, Reason
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def _plan(
     if adaptive:
         put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
     control = Control(
-        error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1,
+        error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
+        refused=-1, short_end=-inf,
         fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
         used=functions.n_states, **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
@@ -297,7 +298,7 @@ class CompiledRun:
                 self._rows.resize((rows, self._functions.n_outputs), refcheck=False)
                 control.times, control.rows = address(self._times), address(self._rows)
                 control.capacity = rows
-        if self.shape.events and control.firings + self.shape.events + 1 > control.log_capacity:
+        if self.shape.events and control.firings + self.shape.events + LOGGED > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
             log, self._log = self._logged(), np.empty((events, 2))
             self._log[: control.firings] = log
@@ -374,7 +375,9 @@ class CompiledRun:
             t_stop=control.t,
             events=[(t, int(k)) for t, k in log if k >= 0] if log else log,
             choice=self._choice() if status == "event" else [],
-            changes=[(t, -1 - int(k)) for t, k in log if k < 0] if log else log,
+            changes=[(t, -1 - int(k)) for t, k in log if PASSED < k < 0] if log else log,
+            passages=_pairs([t for t, k in log if k == PASSED]) if log else log,
+            refused_event=control.refused if control.refused >= 0 else None,
             steps=control.steps,
             rejected=control.rejected,
             evaluations=control.evaluations,
@@ -382,6 +385,10 @@ class CompiledRun:
             calm=calm,
             near=control.near if status == "event" else 0.0,
         )
+
+
+def _pairs(numbers: list[float]) -> list[tuple[float, float]]:
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None) -> Integration:

@@ -120,9 +120,10 @@ class Integration:
     time at which all was well. `failed_state` is the index of the state that was not finite ("diverged") or
     had the largest error ("step too small"), `failed_event` the number of the event that happened faster and
     faster ("events accumulate"). `events` lists (time, number) in the order in which they
-    happened, `changes` (time, number) of the configurations that were entered on the way; `choice` has the
-    rows and dependent speeds of one that the run needs at its end. `calm`: speeds are known not to jump in
-    its rows.
+    happened, `changes` (time, number) of the configurations that were entered on the way, `passages` times
+    of places of lost rank and the lengths of the steps across; `refused_event` is one that cannot happen in
+    such a place, or that of rank itself where no step led across. `choice` has the rows and dependent speeds
+    of a configuration that the run needs at its end. `calm`: speeds are known not to jump in its rows.
     """
 
     time: np.ndarray
@@ -138,6 +139,8 @@ class Integration:
     evaluations: int
     failed_event: int | None = None
     changes: list[tuple[float, int]] = field(default_factory=list)
+    passages: list[tuple[float, float]] = field(default_factory=list)
+    refused_event: int | None = None
     choice: list[tuple[int, int]] = field(default_factory=list)
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from armillary.llvm.building.assembly import ADDRESS, WHOLE
 from armillary.llvm.building.builder import Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.layout import HEAD, INSTALLED, SECTIONS
+from armillary.runtime.loop.layout import ACROSS, AT_END, HEAD, INSTALLED, SECTIONS
 
 Table = Callable[[LoopFunction, Value], Value]
 
@@ -71,6 +71,9 @@ TABLES: dict[str, Table] = {
     "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
     "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
+    "NEAR_PLACE": _number(_of_event("near_place")),
+    **{name.upper(): lambda f, i, name=name: figure(f, name, i) for name in ACROSS},  # type: ignore[misc]
+    "AT_END": lambda f, i: i.equals(AT_END),
     "MEMBER": _number(lambda f, i: figure(f, "member", i)),
 }
 

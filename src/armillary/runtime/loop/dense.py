@@ -21,16 +21,24 @@ def emit_prepare(program: LoopModule) -> LoopFunction:
     return f
 
 
-def emit_probe(program: LoopModule, prepare: LoopFunction) -> LoopFunction:
-    """`probe(x)`: the state at t_old + x, into the vector `point`, normalised.
+def emit_probe(program: LoopModule, across: LoopFunction | None) -> LoopFunction:
+    """`probe(x)`: the state at t_old + x, into the vector `point`, normalised; ``across`` finds it in a step
+    across a place where rank is lost.
 
     Never inlined: an event is located and then fired on exactly the same bits.
     """
+    prepare = emit_prepare(program)
     f = program.function("probe", arguments=(REAL,))
     f.function.attributes.append("noinline")
     f.internal(prepare)
     point = f.vector("point")
-    dense_state(f, f.argument(2) / f["h_taken"], point)
+    theta = f.argument(2) / f["h_taken"]
+    if across is not None:
+        with f.when(f["passing"].equals(1)):
+            f.internal(across, theta)
+            f.normalise(f["t_old"] + f.argument(2), point)
+            f.give()
+    dense_state(f, theta, point)
     f.normalise(f["t_old"] + f.argument(2), point)
     f.give()
     return f

@@ -15,6 +15,7 @@ from enum import IntEnum
 
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 
 # A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
 # An event is moved by at most this much, and only as far as rounding explains: see `closeness` in
@@ -56,6 +57,8 @@ REALS = (
     "due",  # the time of the next row
     "stop",  # the next time at which inputs jump
     "look",  # when weak constraints are looked at again
+    "across", "singular", "share", "searched", "arrival",  # see runtime/solver/passages.py
+    "short_begin", "short_end", "short_step",
 )  # fmt: skip
 WHOLES = (
     "phase", "status", "failed",  # Phase, Reason, the state or event to blame (−1: none)
@@ -74,6 +77,7 @@ WHOLES = (
     "used",  # states of the present configuration
     "pairs",  # rows that have a dependent speed in the choice made last
     "changing",  # an event that happens now requires another configuration
+    "passing", "continues", "refused",  # see runtime/solver/passages.py
     "filled", "capacity", "firings", "log_capacity",
 )  # fmt: skip
 EVENT_VECTORS = (
@@ -105,6 +109,19 @@ SECTIONS = (
     *("ratings", "rating_constants"),
 )
 MOST_CONFIGURATIONS = 64
+# Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
+# output beyond the cubic polynomial. It is logged by this number.
+STAGES, AT_END, NESTS, PASSED = 16, 12, 4, -1000
+# Lengths of its tables; see runtime/solver/language/language.py.
+ACROSS = {
+    "stage_time": STAGES,
+    "stage_weight": STAGES * STAGES,
+    "error_weight": STAGES,
+    "low_error_weight": STAGES,
+    "nest_weight": NESTS * STAGES,
+    "look": len(LOOKS),
+}
+LOGGED = 3  # entries at once beside those of events: a change of configuration, a step across
 
 
 @dataclass(frozen=True)
@@ -121,10 +138,18 @@ class ChangeShape:
     rows: int  # of constraints, where choices beyond the table are made; else zero, as the next two
     elements: int  # of their matrix, at most
     geometry: int  # numbers that constraints are made of, at most
+    passing: int  # states of runs that may pass places where constraints lose rank; else zero
     listed: int = 0  # configurations of a table that has all of them; 0: others may follow
 
+    def any_size(self) -> ChangeShape:
+        """This shape without sizes."""
+        sizes = dict.fromkeys(vars(self), 0)
+        return ChangeShape(**(sizes | {"listed": min(self.listed, 1)}))
+
     def sizes(self) -> dict[str, int]:
-        return {**vars(self), "jacobian": self.rows * self.speeds, "own_motion": self.motion - self.settings}
+        found = {**vars(self), "jacobian": self.rows * self.speeds}
+        found |= {"slopes": STAGES * self.passing, "nests": NESTS * self.passing}
+        return {**found, "own_motion": self.motion - self.settings}
 
     def figures(self, events: int) -> tuple[dict[str, int], int]:
         """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
@@ -141,6 +166,8 @@ class ChangeShape:
         lengths |= {"speed_kind": self.speeds, "member": many * self.members}
         lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
         lengths |= dict.fromkeys(("setting_event", "setting_speed", "setting_lock"), self.settings)
+        lengths["near_place"] = many * events if self.passing else 0
+        lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
         return _offsets(lengths)
 
     def head(self, events: int) -> list[int]:
@@ -152,11 +179,11 @@ FIGURES = (
     *("role", "direction", "ends", "lands", "locked", "used", "watched", "strikes", "choice", "rank"),
     *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
     *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind", "sets", "moves"),
-    *("setting_event", "setting_speed", "setting_lock"),
+    *("setting_event", "setting_speed", "setting_lock", "near_place", *ACROSS),
 )
 HEAD = (
     *("coordinates", "speeds", "motion", "lockable", "own_events", "members", "rows", "elements"),
-    *("geometry", "listed", "jacobian", "settings", "own_motion"),
+    *("geometry", "listed", "jacobian", "settings", "own_motion", "slopes", "nests"),
     *(f"first {name}" for name in FIGURES),
 )
 
@@ -194,8 +221,13 @@ class LoopShape:
         if not self.general:
             return self
         outputs, events = min(self.outputs, 1), min(self.events, 1)
-        changes = self.changes and ChangeShape(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, min(self.changes.listed, 1))
+        changes = self.changes and self.changes.any_size()
         return replace(self, states=0, memory=0, outputs=outputs, events=events, changes=changes)
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether configurations beyond a table can follow, and places of lost rank be passed."""
+        return self.changes is not None and not self.changes.listed
 
     @property
     def fours(self) -> int:
@@ -234,6 +266,10 @@ class LoopShape:
             found |= dict.fromkeys(("jacobian", "left"), "jacobian")
             found |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), "rows")
             found |= dict.fromkeys(("after", "held", "closing", "opening", "setting"), "lockable")
+        if self.partitioned:
+            found |= {"slopes": "slopes", "nests": "nests", "right": "rows", "length": "rows"}
+            found["sign_old"] = "events"
+            found |= dict.fromkeys(("shown", "seen", "first_seen", "alike"), "outputs")
         return found
 
     def sizes(self) -> dict[str, int]:

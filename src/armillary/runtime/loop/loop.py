@@ -23,7 +23,7 @@ from math import inf
 from armillary.llvm.building.assembly import ADDRESS, WHOLE
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.layout import LoopShape, Phase, Reason
+from armillary.runtime.loop.layout import LOGGED, LoopShape, Phase, Reason
 from armillary.runtime.loop.thresholds.mass_thresholds import SPEED_JUMP
 from armillary.runtime.solver.language.machine_code import solver_functions
 
@@ -51,8 +51,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
     with f.repeat() as loop:
         full = f["filled"] >= f["capacity"]
         if program.shape.events:
-            # All events at once, and a change of configuration.
-            full = full | (f["firings"] + f.size("events") + 1 > f["log_capacity"])
+            full = full | (f["firings"] + f.size("events") + LOGGED > f["log_capacity"])
         with f.when(full):
             f.give(f.whole(Reason.FULL))
         every = f["every_step"].equals(1)
@@ -64,11 +63,19 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
         with f.when(f["phase"].equals(Phase.ARRIVED)):
             if probe:
                 with f.when(due < f["t"] - f["near"]):
+                    if program.shape.partitioned:
+                        with f.when(f.internal(solver["near_place"], due)):
+                            f.internal(solver["row_near_place"], due)
+                            _shown_row(f)
+                            loop.again()
                     f.internal(probe, due - f["t_old"])
                     _row(f, due, f.vector("point"))
                     loop.again()
-            f.internal(solver["settle"])
             f["phase"] = Phase.SETTLED
+            f.internal(solver["settle"])
+            if program.shape.partitioned:
+                with f.when(f["phase"].equals(Phase.ARRIVED)):  # a step goes on after an event in it
+                    loop.again()
         ended = f["status"].differs(Reason.RUNNING)
         with f.when(f["phase"].equals(Phase.SETTLED)):
             with f.when(due <= f["t"] + f.choose(ended, 0.0, f["near"])):
@@ -119,6 +126,14 @@ def _row(f: LoopFunction, t: Value, state: Span, memory: str = "memory") -> None
     if f.shape.outputs:
         place = f.outside("rows").at(f["filled"] * f.size("outputs"))
         f.outputs(t, state, memory, place)
+    f["filled"] = f["filled"] + 1
+
+
+def _shown_row(f: LoopFunction) -> None:
+    """The row in the vector `shown` as the next one."""
+    first, shown = f["filled"] * f.size("outputs"), f.vector("shown")
+    with f.each(f.size("outputs")) as i:
+        f.outside("rows")[first + i] = shown[i]
     f["filled"] = f["filled"] + 1
 
 

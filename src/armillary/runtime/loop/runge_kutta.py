@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from armillary.llvm.building.assembly import REAL
 from armillary.runtime.loop.configurations import emit_install
-from armillary.runtime.loop.dense import emit_prepare, emit_probe
 from armillary.runtime.loop.formulas import error_norm, first_step, stages
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant.projected import emit_begin, emit_projection
@@ -29,8 +28,6 @@ def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
         found |= {"error_norm": _emit_error_norm(program), "first_step": _emit_first_step(program)}
     if shape.changes:
         found["install"] = emit_install(program)
-    if shape.dense:
-        found["probe"] = emit_probe(program, emit_prepare(program))
     return found
 
 

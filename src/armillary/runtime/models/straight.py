@@ -180,7 +180,7 @@ class StraightRuns:
         run.drop_rows()
         if self._due is not None:
             result.time = self._due[: len(result.time)]
-        usual = result.status == "finished" and not result.changes and not result.events
+        usual = result.status == "finished" and not (result.changes or result.events or result.passages)
         usual = usual and (bench is None or track.holds(result))
         self._free.append(track)
         legs = RunLegs(instance, [result]) if usual else self._checked(y, result, note)

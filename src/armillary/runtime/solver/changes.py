@@ -21,24 +21,24 @@ exported programs have the same table, so they make the same choices. Where none
 exported program ends, and the process makes a choice for this place (choices.py).
 
 Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
-strength of the weakest of them, extrapolated with its slope and bend, is zero. Close to such a place the run
-ends, for the process to pass it in one step (runtime/models/configurations/rank_loss.py).
+strength of the weakest of them, extrapolated with its slope and bend, is zero (forecasts.py). Such a place is
+passed in one step (passages.py); an exported program ends close to it.
 """
 
 from __future__ import annotations
 
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
-    BELIEVED,
     CHOICE_MARGIN,
-    MIDDLE,
     POOR_CHOICE,
     SOON,
     STRIDE,
     WEAK_RANK,
 )
 from armillary.runtime.solver.choices import choose_speeds, has_choice
+from armillary.runtime.solver.forecasts import begin_after, horizon, rank_lost_after
 from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.passages import plan_passage
 from armillary.runtime.solver.record import RunRecord
 
 
@@ -251,62 +251,9 @@ def choose_for_motion(run: RunRecord) -> None:
     run.state = run.stage
 
 
-def horizon(run: RunRecord, distance: real) -> real:
-    """Seconds in which the motion covers a distance, in radians or lengths of its quickest coordinate."""
-    fast: real = 1e-300
-    quickens: real = 1e-300
-    for i in range(N_STATES):
-        if below(i, N_COORDINATES):
-            fast = max(fast, abs(run.k0[i]))
-        else:
-            quickens = max(quickens, abs(run.k0[i]))
-    return min(distance / fast, sqrt(2.0 * distance / quickens))
-
-
-def strength_ahead(run: RunRecord, x: real) -> real:
-    """The root of the strength of the weakest constraint, so long ahead."""
-    run.stage = run.state + x * run.k0
-    run.trial = derivatives(run.t + x, run.stage)
-    run.stage = run.state + 0.5 * x * (run.k0 + run.trial)
-    run.g = events(run.t + x, run.stage)
-    return sqrt(max(run.g[RANK_EVENT[run.configuration]] + WEAK_RANK, 0.0))
-
-
-def rank_lost_after(run: RunRecord) -> real:
-    """Seconds after which the constraints lose rank if their strength goes on to fall as it does; infinity
-    where it does not. From rest there is no slope, so its bend counts, too.
-    """
-    here: real = 0.0
-    here = strength_ahead(run, 0.0)
-    distance: real = 1e-3
-    ahead: real = INFINITY
-    while distance > 5e-6:
-        x: real = horizon(run, distance)
-        if not (x > 0.0 and x < INFINITY):
-            return INFINITY
-        soon: real = 0.0
-        soon = strength_ahead(run, x)
-        later: real = 0.0
-        later = strength_ahead(run, 2.0 * x)
-        slope: real = (4.0 * soon - 3.0 * here - later) / (2.0 * x)
-        bend: real = (here - 2.0 * soon + later) / (2.0 * x * x)
-        under: real = slope * slope - 4.0 * bend * here
-        ahead = INFINITY
-        root: real = sqrt(max(under, 0.0))
-        if under >= 0.0 and root > slope:
-            ahead = 2.0 * here / (root - slope)
-        falls: truth = ahead < INFINITY
-        if (not falls and soon >= here) or (falls and ahead > 4.0 * x):
-            break
-        distance = 0.1 * distance  # the place was passed in looking for it: look less far
-    if ahead > horizon(run, BELIEVED):
-        ahead = INFINITY
-    return ahead
-
-
 def watch_rank(run: RunRecord) -> None:
-    """A look ahead where the constraints are weak, when one is due; the run ends where they soon lose rank.
-    It comes before the memory is updated, which happens once at each time.
+    """A look ahead where the constraints are weak, when one is due: the next step leads across where they
+    soon lose rank. It comes before the memory is updated, which happens once at each time.
     """
     if run.restart:
         run.g = events(run.t, run.state)
@@ -322,8 +269,12 @@ def watch_rank(run: RunRecord) -> None:
     if not (ahead < INFINITY):
         run.look = run.t + horizon(run, AROUND)
         return
-    begin_after: real = ahead - MIDDLE * min(horizon(run, STRIDE), ahead / MIDDLE)
-    run.look = run.t + 0.5 * begin_after
-    if begin_after <= SOON * ahead:
-        run.status = EVENT
-        run.failed = RANK_EVENT[run.configuration]
+    share: real = run.share if PASSING else 1.0
+    wait: real = begin_after(run, ahead, share * STRIDE)
+    run.look = run.t + 0.5 * wait
+    if wait <= SOON * ahead:
+        if PASSING:
+            plan_passage(run, ahead)
+        else:
+            run.status = EVENT
+            run.failed = RANK_EVENT[run.configuration]

@@ -14,15 +14,20 @@ from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
 
-def measure_rows(run: RunRecord, state: States) -> None:
-    """J at a state of the present configuration, in terms of the sizes of speeds, with rows of length one."""
-    run.geometry = geometry(run.t, state)
+def read_rows(run: RunRecord, t: real, state: States) -> None:
+    """J at a time and a state of the present configuration."""
+    run.geometry = geometry(t, state)
     for m in range(N_JACOBIAN):
         run.jacobian[m] = 0.0
     for e in range(N_ELEMENTS):
         if below(e, ELEMENTS[run.configuration]):
             place: whole = at(ROW_OF[e], N_SPEEDS, SPEED_OF[e])
             run.jacobian[place] = run.geometry[FIRST_ELEMENT[run.configuration] + e]
+
+
+def measure_rows(run: RunRecord, state: States) -> None:
+    """J at a state of the present configuration, in terms of the sizes of speeds, with rows of length one."""
+    read_rows(run, run.t, state)
     for j in range(N_SPEEDS):
         run.size[j] = 0.0
     for j in range(N_SPEEDS):

@@ -21,8 +21,26 @@ def prepare(run: RunRecord) -> None:
         dense_terms(run)
 
 
+def across_state(run: RunRecord, theta: real) -> None:
+    """The state at a part theta of a step across a place where rank is lost, with more coefficients."""
+    for m in range(N_STATES):
+        nest: real = 0.0
+        turned: truth = True  # the factors of coefficients are 1 - s and s by turns
+        for n in range(N_NESTS):
+            factor: real = 1.0 - theta if turned else theta
+            nest = run.nests[at(n, N_STATES, m)] + factor * nest
+            turned = not turned
+        nest = run.nest2[m] + (1.0 - theta) * nest
+        nest = run.nest1[m] + theta * nest
+        nest = run.nest0[m] + (1.0 - theta) * nest
+        run.point[m] = run.base[m] + theta * nest
+
+
 def probe(run: RunRecord, x: real) -> None:
     """The state at t_old + x, inside the step just taken."""
     prepare(run)
-    dense_state(run, x / run.h_taken)
+    if PASSING and run.passing:
+        across_state(run, x / run.h_taken)
+    else:
+        dense_state(run, x / run.h_taken)
     run.point = normalise(run.t_old + x, run.point)

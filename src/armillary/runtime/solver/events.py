@@ -45,6 +45,7 @@ from one that lets its body go on, and is not an accumulation.
 from __future__ import annotations
 
 from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.loop.thresholds.change_thresholds import AROUND
 from armillary.runtime.loop.thresholds.event_thresholds import (
     CLEAR,
     FIRST_LOOK,
@@ -58,6 +59,7 @@ from armillary.runtime.loop.thresholds.event_thresholds import (
     SUSPECT,
 )
 from armillary.runtime.solver.dense import probe
+from armillary.runtime.solver.forecasts import horizon, jumped_over, longest_step
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -155,6 +157,30 @@ def land(run: RunRecord, h: real) -> None:
     run.prepared = False
 
 
+def retreat(run: RunRecord, place: real) -> None:
+    """The step just taken, taken back, for it has jumped over a place where constraints lose rank or another
+    choice of dependent speeds is better: short steps lead there.
+    """
+    run.state = run.base
+    run.t = run.t_old
+    run.phase = READY
+    run.prepared = False
+    run.steps = run.steps - 1
+    if ADAPTIVE:
+        run.rejected = run.rejected + 1
+    elif run.at_grid:
+        run.index = run.index - 1
+    for k in range(N_EVENTS):
+        run.sign[k] = run.sign_old[k]
+        run.crossed[k] = 0
+    around: real = min(horizon(run, AROUND), run.t_end - run.t0)
+    run.short_begin = max(run.t, run.t + place - around)
+    run.short_end = run.t + place + around
+    run.short_step = around / 6.0
+    if ADAPTIVE:
+        run.h = min(run.h, longest_step(run))
+
+
 def cut(run: RunRecord, high: real) -> None:
     """The step shortened to its first event; crossed is left at those that happen there."""
     near: real = closeness(run)
@@ -172,6 +198,9 @@ def cut(run: RunRecord, high: real) -> None:
         if x < place or first == NONE:
             place = x
             first = k
+    if PASSING and jumped_over(run, first, place):
+        retreat(run, place)
+        return
     # A time to be met: the end of the run, and with a fixed step every grid point.
     goal: real = run.t_end if adaptive(run) else run.t
     t_event: real = run.t_old + place
@@ -248,15 +277,38 @@ def first_place(run: RunRecord) -> real:
     return x
 
 
+def next_look(run: RunRecord, x: real) -> real:
+    """Where the event functions are evaluated after a place in the step: at twice as far, and in a step
+    across a place where rank is lost, from where on searched ones are known, only where they are sound.
+    """
+    following: real = 2.0 * x
+    if PASSING and run.passing:
+        if run.searched > 0.0 or not (x > 0.0):
+            following = run.h_taken
+        for i in range(N_LOOKS):
+            look: real = LOOK[i] * run.h_taken
+            if look > x:
+                following = min(following, look)
+    return following
+
+
 def scan(run: RunRecord) -> None:
-    """The step just taken, searched for events; if there are any, it is cut at the first of them."""
+    """The step just taken, searched for events; if there are any, it is cut at the first of them. Across a
+    place where rank is lost, events of the user's own count alone.
+    """
     signless: truth = False
+    if PASSING:
+        run.sign_old = run.sign
     for k in range(N_EVENTS):
         run.low[k] = 0.0
+        if PASSING and run.passing:
+            run.low[k] = run.searched
         run.crossed[k] = 0
         signless = signless or run.sign[k] == 0
     x: real = run.h_taken
-    if signless:
+    if PASSING and run.passing:
+        x = next_look(run, run.searched)
+    if signless and not (PASSING and run.passing and run.searched > 0.0):
         x = first_place(run)
     found: truth = False
     unseen: whole = NONE
@@ -271,7 +323,10 @@ def scan(run: RunRecord) -> None:
             now: whole = sign_of(run.g[k])
             before: whole = run.sign[k]
             changed: truth = now != before and not isnan(run.g[k])
-            if changed and before != 0 and DIRECTION[k] * before <= 0:
+            wanted: truth = DIRECTION[k] * before <= 0
+            if PASSING and run.passing:
+                wanted = wanted and below(k, N_OWN_EVENTS)
+            if changed and before != 0 and wanted:
                 run.crossed[k] = 1
                 found = True
                 continue
@@ -282,7 +337,7 @@ def scan(run: RunRecord) -> None:
             run.low[k] = x
         if found or at_end:
             break
-        x = 2.0 * x
+        x = next_look(run, x) if PASSING else 2.0 * x
     if unseen != NONE:  # the step led past an event: it is taken back
         run.state = run.base
         run.t = run.t_old
@@ -291,7 +346,7 @@ def scan(run: RunRecord) -> None:
         run.phase = READY
         return
     beyond: truth = False
-    if x >= run.h_taken:
+    if x >= run.h_taken and not (PASSING and run.passing):
         beyond = look_beyond(run)
     if found or beyond:
         cut(run, x)

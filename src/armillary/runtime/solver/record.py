@@ -103,6 +103,28 @@ class RunRecord:
         preferred: RowNumbers  # speeds that rows have now
         speed_taken: SpeedNumbers
         allowed: SpeedNumbers
+    if PASSING:
+        right: RowReals  # of rows that are turned; not used
+        length: RowReals  # of rows
+        across: real  # the length of a step across a place where rank is lost, if that comes next
+        singular: real  # the time of that place
+        share: real  # of the usual step across
+        passing: truth  # the step just taken led across
+        continues: truth  # and goes on after an event that happens in it
+        searched: real  # so far into it events are known
+        arrival: real  # when it ends
+        refused: whole  # an event that cannot happen in the place, or NONE
+        # A stretch of time to be passed in short steps: a longer one jumped over a place in it.
+        short_begin: real
+        short_end: real
+        short_step: real
+        sign_old: Wholes  # before the step just taken was searched
+        slopes: Slopes  # rates at its stages
+        nests: Nests  # of its dense output, those beyond the cubic polynomial, the last one first
+        shown: Outputs  # a row near the place
+        seen: Outputs  # one of those around it
+        first_seen: Outputs
+        alike: OutputFlags  # columns that are the same in all of them
     if RECLOSING:
         set_now: PlaceFlags  # coordinates that events of this instant set
     if EVENTS:

@@ -115,8 +115,10 @@ def turn(run: RunRecord) -> whole:
             run.row_time = run.due
             run.rows = run.rows + 1
             return ROW
-        settle(run)
         run.phase = SETTLED
+        settle(run)
+        if run.phase == ARRIVED:  # a step goes on after an event in it
+            return STEP
     ended: truth = run.status != RUNNING
     if run.phase == SETTLED:
         near: real = 0.0 if ended else run.near

@@ -11,8 +11,10 @@ from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, fire_pending, mark_returning, scan
+from armillary.runtime.solver.forecasts import longest_step
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
+from armillary.runtime.solver.passages import continue_across, cross
 from armillary.runtime.solver.record import RunRecord
 
 
@@ -58,18 +60,33 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     run.near = 0.0
     run.steps = run.steps + 1
     run.phase = ARRIVED
+    if PASSING:
+        run.passing = False
     if EVENTS:
         scan(run)
 
 
 def fixed_step(run: RunRecord) -> None:
     """A step to the next grid point, or to the end where that comes first."""
+    if PASSING and run.across > 0.0:
+        cross(run)
+        return
+    if PASSING and run.passing:  # grid points were passed
+        while run.t0 + float(run.index + 1) * run.step <= run.t + SNAP * run.step:
+            run.index = run.index + 1
     target: real = run.t0 + float(run.index + 1) * run.step
     if abs(target - run.due) <= SNAP * run.step:
         target = run.due
     if target > run.t_end - SNAP * run.step:
         target = run.t_end
     h: real = target - run.t
+    if PASSING:
+        whole_step: truth = True
+        longest: real = longest_step(run)
+        if h > (1.0 + 1e-9) * longest:
+            target = run.t + longest
+            h = longest
+            whole_step = False
     if abs(h - run.step) <= 4.0 * EPSILON * abs(target):
         h = run.step  # all whole steps are equal
     t_last: real = target
@@ -92,7 +109,7 @@ def fixed_step(run: RunRecord) -> None:
             blame_masses(run, run.t, 2.0 * h)
         return
     run.at_grid = True
-    if JUMPS and inside:
+    if (JUMPS and inside) or (PASSING and not whole_step):
         run.at_grid = False
     else:
         run.index = run.index + 1
@@ -163,6 +180,9 @@ def end_at_small_step(run: RunRecord) -> None:
 
 def adaptive_step(run: RunRecord) -> None:
     """A trial of step h: accepted if its error norm is at most one, else left with a smaller h to try."""
+    if PASSING and run.across > 0.0:
+        cross(run)
+        return
     h: real = run.h
     if not (h > 16.0 * EPSILON * abs(run.t)):
         end_at_small_step(run)
@@ -244,6 +264,9 @@ def settle(run: RunRecord) -> None:
         pass_jumps(run, run.t)
     if EVENTS and run.pending:
         fire_pending(run)
+    if PASSING and run.continues and run.status == RUNNING:
+        continue_across(run)
+        return
     if CONFIGURATIONS and run.changing:
         run.changing = False
         if run.status == RUNNING:
@@ -279,6 +302,8 @@ def settle(run: RunRecord) -> None:
         first_step(run)
     if CONFIGURATIONS and ADAPTIVE and run.look > run.t:
         run.h = min(run.h, run.look - run.t)
+    if PASSING and ADAPTIVE:
+        run.h = min(run.h, longest_step(run))
     run.restart = False
 
 

@@ -13,3 +13,16 @@ MIDDLE, STRIDE = 0.46, 0.25
 BELIEVED = 1.0  # how far a forecast is believed, in radians or lengths of motion
 SOON = 0.15  # share of the time to the place that may be left when the step across begins
 AROUND = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
+LOOK_AGAIN = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
+SHORTEST = 0.05  # of the usual steps across, the least that is tried
+RANK_LEFT = (
+    0.3  # of the smallest singular value, where a forecast is right; what is found there is a hundredth
+)
+RANK_SMALL = (
+    0.05  # a smallest singular value, of rows of length one, with which nothing has to be extrapolated
+)
+BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
+IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin
+TORN = 1e-6  # a gap after a step that failed
+ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
+LOOKS = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # parts of the step at which rows and events are sound

@@ -23,7 +23,7 @@ from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.formulas import EPSILON
-from armillary.runtime.loop.thresholds.change_thresholds import AROUND
+from armillary.runtime.loop.thresholds.change_thresholds import AROUND, LOOK_AGAIN, SHORTEST
 from armillary.runtime.models.configurations.configurations import Configurations, changes_configuration
 from armillary.runtime.models.configurations.rank_loss import (
     Forecast,
@@ -33,15 +33,13 @@ from armillary.runtime.models.configurations.rank_loss import (
     found,
     horizon,
     leap,
+    refuse,
 )
 from armillary.runtime.models.configurations.run_changes import KnownChanges, known_changes
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
 Report = Callable[[float], None] | None  # called with the time reached
-
-_SHORTEST = 0.05  # of the usual steps across, the least that is tried
-_LOOK = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
 
 
 @dataclass
@@ -229,6 +227,8 @@ class LegRunner:
         the same leg again; whether there is another.
         """
         origin, began, instance = self.place, self.configuration, self.legs.instance
+        if result.refused_event is not None:
+            self._refuse(instance, began, result)
         if result.changes:
             self.configuration = self._numbered(result.changes[-1][1])
             instance = self.legs.instance = self.configurations[self.configuration]
@@ -291,10 +291,17 @@ class LegRunner:
         shown = [(t, own[k]) for t, k in result.events if k < len(own)]  # others are internal
         self.legs.events += [(t, event.name) for t, event in shown if not event.hidden]
 
+    def _refuse(self, instance: Instance, began: Configuration, result: Integration) -> None:
+        """An error for what the loop could not do at a place where rank is lost; rows before it are kept."""
+        if result.changes:
+            instance = self.configurations[self._numbered(result.changes[-1][1])]
+        self._add(instance, began, replace(result, events=result.events[:-1]))
+        refuse(instance, result)
+
     def _shorten(self, error: RoughStepError) -> None:
         """A shorter step across, from nearer by; the error is raised where that is of no use any more."""
         self.share /= 2
-        if self.share < _SHORTEST:
+        if self.share < SHORTEST:
             raise error
         self.stride, self.ahead = 0.0, None
         self.legs.notes.pop()
@@ -382,7 +389,9 @@ class LegRunner:
         return self.known.configurations[number]
 
     def _note_changes(self, began: Configuration, result: Integration) -> None:
-        """Notes of what the loop changed by itself."""
+        """Notes of what the loop changed and passed by itself."""
+        for singular, length in result.passages:
+            self._note_passage(singular, length)
         for t, number in result.changes:
             now = self._numbered(number)
             if began.locked == now.locked:
@@ -447,15 +456,18 @@ class LegRunner:
         if self.ahead is None or not self.ahead.at_hand(t):
             return
         if not self.ahead.certain and not confirmed(instance, self.place, self.ahead):
-            nearer = max(0.5 * (self.ahead.singular - t), horizon(instance, self.place, _LOOK))
+            nearer = max(0.5 * (self.ahead.singular - t), horizon(instance, self.place, LOOK_AGAIN))
             self.ahead, self.brief = None, nearer
             return
         self.stride = self.ahead.across(t)
-        self.legs.notes.append(
-            f"t = {self.ahead.singular:.6g} s: passed a place where the constraints lose rank, in one "
-            f"step of {self.stride:.3g} s"
-        )
+        self._note_passage(self.ahead.singular, self.stride)
         self.ahead = None
+
+    def _note_passage(self, singular: float, length: float) -> None:
+        self.legs.notes.append(
+            f"t = {singular:.6g} s: passed a place where the constraints lose rank, in one step of "
+            f"{length:.3g} s"
+        )
 
     def _note_exchange(self, t: float, before: Configuration, after: Configuration) -> None:
         if text := self.configurations.exchange_text(before, after):

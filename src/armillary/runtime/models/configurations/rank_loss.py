@@ -18,27 +18,32 @@ import numpy as np
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.choice.partition import sizes_by_kind
-from armillary.program.targets.targets import INTERNAL_EVENTS
+from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
 from armillary.runtime.integrators.dop853 import TABLEAU
 from armillary.runtime.integrators.records import Integration, Status
 from armillary.runtime.loop.formulas import EPSILON
-from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED, MIDDLE, SOON, STRIDE
+from armillary.runtime.loop.thresholds.change_thresholds import (
+    BELIEVED,
+    BLIND,
+    IN_PLACE,
+    LOOKS,
+    MIDDLE,
+    RANK_LEFT,
+    RANK_SMALL,
+    ROUGH,
+    SOON,
+    STRIDE,
+    TORN,
+)
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
 _AHEAD = (1e-3, 1e-4, 1e-5)  # radians or lengths of motion from which a forecast is made
-_LEFT = 0.3  # of the smallest singular value, where a forecast is right; what is found there is a hundredth
-_SMALL = 0.05  # a smallest singular value, of rows of length one, with which nothing has to be extrapolated
-_BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
-_IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin
-_AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
-_TORN = 1e-6  # a gap after a step that failed
 _A, _EXTRA_A, _DENSE, _ERRORS = (
     tuple(np.array(weights) for weights in rows)
     for rows in (TABLEAU.a, TABLEAU.extra_a, TABLEAU.dense, TABLEAU.errors)
 )
 _B = np.array(TABLEAU.b)
-_ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
 
 
 Rates = Callable[[float, np.ndarray], np.ndarray]
@@ -85,6 +90,22 @@ def _cause(instance: Instance) -> str:
 
 class RoughStepError(ArmillaryError):
     """A step across that was too long for its motion: a shorter one may do."""
+
+
+def _rough(instance: Instance, t: float) -> str:
+    return (
+        f"the constraints of '{instance.equations.system.name}' lose rank near t = {t:.6g} s "
+        f"and the motion could not be carried across; {_cause(instance)}"
+    )
+
+
+def refuse(instance: Instance, result: Integration) -> None:
+    """An error for a run that ended where no step leads across, or where an event cannot happen."""
+    k = result.refused_event
+    assert k is not None
+    if instance.equations.targets.watched[k].name == CONSTRAINT_RANK:
+        raise ArmillaryError(_rough(instance, result.t_stop))
+    _check_changes(instance, k, result.t_stop)
 
 
 def forecast(instance: Instance, place: Place, share: float = 1.0) -> Forecast | None:
@@ -141,7 +162,7 @@ def confirmed(instance: Instance, place: Place, ahead: Forecast) -> bool:
     sizes = sizes_by_kind(np.max(np.abs(here), axis=0), [u.dimension for u in system.speeds])
     norms = np.linalg.norm(here / sizes, axis=1, keepdims=True)
     now, left = (float(np.linalg.svd(J / sizes / norms, compute_uv=False)[-1]) for J in (here, then))
-    return left <= _LEFT * now or now <= _SMALL
+    return left <= RANK_LEFT * now or now <= RANK_SMALL
 
 
 def _first_root(c: float, b: float, a: float) -> float | None:
@@ -223,11 +244,8 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     final = instance.closed(end, reached, memory)
     scale = 1.0 + np.maximum(np.abs(start), np.abs(reached))
     rough = _error_norm(K, h, scale)
-    if not (rough <= _ROUGH and np.max(np.abs(final - reached), initial=0.0) <= _TORN):
-        raise RoughStepError(
-            f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s "
-            f"and the motion could not be carried across; {_cause(instance)}"
-        )
+    if not (rough <= ROUGH and np.max(np.abs(final - reached), initial=0.0) <= TORN):
+        raise RoughStepError(_rough(instance, place.t))
     F = _dense_coefficients(rates, place.t, start, h, K, reached)
 
     def state(t: float) -> np.ndarray:
@@ -236,13 +254,13 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     events: list[tuple[float, int]] = []
     memories = [(-np.inf, begun)]  # from which time on which memory holds
     status: Status = "finished"
-    begin, beyond = place.t, min(end, place.t + (MIDDLE + _BLIND) * h)
+    begin, beyond = place.t, min(end, place.t + (MIDDLE + BLIND) * h)
     while happening := _first_event(instance, (begin, place.t, end), state, memory):
         t, k = happening
-        passing = abs((t - place.t) / h - MIDDLE) < _BLIND and _passes(instance, k)
+        passing = abs((t - place.t) / h - MIDDLE) < BLIND and _passes(instance, k)
         if events and t > beyond:
             break
-        if not passing and abs((t - place.t) / h - MIDDLE) < _IN_PLACE:
+        if not passing and abs((t - place.t) / h - MIDDLE) < IN_PLACE:
             _check_changes(instance, k, t)
         events.append(happening)
         new_state, memory = instance.fired(k, t, state(t), memory)
@@ -315,7 +333,7 @@ def _first_event(
         return instance.events(t, state(t), memory)
 
     begin, start, end = span
-    times = [begin, *(t for t in (start + x * (end - start) for x in _AROUND) if t > begin)]
+    times = [begin, *(t for t in (start + x * (end - start) for x in LOOKS) if t > begin)]
     looks = [values(t) for t in times]
     found: list[tuple[float, int]] = []
     for k, event in watched:
@@ -352,14 +370,14 @@ def _rows(
     """
     result = np.empty((len(due), columns))
     share = (due - t) / h
-    near = np.abs(share - MIDDLE) < _BLIND
+    near = np.abs(share - MIDDLE) < BLIND
     # An event is located just after its zero, so a row at the same time may seem to be before it.
     begins = [begin * (1.0 - np.sign(begin) * 8 * EPSILON) for begin, _ in memories]
     piece = np.searchsorted(begins, due, side="right") - 1
     for k in np.flatnonzero(~near):
         result[k] = row(float(due[k]), memories[piece[k]][1])
     for m in np.unique(piece[near]):
-        around = np.array([row(t + x * h, memories[m][1]) for x in _AROUND])
+        around = np.array([row(t + x * h, memories[m][1]) for x in LOOKS])
         mine = near & (piece == m)
         result[mine] = [_interpolated(x, around) for x in share[mine]]
     return result
@@ -367,6 +385,6 @@ def _rows(
 
 def _interpolated(x: float, values: np.ndarray) -> np.ndarray:
     """Lagrange's interpolation through the rows around; what is the same in all of them stays so exactly."""
-    weights = [np.prod([(x - b) / (a - b) for b in _AROUND if b != a]) for a in _AROUND]
+    weights = [np.prod([(x - b) / (a - b) for b in LOOKS if b != a]) for a in LOOKS]
     found: np.ndarray = np.where(np.all(values == values[0], axis=0), values[0], np.array(weights) @ values)
     return found

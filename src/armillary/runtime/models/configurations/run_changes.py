@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.walk import symbols
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.description import Description
 from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import RATINGS, released_settings
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
+from armillary.runtime.integrators.dop853 import TABLEAU
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, ChangeShape
+from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, STAGES, ChangeShape
+from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.models.configurations.configurations import (
     Configurations,
     changes_configuration,
@@ -28,7 +31,18 @@ from armillary.runtime.models.configurations.configurations import (
     elimination_steps,
 )
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.solver.language.language import CHOOSES, ELSEWHERE, LOCKING, NONE, ORDINARY, WEAKENS
+from armillary.runtime.solver.language.language import (
+    CHOOSES,
+    ELSEWHERE,
+    FLIPS,
+    HAPPENS,
+    LOCKING,
+    NONE,
+    ORDINARY,
+    PASSES,
+    REFUSED,
+    WEAKENS,
+)
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -114,10 +128,12 @@ def change_figures(
     system = first.system
     shape, lockable = change_shape(first)
     most = max((len(group) for group in groups.values()), default=0)
+    states = len(first.program.state) + len(first.configuration.locked)
     shape = replace(shape, members=most, listed=len(every) if listed else 0)
     if listed:
         shape = replace(shape, rows=0, elements=0, geometry=0)
-    states = len(first.program.state) + len(first.configuration.locked)
+    elif first.reduction.strength is not None:
+        shape = replace(shape, passing=states)
     events = shape.own_events + 2 + len(first.reduction.rows)
     places, length = shape.figures(events)
     numbers = np.zeros(length)
@@ -128,7 +144,7 @@ def change_figures(
         numbers[at : at + len(values)] = values
 
     widths = {
-        **dict.fromkeys(("role", "direction", "ends", "lands"), events),
+        **dict.fromkeys(("role", "direction", "ends", "lands", "near_place"), events),
         "locked": len(lockable),
         "member": most,
         **dict.fromkeys(("row_of", "speed_of"), shape.elements),
@@ -146,11 +162,17 @@ def change_figures(
             found |= partition_numbers(equations)
             if found["elements"][0] > shape.elements:
                 return None
+            if not shape.passing:
+                del found["near_place"]
         for name, values in found.items():
             put(name, c * widths.get(name, 1), values)
         put("strikes", c, [strikes[c]])
-    for name, values in {**system_numbers(system, lockable), "speed_kind": _first_alike(system)}.items():
-        put(name, 0, values)
+    common: dict[str, Sequence[float]] = {
+        **system_numbers(system, lockable),
+        "speed_kind": _first_alike(system),
+    }
+    for name, table in (common | (_across() if shape.passing else {})).items():
+        put(name, 0, table)
     return ChangeFigures(shape, states, events, numbers)
 
 
@@ -192,8 +214,41 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
         "speed_of_row": [of_row.get(i, NONE) for i in range(rows)],
         "row_of_step": [i for i, _ in filled],
         "speed_of_step": [j for _, j in filled],
+        "near_place": [_near_place(event, equations) for event in equations.targets.watched],
         "elements": [len(elements)],
         "first_element": [len(layout.gaps) + layout.rows if layout is not None else 0],
+    }
+
+
+def _near_place(event: EventRecord, equations: DerivedEquations) -> int:
+    """What becomes of an event near a place where rank is lost (runtime/solver/passages.py): one that sets
+    memories alone, of which no rate depends, leaves the motion as it is; others cannot change it there.
+    """
+    held = {s.data.name for s in symbols(*equations.targets.rates, *equations.targets.geometry)}
+    only_memory = all(s.data.role == "memory" and s.data.name not in held for s in event.changes)
+    if event.name == PIVOT_SIGN:
+        return FLIPS
+    if only_memory and not (event.stop or changes_configuration(event, equations)):
+        return PASSES
+    return REFUSED if event.changes and not event.stop else HAPPENS
+
+
+def _across() -> dict[str, list[float]]:
+    """The tables of the step across a place where rank is lost."""
+
+    def filled(row: Sequence[float]) -> list[float]:
+        return [*row, *[0.0] * (STAGES - len(row))]
+
+    method = TABLEAU
+    rows = [*method.a, method.b, *method.extra_a]
+    high, low = method.errors
+    return {
+        "stage_time": [*method.c, 1.0, *method.extra_c],
+        "stage_weight": [w for row in rows for w in filled(row)],
+        "error_weight": filled(high),
+        "low_error_weight": filled(low),
+        "nest_weight": [w for row in reversed(method.dense) for w in filled(row)],
+        "look": list(LOOKS),
     }
 
 
@@ -244,6 +299,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
         rows=rows,
         elements=elements,
         geometry=geometry,
+        passing=0,
     ), lockable
 
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 from armillary.mechanics.constraints.closing.closing_thresholds import MOST_SWEEPS, NO_ROW, RIGHT_ANGLE
 from armillary.runtime.solver.assembly.assembly_record import Loops
 from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.record import RunRecord
 
 
-def row_square(run: Loops, i: whole) -> real:
+def row_square(run: Loops | RunRecord, i: whole) -> real:
     """The squared length of a row."""
     total: real = 0.0
     for j in range(N_SPEEDS):
@@ -25,7 +26,7 @@ def row_square(run: Loops, i: whole) -> real:
     return total
 
 
-def turn_rows(run: Loops, first: whole, bound: whole) -> None:
+def turn_rows(run: Loops | RunRecord, first: whole, bound: whole) -> None:
     """Rows from `first` on, of the first `bound`, turned in pairs until all are at right angles."""
     nothing: real = 0.0  # the squared length of a row that rounding has left
     for i in range(first, bound):

@@ -49,6 +49,9 @@ Geometry = np.ndarray  # what constraints are made of; see mechanics/constraints
 Jacobian = np.ndarray  # one real per row of constraints and speed, row after row
 RowNumbers = np.ndarray  # one whole number per row of constraints
 SpeedNumbers = np.ndarray  # one whole number per speed
+Slopes = np.ndarray  # one real per stage of a step across a place of lost rank and state
+Nests = np.ndarray  # likewise, per coefficient of its dense output beyond the cubic polynomial
+OutputFlags = np.ndarray  # one truth value per output
 # Of loops that are closed at the start; see assembly.py.
 Places = np.ndarray  # one real per coordinate
 PlaceFlags = np.ndarray  # one truth value per coordinate
@@ -65,6 +68,7 @@ N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0
 N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = N_MEMBERS = 0
 N_SETTINGS = N_OWN_MOTION = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
+N_STAGES = N_NESTS = N_LOOKS = N_OUTPUTS = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 # Of each state, in each configuration: the number of its kind of speeds, or NONE; of each pivot its
 # configuration.
@@ -79,6 +83,7 @@ EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING
 CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
 LOCKING_EVENTS = SETTINGS = CHOICES = True
 PARTITIONED = True  # this process alone, which derives what it chooses
+PASSING = True  # likewise: places where constraints lose rank are passed
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
@@ -114,6 +119,19 @@ SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
+
+# Of the step across a place where rank is lost: times and weights of its stages (the last ones those of the
+# end and of the dense output), of its error estimates and dense output, and where rows and events are sound;
+# what becomes of events near the place.
+STAGE_TIME: Reals = np.zeros(0)
+STAGE_WEIGHT: Reals = np.zeros(0)
+ERROR_WEIGHT: Reals = np.zeros(0)
+LOW_ERROR_WEIGHT: Reals = np.zeros(0)
+NEST_WEIGHT: Reals = np.zeros(0)
+LOOK: Reals = np.zeros(0)
+AT_END: Truths = np.zeros(0, dtype=bool)  # of each stage
+NEAR_PLACE: Wholes = np.zeros(0, dtype=int)
+HAPPENS, PASSES, REFUSED, FLIPS = range(4)  # the last: a place that the step has jumped over
 
 # Loops: of elements of J and of N, their rows or coordinates and their speeds; where Euler parameters begin;
 # speeds that move in the first attempt and in others, for coordinates and for speeds; rows that are not
@@ -187,6 +205,7 @@ report: Callable[[RunRecord, whole], None]  # an event, for the user: counted, l
 report_change: Callable[[RunRecord], None]  # the present configuration, for the user
 close_again: Callable[[RunRecord], None]
 install: Callable[[RunRecord, whole], None]
+report_passage: Callable[[RunRecord], None]  # a step across a place where rank is lost, for the user
 
 # Written from the tableaux of the exported methods; see methods.py.
 adaptive: Callable[[RunRecord], truth]

@@ -17,9 +17,12 @@ from armillary.llvm.building.builder import Local, Operand, Repeat, Span, Value
 from armillary.llvm.building.records import RecordModule
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
+from armillary.runtime.loop.dense import emit_probe
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
+from armillary.runtime.loop.layout import NESTS, PASSED, STAGES
 from armillary.runtime.loop.runge_kutta import given_functions
+from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.solver.language import language
 from armillary.runtime.solver.language.translator import (
@@ -123,7 +126,7 @@ class _Body:
                 self.declare(name, value)
             case ast.Assign(targets=[target], value=value):
                 self.assign(target, value)
-            case ast.Expr(value=ast.Call() as call) if called(call) in ("report", "report_change"):
+            case ast.Expr(value=ast.Call() as call) if called(call) in _REPORTS:
                 self.code.model[called(call)](f, [], [self.whole(a) for a in call.args[1:]])
             case ast.Expr(value=ast.Call() as call):
                 self.call(call)
@@ -341,7 +344,11 @@ class _Body:
         found = vector[index]
         if kind in ("Wholes", "RowNumbers", "SpeedNumbers"):
             return found.to_whole()
-        return found.differs(0.0) if kind in ("Truths", "Locks", "PlaceFlags", "SpeedFlags") else found
+        return (
+            found.differs(0.0)
+            if kind in ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags")
+            else found
+        )
 
     def operate(self, op: ast.operator, a: Value, b: Value) -> Value:
         match op:
@@ -429,13 +436,18 @@ _RARE = (
     *("has_locks", "with_locks", "strike", "set_released", "suitable", "has_choice", "with_choice"),
     *("choose_speeds", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
+    *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
+    *("plan_passage", "rank_falls", "rank_left", "measure_scales", "read_rows", "turn_rows"),
+    *("row_near_place", "across_state", "retreat"),
 )
 _INLINED = ("sign_of", "closeness")
+_REPORTS = ("report", "report_change", "report_passage")
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     """`settle` and `step` of a loop, `probe` where values inside a step can be asked for, and where runs
-    can change their configuration `choose_start`, or, of a table without all of them, `choose_for_motion`.
+    can change their configuration `choose_start`, or, of a table without all of them, `choose_for_motion`,
+    and rows `row_near_place` for times that are `near_place`.
     """
     shape, tableau = program.shape, program.shape.tableau
     features = {
@@ -443,35 +455,38 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
         "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
-        "PARTITIONED": shape.changes is not None and not shape.changes.listed,
+        "PARTITIONED": shape.partitioned, "PASSING": shape.partitioned,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
         "has_two_errors": len(tableau.errors) > 1, "JUMP_HARD": True,
     }  # fmt: skip
-    given = given_functions(program)
+    given: dict[str, LoopFunction] = given_functions(program)
     step = "adaptive_step" if shape.adaptive else "fixed_step"
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     has = {name for name, there in features.items() if there}
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
-    wanted = ("settle", step, *((choosing,) if shape.changes else ()))
-    solver = read_solver(has, (), wanted, facts=facts, given=given, commented=False)
+    across = ("across_state", "near_place", "row_near_place") if shape.partitioned else ()
+    wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
+    solver = read_solver(has, (), wanted, facts=facts, given={*given, "probe"}, commented=False)
     code = SolverCode(
         program,
         solver,
         sizes=_SIZES,
         known=known,
-        places={"finish": "end", "k_end": f"k{tableau.stages}"},
+        places={"finish": "end", "k_end": f"k{tableau.stages}", **{f"nest{i}": f"F{i}" for i in range(3)}},
         tables={**TABLES, **(configurations.TABLES if shape.changes else {})},
         model=SECTIONS,
         given=given,
         rare=_RARE,
     )
+    if shape.dense:
+        code.made["probe"] = emit_probe(program, code.function("across_state") if across else None)
     made = {name: code.function(name) for name in wanted}
-    return {**given, **made, "step": made[step]}
+    return {**code.made, "step": made[step]}
 
 
-_SIZES = {
+_SIZES: dict[str, int | str] = {
     "N_STATES": "used", "Memory": "memory", "N_MEMORY": "memory",
     **dict.fromkeys(("Reals", "Wholes", "Truths", "N_EVENTS"), "events"),
     "Motion": "motion", "Speeds": "speeds", "Locks": "lockable", "Geometry": "geometry",
@@ -479,6 +494,8 @@ _SIZES = {
     "N_COORDINATES": "coordinates", "N_SPEEDS": "speeds", "N_LOCKABLE": "lockable",
     "N_OWN_EVENTS": "own_events", "Ratings": "members", "N_MEMBERS": "members",
     "N_SETTINGS": "settings", "N_OWN_MOTION": "own_motion",
+    "RowReals": "rows", "Slopes": "slopes", "Nests": "nests", "Outputs": "outputs", "N_OUTPUTS": "outputs",
+    "OutputFlags": "outputs", "N_STAGES": STAGES, "N_NESTS": NESTS, "N_LOOKS": len(LOOKS),
 }  # fmt: skip
 
 
@@ -549,7 +566,25 @@ def _of_configuration(name: str) -> Model:
     return call
 
 
+def _report_passage(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
+    """The time and the length of a step across a place where rank is lost into the log, two entries."""
+    log = f.outside("log")
+    for number in ("singular", "h_taken"):
+        f["firings"] = f["firings"] + 1
+        place = (f["firings"] - 1) * 2
+        log[place] = f[number]
+        log[place + 1] = float(PASSED)
+
+
+def _outputs(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
+    t, state, _ = given
+    assert isinstance(t, Value) and isinstance(state, Span)
+    f.outputs(t, state, "memory", targets[0].address)
+
+
 SECTIONS: dict[str, Model] = {
+    "outputs": _outputs,
+    "report_passage": _report_passage,
     **{name: _of_configuration(name) for name in ("enter", "impulse")},
     **{name: _of_present(name) for name in ("leave", "geometry", "ratings")},
     "report_change": _report_change,

@@ -45,7 +45,8 @@ _FILES = "armillary.runtime.solver"
 # What is described: the file of its record, and those of its functions.
 _RUN = (
     "record.py",
-    *("dense.py", "choices.py", "changes.py", "events.py", "masses.py", "steps.py", "rows.py"),
+    *("dense.py", "choices.py", "forecasts.py", "events.py", "passages.py", "assembly/least_squares.py"),
+    *("changes.py", "masses.py", "steps.py", "rows.py"),
 )
 _LOOPS = (
     "assembly/assembly_record.py",
@@ -61,7 +62,9 @@ CONSTANTS: dict[str, float] = {
     "LEAST_TOLERATED": LEAST_TOLERATED,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
 for thresholds in (mass_thresholds, change_thresholds, partition, closing_thresholds):
-    CONSTANTS |= {k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict)}
+    CONSTANTS |= {
+        k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
+    }
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+"""Forecasts of places where constraints lose rank, in the small language of language.py.
+
+The strength of the weakest constraint is extrapolated with its slope and bend to where it is zero.
+"""
+
+from __future__ import annotations
+
+from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED, MIDDLE, WEAK_RANK
+from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.record import RunRecord
+
+
+def horizon(run: RunRecord, distance: real) -> real:
+    """Seconds in which the motion covers a distance, in radians or lengths of its quickest coordinate."""
+    fast: real = 1e-300
+    quickens: real = 1e-300
+    for i in range(N_STATES):
+        if below(i, N_COORDINATES):
+            fast = max(fast, abs(run.k0[i]))
+        else:
+            quickens = max(quickens, abs(run.k0[i]))
+    return min(distance / fast, sqrt(2.0 * distance / quickens))
+
+
+def strength_ahead(run: RunRecord, x: real) -> real:
+    """The root of the strength of the weakest constraint, so long ahead."""
+    run.stage = run.state + x * run.k0
+    run.trial = derivatives(run.t + x, run.stage)
+    run.stage = run.state + 0.5 * x * (run.k0 + run.trial)
+    run.g = events(run.t + x, run.stage)
+    return sqrt(max(run.g[RANK_EVENT[run.configuration]] + WEAK_RANK, 0.0))
+
+
+def rank_lost_after(run: RunRecord) -> real:
+    """Seconds after which the constraints lose rank if their strength goes on to fall as it does; infinity
+    where it does not. From rest there is no slope, so its bend counts, too.
+    """
+    here: real = 0.0
+    here = strength_ahead(run, 0.0)
+    distance: real = 1e-3
+    ahead: real = INFINITY
+    while distance > 5e-6:
+        x: real = horizon(run, distance)
+        if not (x > 0.0 and x < INFINITY):
+            return INFINITY
+        soon: real = 0.0
+        soon = strength_ahead(run, x)
+        later: real = 0.0
+        later = strength_ahead(run, 2.0 * x)
+        slope: real = (4.0 * soon - 3.0 * here - later) / (2.0 * x)
+        bend: real = (here - 2.0 * soon + later) / (2.0 * x * x)
+        under: real = slope * slope - 4.0 * bend * here
+        ahead = INFINITY
+        root: real = sqrt(max(under, 0.0))
+        if under >= 0.0 and root > slope:
+            ahead = 2.0 * here / (root - slope)
+        falls: truth = ahead < INFINITY
+        if (not falls and soon >= here) or (falls and ahead > 4.0 * x):
+            break
+        distance = 0.1 * distance  # the place was passed in looking for it: look less far
+    if ahead > horizon(run, BELIEVED):
+        ahead = INFINITY
+    return ahead
+
+
+def jumped_over(run: RunRecord, k: whole, x: real) -> truth:
+    """Whether an event so far into the step just taken shows a place that the step has jumped over, and no
+    short one was to lead there.
+    """
+    t: real = run.t_old + x
+    return NEAR_PLACE[k] == FLIPS and (t < run.short_begin or t > run.short_end)
+
+
+def longest_step(run: RunRecord) -> real:
+    """The longest step, in and before a stretch that is passed in short ones."""
+    longest: real = INFINITY
+    if run.t < run.short_end:
+        longest = run.short_begin - run.t if run.t < run.short_begin else run.short_step
+    return longest
+
+
+def begin_after(run: RunRecord, ahead: real, distance: real) -> real:
+    """Seconds to the beginning of the step of such a length across a place so long ahead."""
+    return ahead - MIDDLE * min(horizon(run, distance), ahead / MIDDLE)
