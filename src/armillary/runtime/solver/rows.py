@@ -2,7 +2,8 @@
 
 1. gives the rows that are due inside the step just taken, from its dense output,
 2. settles: events happen, memory is updated (at grid points t0 + i*step only), the derivative found,
-3. gives the row at this time: it shows the state and memory that the next step begins with,
+3. gives the row at this time: it shows the state and memory that the next step begins with; one more where
+   an event has ended the run between rows,
 4. takes the next step.
 """
 
@@ -94,6 +95,13 @@ def next_due(run: RunRecord) -> real:
     return run.t0 + row * run.sample
 
 
+def row_inside(run: RunRecord, shown: real, state: States) -> None:
+    """The row at a time that is no end of a whole step: the memory stays as it is."""
+    run.row = outputs(shown, state, run.memory)
+    run.row_time = shown
+    run.rows = run.rows + 1
+
+
 def row_here(run: RunRecord, shown: real) -> None:
     """The row at the present time; the last one shows the memory that a further step would begin with."""
     run.row_time = shown
@@ -111,9 +119,7 @@ def turn(run: RunRecord) -> whole:
     if run.phase == ARRIVED:
         if run.dense and run.due < run.t - run.near:
             probe(run, run.due - run.t_old)
-            run.row = outputs(run.due, run.point, run.memory)
-            run.row_time = run.due
-            run.rows = run.rows + 1
+            row_inside(run, run.due, run.point)
             return ROW
         run.phase = SETTLED
         settle(run)
@@ -128,6 +134,9 @@ def turn(run: RunRecord) -> whole:
         run.phase = READY
         if run.every_step and (run.at_grid or ended):
             row_here(run, run.t)
+            return ROW
+        if run.status == EVENT and (run.rows == 0 or run.row_time < run.t):
+            row_inside(run, run.t, run.state)
             return ROW
         return STEP
     if ended:

@@ -254,9 +254,11 @@ change what sets them, or give other initial coordinates to start from`);
   simulate(tEnd, { sample, ...start } = {}) {
     this.reset(start);
     const { t0 = 0, step } = start, every = sample || step || (tEnd - t0) / 1000, time = [], rows = [];
-    const count = Math.floor((tEnd - t0) / every + 1e-9), times = Array.from({ length: count + 1 }, (_, k) => t0 + k * every);
+    const count = Math.floor((tEnd - t0) / every + 1e-9), last = t0 + count * every;
+    const times = Array.from({ length: count + 1 }, (_, k) => k === count && Math.abs(last - tEnd) <= 1e-9 * every ? tEnd : t0 + k * every);
     this.set("t_end", tEnd);
     this.steps(times, (t, row) => { time.push(t); rows.push(row); });
+    if (this.status === "event" && !(time[time.length - 1] >= this.t)) { time.push(this.t); rows.push(this.row); } // between rows
     const values = Object.fromEntries(this.about.outputs.map((o, j) => [o.name, Float64Array.from(rows, (row) => row[j])]));
     return { time: Float64Array.from(time), values, events: this.events, status: this.status === "running" ? "finished" : this.status };
   }
