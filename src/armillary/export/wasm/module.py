@@ -123,7 +123,7 @@ class WasmModule:
             texts.append(self.assembly.text())
         for name, shape in self.shapes.items():
             loop = str(emit_loop(shape, linked=more is None).module)
-            for function in ("drive", "choose_start"):
+            for function in ("drive", "choose_start", "may_jump"):
                 loop = loop.replace(f"@armillary_{function}(", f"@{function}_{name}(")
             texts.append(loop)
         exports = ["precompute", "pose_precompute", "derivatives", "outputs"]
