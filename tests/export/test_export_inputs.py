@@ -90,9 +90,9 @@ def test_exported_steps_end_where_data_jump(tmp_path: Path, method: str, how: st
     np.testing.assert_allclose(found, run["b.q1"], rtol=0, atol=1e-12 if method == "rk4" else 1e-10)
 
 
-@pytest.mark.parametrize("language", ["c", "fortran", "matlab"])
+@pytest.mark.parametrize("language", ["c", "fortran", "matlab", "wasm"])
 def test_other_languages_end_their_steps_there_too(tmp_path: Path, language: str) -> None:
-    needs = {"c": "cc", "fortran": "gfortran", "matlab": "octave-cli"}[language]
+    needs = {"c": "cc", "fortran": "gfortran", "matlab": "octave-cli", "wasm": "node"}[language]
     if shutil.which(needs) is None:
         pytest.skip(f"{needs} is not installed")
     made, signal = kicked(), arm.Signal(TIMES, VALUES, interpolation="hold")
@@ -103,7 +103,13 @@ def test_other_languages_end_their_steps_there_too(tmp_path: Path, language: str
         "./kicked now.nml now.csv > /dev/null && cat now.csv",
         "matlab": 'octave-cli --norc --quiet --eval "r = kicked.simulate(0.9, 0.03); '
         "printf('%.17g,', r.t, r.values(end, :)); printf('0')\"",
+        "wasm": "node now.mjs",
     }
+    (folder / "now.mjs").write_text(
+        "import { load } from './kicked.js';\n"
+        "const { values } = (await load()).simulate(0.9, { step: 0.03 });\n"
+        "console.log(`0,${values['b.q1'].at(-1)}`);\n"
+    )
     (folder / "now.toml").write_text("[run]\nduration = 0.9\nstep = 0.03\n")
     (folder / "now.nml").write_text("&run duration = 0.9, step = 0.03 /\n")
     done = subprocess.run(commands[language], shell=True, cwd=folder, capture_output=True, text=True)

@@ -227,7 +227,7 @@ def test_the_class_locks_and_unlocks_and_goes_on_with_other_parameters(tmp_path:
     s.event("let go", "t - 2", unlock="b.q1")
     s.moment("push", "w", s.ground.z, on=b)
     s.start({"b.u1": 1.0})
-    folder = s.derive().export("wasm", tmp_path / "caught", methods=["dopri5"])
+    folder = s.derive().export("wasm", tmp_path / "caught")
     found = _node(folder, """
 import { load } from "./caught.js";
 const model = await load();

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from armillary.errors import ArmillaryError, nearest
@@ -187,6 +188,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
                 fire=bool(program.fire),
                 normalise=bool(program.quaternions or program.corrected),
                 dense=True,
+                stops=bool(program.stops),
                 changes=made.shape if made else None,
             )
         return found
@@ -215,7 +217,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "times": ROWS + 1,
             "rows": (ROWS + 1) * self.row,
             "log": 2 * self._log,
-            "stops": 1,
+            "stops": len(program.stops) + 1,
         }
 
     @property
@@ -286,6 +288,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "step": example_timing(self.source)[1],
             "rows": ROWS,
             "log": self._log,
+            "stops": [list(stop) for stop in program.stops if stop[0] < inf],
             "places": layout.places,
             "fields": dict(FIELDS),
             "reals": list(REALS),

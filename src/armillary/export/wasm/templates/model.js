@@ -127,13 +127,23 @@ class ArmillaryModel {
       constants: places.constants, times: places.times, rows: places.rows, log: places.log, stops: places.stops, log_capacity: about.log,
     };
     for (const name in fields) this.set(name, fields[name]);
-    this.array("stops", 1)[0] = Infinity;
+    this.setStops(t0, Infinity);
     this.events = []; this.changes = []; this.lastEvent = null; this.status = "running"; this.t = t0;
     this.setInputs(inputs);
     this.begin(t0, initial);
     if (about.configurations) this.chooseStart(method);
     this.row = this.rowAt(t0, this.state, this.workspace("memory"));
     return this;
+  }
+
+  // Times between the ends of a run at which data of inputs jump, or bend where the method chooses its steps: steps end there.
+  setStops(t0, tEnd) {
+    const near = 64 * Number.EPSILON * Math.max(Math.abs(t0), tEnd < Infinity ? Math.abs(tEnd) : 0), stops = [];
+    for (const [t, jumps] of this.about.stops) {
+      const apart = !stops.length || t - stops[stops.length - 1] > near;
+      if ((jumps || this.method.adaptive) && apart && t > t0 + near && t < tEnd - near) stops.push(t);
+    }
+    this.array("stops", stops.length + 1).set([...stops, Infinity]);
   }
 
   // The configuration in which a run starts, with the tables that the loop reads of all of them.
@@ -257,6 +267,7 @@ change what sets them, or give other initial coordinates to start from`);
     const count = Math.floor((tEnd - t0) / every + 1e-9), last = t0 + count * every;
     const times = Array.from({ length: count + 1 }, (_, k) => k === count && Math.abs(last - tEnd) <= 1e-9 * every ? tEnd : t0 + k * every);
     this.set("t_end", tEnd);
+    this.setStops(t0, tEnd);
     this.steps(times, (t, row) => { time.push(t); rows.push(row); });
     if (this.status === "event" && !(time[time.length - 1] >= this.t)) { time.push(this.t); rows.push(this.row); } // between rows
     const values = Object.fromEntries(this.about.outputs.map((o, j) => [o.name, Float64Array.from(rows, (row) => row[j])]));
