@@ -330,12 +330,12 @@ TOOLS = {
 }  # fmt: skip
 
 
-# The held five-bar has locks, too; the solver of CUDA and of microcontrollers is that of C.
+# The held five-bar has locks, too; the solver of CUDA and of microcontrollers is that of C, and MATLAB is slow.
 PROGRAMS = [
     (language, name)
     for language in LANGUAGES
     for name in CASES
-    if name == "exchanges" or language not in ("cuda", "embedded")
+    if name == "exchanges" or language not in ("cuda", "embedded", "matlab")
 ]
 
 
