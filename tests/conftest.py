@@ -114,6 +114,10 @@ LANES = (
     *("fixed_steps", "all_functions", "adaptive_", "without_fused", "batch_size", "vectors_of"),
     *("metrics_of", "an_event_ends"),
 )
+WASM = (
+    *(f"a_module_gives_the_numbers_of_the_process[{name}" for name in ("car", "tables", "bouncing")),
+    "the_car_takes",
+)
 OPTIMISED = tuple(
     f"tests/{place}"
     for place in (
@@ -127,6 +131,7 @@ OPTIMISED = tuple(
         *("runtime/test_integrators.py", "runtime/test_integrators_runs"),
         "runtime/test_integrators_accumulation.py::test_crossings_of_a_chirp",
         "runtime/test_integrators_accumulation.py::test_relays",
+        *(f"export/test_export_wasm.py::test_{name}" for name in WASM),
         *("export/fmi/test_fmu_files", "test_readme.py"),
         "test_docs.py::test_python_blocks_run[README.md]",
         "verification/test_examples.py::test_example_runs[car_study]",

@@ -330,7 +330,7 @@ TOOLS = {
 }  # fmt: skip
 
 
-# The held five-bar has locks, too; the solver of CUDA and of microcontrollers is that of C, and MATLAB is slow.
+# The held five-bar has locks, too; CUDA and microcontrollers have the solver of C, and MATLAB is slow.
 PROGRAMS = [
     (language, name)
     for language in LANGUAGES

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from armillary.llvm.jit import prepared, translated
+from armillary.llvm.jit import prepared, quick, translated
 from armillary.llvm.web_assembly.library import HOSTS, for_modules, library_text
 from armillary.llvm.web_assembly.linker import Linked, linked
 
@@ -45,17 +45,18 @@ def web_assembly(
             if not function.is_declaration and function.name not in kept:
                 function.linkage = "internal"
 
-    code = translated([*map(for_modules, texts), library_text()], *_builder(vectors), adjust)
+    code = translated([*map(for_modules, texts), library_text()], *_builder(vectors, quick()), adjust)
     return linked(code, exports, HOSTS, room, table)
 
 
 @cache
-def _builder(vectors: bool) -> tuple[Any, Any]:
-    """A target machine with vectors of 128 bits, and LLVM's pass builder for it."""
+def _builder(vectors: bool, quick: bool) -> tuple[Any, Any]:
+    """A target machine with vectors of 128 bits, and LLVM's passes for it; none if ``quick``."""
     llvm = prepared()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(opt=3, features="+simd128")
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    level, speed = (0, 0) if quick else (3, 2)
+    machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(opt=level, features="+simd128")
+    options = llvm.create_pipeline_tuning_options(speed_level=speed)
     options.loop_vectorization, options.slp_vectorization = vectors, False
     return machine, llvm.create_pass_builder(machine, options)
