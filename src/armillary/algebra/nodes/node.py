@@ -147,17 +147,12 @@ def intern(
         node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
         place = _KIND_ORDER[kind]
-        if len(args) == 2:
-            first, second = args
-            traits = first.traits | second.traits
-            below = (place, first.rough, second.rough)
+        if type(data) is tuple:
+            stable = rounded = data
+        elif type(data) is str:
+            stable = rounded = crc32(data.encode())
         else:
-            traits = 0
-            for a in args:
-                traits |= a.traits
-            below = (place, *[a.rough for a in args])
-        stable = data if type(data) is tuple else _stable(data)
-        rounded = stable
+            stable = rounded = _stable(data)
         if kind == "product":
             if type(data[0]) is float:
                 rounded = (_NINE_DIGITS[data[0]], data[1])
@@ -169,7 +164,19 @@ def intern(
                 rounded = (_nine_digits(data[0]), tuple([_nine_digits(c) for c in data[1]]))
         elif kind == "number":
             rounded = _nine_digits(data)
-        digest = node.rough = hash((*below, rounded))
+        if len(args) == 2:
+            first, second = args
+            traits = first.traits | second.traits
+            digest = node.rough = hash((place, first.rough, second.rough, rounded))
+        elif len(args) == 1:
+            first = args[0]
+            traits = first.traits
+            digest = node.rough = hash((place, first.rough, rounded))
+        else:
+            traits = 0
+            for a in args:
+                traits |= a.traits
+            digest = node.rough = hash((place, *[a.rough for a in args], rounded))
         if traits & _INEXACT or (rounded is not stable and rounded != stable):
             digest = hash((place, *[a.digest for a in args], stable))
             traits |= _INEXACT
@@ -211,7 +218,11 @@ def negated(node: NodeType) -> NodeType:
     made.dimension, made.constant = node.dimension, node.constant
     made.smallness, made.traits = node.smallness, node.traits
     rounded = data if type(coefficient) is int else (_NINE_DIGITS[data[0]], exponents)
-    rough = digest = made.rough = hash((_PRODUCT, *[a.rough for a in args], rounded))
+    if len(args) == 1:
+        rough = hash((_PRODUCT, args[0].rough, rounded))
+    else:
+        rough = hash((_PRODUCT, *[a.rough for a in args], rounded))
+    digest = made.rough = rough
     if node.traits & _INEXACT:
         digest = hash((_PRODUCT, *[a.digest for a in args], data))
     made.digest = digest

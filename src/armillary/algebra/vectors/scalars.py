@@ -9,11 +9,14 @@ from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
 
 
+_NUMBERS = (int, float)
+
+
 def is_zero(x: Any) -> bool:
     """Whether a scalar is known to be zero before the model runs (arrays never are)."""
     if type(x) is Expr:
         return x is ZERO
-    return isinstance(x, int | float) and x == 0
+    return isinstance(x, _NUMBERS) and x == 0
 
 
 def is_constant(x: Any) -> bool:
@@ -23,11 +26,9 @@ def is_constant(x: Any) -> bool:
 
 def plus(a: Any, b: Any) -> Any:
     """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
-    if is_zero(a):
-        return b
-    if is_zero(b):
-        return a
-    return sum_of_terms(((1, a), (1, b))) if isinstance(a, Expr) and isinstance(b, Expr) else a + b
+    if type(a) is Expr and type(b) is Expr:  # most often
+        return b if a is ZERO else a if b is ZERO else sum_of_terms(((1, a), (1, b)))
+    return b if is_zero(a) else a if is_zero(b) else a + b
 
 
 def minus(a: Any, b: Any) -> Any:
@@ -37,6 +38,8 @@ def minus(a: Any, b: Any) -> Any:
 
 def times(a: Any, b: Any) -> Any:
     """a·b, zero where either is known to be."""
+    if type(a) is Expr and type(b) is Expr:  # most often
+        return 0 if a is ZERO or b is ZERO else multiply(a, b)
     return 0 if is_zero(a) or is_zero(b) else product(a, b)
 
 
@@ -45,9 +48,9 @@ def product(a: Any, b: Any) -> Any:
     if isinstance(a, Expr):
         if isinstance(b, Expr):
             return multiply(a, b)
-        if isinstance(b, int | float):
+        if isinstance(b, _NUMBERS):
             return scale(a, b)
-    elif isinstance(b, Expr) and isinstance(a, int | float):
+    elif isinstance(b, Expr) and isinstance(a, _NUMBERS):
         return scale(b, a)
     return a * b
 

@@ -32,10 +32,10 @@ def named(triple: Sequence[Any], name: str) -> Triple:
 
 def add(*triples: Sequence[Any]) -> Triple:
     """The sum of triples."""
-    result: list[Any] = [0, 0, 0]
-    for triple in triples:
-        result = [plus(a, b) for a, b in zip(result, triple, strict=True)]
-    return tuple(result)
+    x, y, z = triples[0] if triples else ZEROS
+    for a, b, c in triples[1:]:
+        x, y, z = plus(x, a), plus(y, b), plus(z, c)
+    return x, y, z
 
 
 def scaled(triple: Sequence[Any], factor: Any) -> Triple:
