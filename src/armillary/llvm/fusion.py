@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from armillary.algebra.expression import Expr
 from armillary.program.lanes.pack import meant
 
+_PLAIN = frozenset((1, -1))  # what stands before terms without a number
+
 
 def fused_products(
     nodes: Sequence[Expr],
@@ -29,12 +31,15 @@ def fused_products(
     """
     found = _terms_alone(nodes, results, vectors)
     hits: dict[Expr, set[int]] = {}  # products, to the sums that could begin with them
-    waiting: dict[int, list[Expr]] = {}  # sums without a beginning, and their products
+    waiting: dict[int, Sequence[Expr]] = {}  # sums without a beginning, and their products
     scaled: set[int] = set()  # those that can begin with a term that has a number before it
     for k, node in enumerate(nodes):
         if node.kind != "sum" or node.data[0] or node in vectors:
             continue
-        terms = [meant(term) for c, term in zip(node.data[1], node.args, strict=True) if c == 1 or c == -1]
+        terms: Sequence[Expr] = node.args
+        if not _PLAIN.issuperset(node.data[1]):
+            terms = [term for c, term in zip(node.data[1], terms, strict=True) if c in _PLAIN]
+        terms = [meant(term) if term.kind == "let" else term for term in terms]
         if terms and found.issuperset(terms):
             waiting[k] = terms
             if len(terms) < len(node.args):
@@ -65,10 +70,11 @@ def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Ex
     used: set[Expr] = {meant(result) for result in results}
     for node in nodes:
         if node.kind == "sum" and node not in vectors:
-            scaled = [t for c, t in zip(node.data[1], node.args, strict=True) if c != 1 and c != -1]
-            used.update(map(meant, scaled))
+            if not _PLAIN.issuperset(node.data[1]):
+                scaled = [t for c, t in zip(node.data[1], node.args, strict=True) if c not in _PLAIN]
+                used.update(map(meant, scaled))
         elif node.kind != "let":
-            used.update(map(meant, node.args))
+            used.update([meant(a) if a.kind == "let" else a for a in node.args])
     return {n for n in nodes if n.kind == "product" and n not in used and n not in vectors and is_plain(n)}
 
 

@@ -254,7 +254,9 @@ class Writer(Instructions):
         """Factors of a product without powers but squares, and whether the sign is the other one."""
         coefficient, exponents = product.data
         arrival = self.arrival
-        bases = sorted(product.args, key=lambda f: arrival.get(f, 0))
+        bases: Sequence[Expr] = product.args
+        if len(bases) != 2 or arrival.get(bases[1], 0) < arrival.get(bases[0], 0):
+            bases = sorted(bases, key=lambda f: arrival.get(f, 0))
         size = abs(float(coefficient))
         values = [self.number(size)] if size != 1 else []
         minus = coefficient < 0

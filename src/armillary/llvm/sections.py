@@ -416,14 +416,26 @@ def _crossing(pieces: list[list[Expr]], packs: dict[Expr, Pack], fused: Set[Expr
         return {}
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
     found: dict[Expr, int] = {}
+
+    def meet(a: Expr) -> None:
+        if a not in found:
+            for n in packs[a].lanes if a in packs else (a,):
+                found[n] = len(found)
+
     for k, piece in enumerate(pieces):
         for node in piece:
             if node.kind == "let" or node in fused:
                 continue
-            used = [meant(a) for a in node.args]
-            used += [meant(a) for product in used if product in fused for a in product.args]
-            for a in used:
-                if a not in fused and home.get(a, k) != k and a not in found:
-                    for n in packs[a].lanes if a in packs else (a,):
-                        found[n] = len(found)
+            products = []
+            for a in node.args:
+                a = meant(a) if a.kind == "let" else a
+                if a in fused:
+                    products.append(a)
+                elif home.get(a, k) != k:
+                    meet(a)
+            for product in products:
+                for a in product.args:
+                    a = meant(a) if a.kind == "let" else a
+                    if home.get(a, k) != k and a not in fused:
+                        meet(a)
     return found

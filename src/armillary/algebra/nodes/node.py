@@ -147,12 +147,12 @@ def intern(
         node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
         place = _KIND_ORDER[kind]
-        if type(data) is tuple:
-            stable = rounded = data
-        elif type(data) is str:
-            stable = rounded = crc32(data.encode())
-        else:
-            stable = rounded = _stable(data)
+        stable: Any = data
+        if type(data) is str:
+            stable = crc32(data.encode())
+        elif type(data) is not tuple:
+            stable = _stable(data)
+        rounded = stable
         if kind == "product":
             if type(data[0]) is float:
                 rounded = (_NINE_DIGITS[data[0]], data[1])

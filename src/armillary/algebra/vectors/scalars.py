@@ -8,7 +8,6 @@ from typing import Any
 from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
 
-
 _NUMBERS = (int, float)
 
 

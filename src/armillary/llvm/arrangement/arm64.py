@@ -145,7 +145,7 @@ class MachineCode(Registers):
             self.store_two(low, high, min(place, there))
             self.stored[name], self.stored[other] = place, there
             if not self.uses.get(other):
-                self.release(self.held.pop(other))
+                self.drop(other)
         elif other and single and other not in self.stored and self.kinds[other] == kind:
             self.waiting[name] = place
         else:
@@ -424,7 +424,7 @@ def _operations(
         shape = SHAPES.get(form)
         if shape is None:
             return None
-        given = [signed(a) for a in names]
+        given = [signed(a) if a in opposites else (alike.get(a, a), False) for a in names]
         if shape is _ALIKE:
             if not given[0][1]:
                 alike[name] = given[0][0]
@@ -468,15 +468,24 @@ def _opposite_results(
     stores: Sequence[Store], operations: Sequence[Operation], opposites: Mapping[str, str]
 ) -> list[Store]:
     """Stores of values instead of opposites, where operations can give these themselves."""
-    users: dict[str, int] = {}
-    for name in [a for o in operations for a in o.operands] + [opposites.get(v, v) for v, _ in stores]:
-        users[name] = users.get(name, 0) + 1
+    sources = {opposites[value] for value, _ in stores if value in opposites}
+    if not sources:
+        return list(stores)
+    users = dict.fromkeys(sources, 0)
+    for operation in operations:
+        for name in operation.operands:
+            if name in users:
+                users[name] += 1
+    for value, _ in stores:
+        name = opposites.get(value, value)
+        if name in users:
+            users[name] += 1
     made = {o.name: o for o in operations}
     found = []
     for value, place in stores:
         source = opposites.get(value, "")
-        operation = made.get(source)
-        if operation is not None and users[source] == 1 and _turned_round(operation):
+        computed = made.get(source)
+        if computed is not None and users[source] == 1 and _turned_round(computed):
             value = source
         found.append((value, place))
     return found

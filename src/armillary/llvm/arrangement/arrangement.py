@@ -224,6 +224,7 @@ class Registers:
     ) -> None:
         self.loads, self.opposites, self.results, self.size = loads, opposites, results, size
         self.held: dict[str, Any] = {}  # values in registers, to the names under which they are there
+        self.wanted: dict[str, int] = {}  # the same values, to the places of their next users
         self.stored: dict[str, Load] = {}  # values that were stored, and where
         self.slots = 0  # doubles of values that are no results
         self.kinds: dict[str, str] = {name: load[2] for name, load in loads.items()}
@@ -270,7 +271,7 @@ class Registers:
             self.step(i, operation)
 
     def step(self, i: int, operation: Operation) -> None:
-        held, uses = self.held, self.uses
+        held, uses, wanted = self.held, self.uses, self.wanted
         for a in operation.operands:
             if a not in held and a != operation.renewed:
                 self.bring(a, i, operation.operands)
@@ -278,15 +279,18 @@ class Registers:
         for a in operation.operands:
             left = uses[a]
             left.pop()
-            if not left and a in held and a not in self.waiting:
-                self.release(held.pop(a))
+            if a in held:
+                if left or a in self.waiting:
+                    wanted[a] = left[-1] if left else _NEVER
+                else:
+                    self.drop(a)
         name = operation.name
         if name:
             for place in self.results.get(name, ()):
                 self.store_result(name, made, place)
             if operation.held and (name in uses or name in self.waiting):
                 self.free(i + 1, ())
-                held[name] = made
+                held[name], wanted[name] = made, uses[name][-1] if name in uses else _NEVER
                 self.finish()
             else:
                 self.finish()
@@ -296,16 +300,20 @@ class Registers:
         """A value into a register, from where it is loaded or was stored."""
         self.free(now, operands)
         self.held[value] = self.load(self.loads.get(value) or self.stored[value])
+        self.wanted[value] = self.uses[value][-1]
+
+    def drop(self, value: str) -> None:
+        """A value out of its register."""
+        del self.wanted[value]
+        self.release(self.held.pop(value))
 
     def free(self, now: int, operands: Sequence[str]) -> None:
         """Room for one more value; operands stay."""
-        held, loads, stored, used = self.held, self.loads, self.stored, self.uses
-        if len(held) < self.size:
+        loads, stored = self.loads, self.stored
+        if len(self.held) < self.size:
             return
         kept, costly, second, next_kept, next_costly, next_second = "", "", "", -1, -1, -1
-        for value in held:
-            uses = used.get(value)
-            wanted = uses[-1] if uses else _NEVER
+        for value, wanted in self.wanted.items():
             if (wanted <= next_kept and wanted <= next_second) or value in operands:
                 continue
             if value in loads or value in stored:
@@ -321,7 +329,7 @@ class Registers:
                 self.store_waiting(costly)
             else:
                 self.spill(costly, second)
-        self.release(held.pop(kept))
+        self.drop(kept)
 
     def store_waiting(self, value: str) -> None:
         """A result whose partner is not there yet."""

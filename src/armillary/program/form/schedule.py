@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 from armillary.algebra.expression import Expr
 
@@ -56,7 +57,10 @@ class _Flow:
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
         find = {node: i for i, node in enumerate(nodes)}.get
-        self.operands = [[i for i in map(find, node.args) if i is not None] for node in nodes]
+        self.operands: list[list[int]] = []
+        for node in nodes:
+            found: list[Any] = list(map(find, node.args))
+            self.operands.append([i for i in found if i is not None] if None in found else found)
         self.own = list(map(_own_latency, nodes))
         self.arrival = self._arrivals()
 
