@@ -14,6 +14,7 @@ import pytest
 from armillary.llvm import sections
 from armillary.llvm.arrangement.arm64 import SHAPES, encoded, machine_words
 from armillary.llvm.arrangement.arrangement import PAIR
+from armillary.llvm.arrangement.entry import Entry
 from armillary.llvm.jit import Compiled, encodes
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
@@ -158,15 +159,17 @@ def plain_text(code: Code) -> str:
     return f"{DECLARED}\ndefine void @f(ptr %state, ptr %out) {{\n{body}\n  ret void\n}}"
 
 
+ENTRY = Entry(["state", "out"], [], [])
+
 CALLER = """
-declare void @"\\01code"(ptr, ptr)
+declare void @"\\01f_code"(ptr, ptr)
 define void @f(ptr %state, ptr %out) {
-  call void @"\\01code"(ptr {arrays[0]}, ptr {arrays[1]})
+  call void @"\\01f_code"(ptr {arrays[0]}, ptr {arrays[1]})
   ret void
 }
 define double @kept(ptr %state, ptr %out) {
 {loads}
-  call void @"\\01code"(ptr {arrays[0]}, ptr {arrays[1]})
+  call void @"\\01f_code"(ptr {arrays[0]}, ptr {arrays[1]})
 {sums}
   ret double %s20
 }
@@ -175,7 +178,7 @@ define double @kept(ptr %state, ptr %out) {
 
 def words_text(code: Code) -> str:
     """The words, and two callers: one with twenty values that are needed after the call."""
-    found = encoded(lines_of(code[0]), *code[1:])
+    found = encoded(lines_of(code[0]), *code[1:], ENTRY)
     assert found is not None
     loads = "\n".join(
         f"  %p{i} = getelementptr double, ptr %state, i64 {i}\n  %x{i} = load double, ptr %p{i}"
@@ -185,7 +188,7 @@ def words_text(code: Code) -> str:
     text = CALLER.replace("{loads}", loads).replace("{sums}", sums)
     for i, array in enumerate(found.arrays):
         text = text.replace(f"{{arrays[{i}]}}", f"%{array}")
-    return machine_words("code", found.words) + text
+    return machine_words("f", found) + text
 
 
 def called(text: str, name: str, state: Any, out: Any) -> float:
@@ -211,31 +214,45 @@ def test_words_of_random_code_compute_the_same_bits(seed: int) -> None:
 def test_what_is_not_written_here_is_left_to_llvm() -> None:
     loads = {"%v0": ("state", 0, "double")}
     stores = [("%v1", ("out", 0, "double"))]
-    assert encoded(lines_of(["%v1 = call double @exp(double %v0)"]), loads, {}, stores) is None
-    assert encoded(lines_of(["%v1 = fadd double %v0, %t"]), loads, {}, stores) is None
+    assert encoded(lines_of(["%v1 = call double @exp(double %v0)"]), loads, {}, stores, ENTRY) is None
+    assert encoded(lines_of(["%v1 = fadd double %v0, %t"]), loads, {}, stores, ENTRY) is None
     stores.append(("%t", ("out", 1, "double")))
-    assert encoded(lines_of(["%v1 = fadd double %v0, %v0"]), loads, {}, stores) is None
+    assert encoded(lines_of(["%v1 = fadd double %v0, %v0"]), loads, {}, stores, ENTRY) is None
 
 
 def test_an_opposite_goes_to_the_same_place_of_two_arrays() -> None:
     """As in events that set a memory and a speed of the same number to one value: both are set."""
     stores = [("%v1", (array, 3, "double")) for array in ("new_memory", "new_state")]
-    found = encoded([], {"%v0": ("state", 0, "double")}, {"%v1": "%v0"}, stores)
-    assert found is not None and set(found.arrays) == {"state", "new_memory", "new_state"}
+    found = encoded(
+        [],
+        {"%v0": ("state", 0, "double")},
+        {"%v1": "%v0"},
+        stores,
+        Entry(["state", "new_memory", "new_state"], [], []),
+    )
+    assert found is not None
+    assert {word >> 5 & 31 for word in found.words if word >> 22 == 0xFD000000 >> 22} == {1, 2}
 
 
-@pytest.mark.parametrize("seed", [9, 11])
-def test_a_model_has_the_digits_of_llvms_code(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of angles beyond the limit of sines, in several pieces."""
-    monkeypatch.setattr(sections, "ENCODED_PIECE", 60)
+@pytest.mark.parametrize(("seed", "piece"), [(9, 60), (11, 60), (9, 1600)])
+def test_a_model_has_the_digits_of_llvms_code(seed: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of angles beyond the limit of sines and of those that are no numbers, in one or several pieces."""
+    monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
     case = random_trees.tree_case(seed)
     equations = random_trees.build(case, parameters=True).derive()
     texts = [sections.llvm_text(equations.program, 32, encodes=words) for words in (False, True)]
-    assert ".ascii" in texts[1] and "derivatives_2_code" in texts[1]
+    assert ".ascii" in texts[1] and ("derivatives_2_code" in texts[1]) == (piece == 60)
     near = np.concatenate([case.q, case.u])
     far = near.copy()
     far[: len(case.q)] *= 1e7
     models = [CompiledModel(equations, Compiled(text), 0.0, compile_equations) for text in texts]
-    for state in (near, far):
+    lost = near.copy()
+    lost[: len(case.q)] = np.nan
+    for state in (near, far, lost):
         a, b = (model.derivatives(0.0, state) for model in models)
-        assert np.array_equal(a, b) and np.all(np.isfinite(a))
+        assert np.array_equal(a, b, equal_nan=True) and np.all(np.isfinite(a)) == (state is not lost)
+    for k in range(len(case.q)):  # each angle is looked at
+        state = near.copy()
+        state[k] *= 1e7
+        a, b = (model.derivatives(0.0, state) for model in models)
+        assert np.array_equal(a, b)

@@ -8,13 +8,14 @@ values on through a work array, because LLVM's time grows faster than the length
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from armillary.algebra.expression import UNIT, Expr
-from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter
+from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
@@ -38,6 +39,7 @@ PACKED = 0.56
 RICH = 0.1
 
 _ATTRIBUTES = "noalias nocapture"
+_ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
 
 
 def llvm_text(
@@ -288,24 +290,29 @@ def _function(
     opposite: set[Expr] = set()
     signs: dict[Pack, Signs] = {}
 
-    def writer_of(numbers: dict[Any, int] | None) -> Writer:
+    def writer_of(numbers: dict[Any, int] | None, taken: str) -> Writer:
         given = module, places, crossing, found.arrival, numbers, found.fused, opposite
+        writer: Writer
         if packs:
-            return (ArrangedPackWriter if arranging else PackWriter)(*given, packs, found.together, signs)
-        return (ArrangedWriter if arranging else Writer)(*given)
+            writer = (ArrangedPackWriter if arranging else PackWriter)(*given, packs, found.together, signs)
+        else:
+            writer = (ArrangedWriter if arranging else Writer)(*given)
+        if isinstance(writer, ArrangedWriter):
+            writer.arguments = _ARRAY.findall(taken)
+        return writer
 
     if len(pieces) == 1:
         given: dict[Any, int] | None = {} if arranging else None
-        writer = writer_of(given)
+        writer = writer_of(given, arguments)
         writer.trigonometry(angles)
         for node in pieces[0]:
             writer.node(node)
         writer.results(section, outs)
         body = writer.body(name)
-        if given:
+        if given and "%numbers" in body:
             # Of an address that LLVM does not see through it loads the numbers, and does not write them out.
             body = f'  %numbers = call ptr asm "", "=r,0"(ptr @{array})\n{body}'
-            module.functions.append(constant_array(array, _values(given)))
+            module.functions.append(constant_array(array, number_values(given)))
         module.define(f"void @{name}({arguments})", body)
         return
     passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
@@ -315,7 +322,7 @@ def _function(
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"
     for k, piece in enumerate(pieces):
-        writer = writer_of(numbers)
+        writer = writer_of(numbers, f"{arguments}, {own}")
         if k == 0:
             writer.trigonometry(angles)
         for node in piece:
@@ -325,14 +332,9 @@ def _function(
         module.define(piece_head, writer.body(f"{name}_{k}"))
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:
-        module.functions.append(constant_array(array, _values(numbers)))
+        module.functions.append(constant_array(array, number_values(numbers)))
     body = f"  %work = alloca [{len(crossing)} x {module.real}], align 64\n" + "\n".join(calls)
     module.define(f"void @{name}({arguments})", body)
-
-
-def _values(numbers: Iterable[Any]) -> list[float]:
-    """Numbers of an array; those of lanes are entered with all of their vector and their place in it."""
-    return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 
 def plain_angles(section: ProgramSection) -> list[Expr]:

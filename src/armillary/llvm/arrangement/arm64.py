@@ -27,6 +27,7 @@ from armillary.llvm.arrangement.arrangement import (
     latency,
     stored_values,
 )
+from armillary.llvm.arrangement.entry import CHECK, LIMIT_REGISTER, Entry
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
@@ -64,10 +65,15 @@ class Pattern(NamedTuple):
 class MachineCode(Registers):
     """Words of operations in a given order. ``held`` has the numbers of registers."""
 
-    def __init__(self, loads: Mapping[str, Load], results: Mapping[str, Sequence[Load]]) -> None:
+    def __init__(
+        self,
+        loads: Mapping[str, Load],
+        results: Mapping[str, Sequence[Load]],
+        arrays: Sequence[str] = (),
+    ) -> None:
         super().__init__(loads, {}, results, REGISTERS - SPARE)
         self.words: list[int] = []
-        self.arrays: dict[str, int] = {}  # to the registers of their addresses
+        self.arrays = {name: i for i, name in enumerate(arrays)}  # to the registers of their addresses
         self.odd: dict[int, int] = {}  # registers of addresses, to those of addresses one double further
         self.room: list[int] = [
             *range(15, 7, -1),
@@ -80,8 +86,8 @@ class MachineCode(Registers):
         # and B gain 10 % by that. So a result waits for its neighbour while there is room.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
 
-    def function(self, order: Sequence[Operation]) -> list[int]:
-        """The words of a function from its first instruction to its return."""
+    def function(self, order: Sequence[Operation]) -> tuple[list[int], list[int]]:
+        """The words of a function; what comes before them, and between them and the return."""
         self.pass_over(order)
         for value in list(self.waiting):
             self.store_waiting(value)
@@ -94,7 +100,7 @@ class MachineCode(Registers):
             if step:
                 head.append(0xD1000000 | shift | step << 10 | _STACK << 5 | _STACK)
                 tail.insert(0, _ADDRESS_PLUS | shift | step << 10 | _STACK << 5 | _STACK)
-        return [*head, *self.words, *tail, 0xD65F03C0]
+        return head, tail
 
     def neighbours(self) -> list[tuple[str, str]]:
         """Results that one instruction can store."""
@@ -183,7 +189,7 @@ class MachineCode(Registers):
         wide = kind != "double"
         size, offset = 16 if wide else 8, 8 * index
         if offset % size:  # a pair's place is odd: by the address after the first double
-            base, offset = self.odd.setdefault(base, len(self.odd) + MOST_ARRAYS), offset - 8
+            base, offset = self.odd.setdefault(base, len(self.odd) + LIMIT_REGISTER + 1), offset - 8
         if offset >= 4096 * size:
             base, offset = self.further(base, offset), 0
         self.words.append(words[wide] | offset // size << 10 | base << 5 | register)
@@ -368,14 +374,25 @@ _SUBTRACTION = SHAPES["fsub double $, $"]
 _LATENCIES = {text: latency(text) for text in SHAPES}
 
 
-def machine_words(name: str, words: Sequence[int]) -> str:
-    """A function of these words, as a part of an LLVM module.
+def machine_words(name: str, code: Encoded) -> str:
+    """Functions NAME_code and NAME_code_at of these words (``entry.py``), as a part of an LLVM module; the
+    function that replaces angles is NAME_far.
 
     LLVM reads a string of bytes in a tenth of the time of a list of numbers, which takes 1.5 µs per word.
     """
-    code = "".join(map(_WRITTEN_BYTES.__getitem__, pack(f"<{len(words)}I", *words)))
-    lines = [".text", ".p2align 4", f"{name}:", f".ascii \\22{code}\\22"]
+    words, end = code.words, len(code.words)
+    lines = [".text", ".p2align 4", f"{name}_code:", *_bytes(words[: code.second])]
+    if code.address < 0:
+        lines += _bytes(words[code.second :])
+    else:
+        lines += [f"{name}_code_at:", *_bytes(words[code.second : code.address]), f".xword {name}_far"]
+        lines += _bytes(words[code.address + 2 : end])
     return "\n".join([f'module asm "{line}"' for line in lines])
+
+
+def _bytes(words: Sequence[int]) -> list[str]:
+    code = "".join(map(_WRITTEN_BYTES.__getitem__, pack(f"<{len(words)}I", *words)))
+    return [f".ascii \\22{code}\\22"] if code else []
 
 
 # Bytes in a string of the assembler in a string of LLVM, which writes \ as \5C and " as \22.
@@ -385,23 +402,34 @@ _WRITTEN_BYTES = [
 
 
 class Encoded(NamedTuple):
-    """A function of addresses of arrays, in this order."""
+    """A function of addresses of arrays, in this order; places of its second entry and of an address."""
 
     words: list[int]
     arrays: list[str]
+    second: int
+    address: int
 
 
 def encoded(
-    lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str], stores: Sequence[Store]
+    lines: Sequence[Line],
+    loads: Mapping[str, Load],
+    opposites: Mapping[str, str],
+    stores: Sequence[Store],
+    entry: Entry,
 ) -> Encoded | None:
     """The code of ``arranged``, or None where one of its operations is not written here."""
     found = _operations(lines, loads, opposites, stores)
     if found is None:
         return None
     operations, own = found
-    code = MachineCode(loads, own)
-    words = code.function(chosen_order(operations, own, code.neighbours()))
-    return Encoded(words, list(code.arrays)) if len(code.arrays) <= MOST_ARRAYS else None
+    used = [place[0] for place in (*loads.values(), *(place for _, place in stores))]
+    arrays = entry.arrays(used, MOST_ARRAYS)
+    code = MachineCode(loads, own, arrays)
+    head, tail = code.function(chosen_order(operations, own, code.neighbours()))
+    if len(code.arrays) > MOST_ARRAYS or len(code.odd) >= CHECK - LIMIT_REGISTER or not entry.near():
+        return None
+    words, second, address = entry.framed(head, code.words, tail, arrays)
+    return Encoded(words, arrays, second, address)
 
 
 def _operations(

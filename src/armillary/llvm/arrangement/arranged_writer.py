@@ -6,12 +6,14 @@ limit are replaced (``far_angles.py``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm.arrangement.arm64 import Encoded, encoded, machine_words
 from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arranged, parsed, written
+from armillary.llvm.arrangement.entry import Entry
 from armillary.llvm.instructions import Instructions, Operand, real
 from armillary.llvm.mathematics.far_angles import far_angle_function
 from armillary.llvm.mathematics.trigonometry import LIMIT, PI_OVER_2, sine_cosine
@@ -34,6 +36,7 @@ class ArrangedWriter(Writer):
         self._angles: list[int] = []  # places in the state of those that have a sine or cosine
         super().__init__(*given)
         self.pairs: dict[Any, int] = given[4]  # places of numbers
+        self.arguments: Sequence[str] = ()  # arrays that the function takes
 
     def load(self, array: str, index: int, kind: str = "") -> str:
         place = (array, index, kind or "double")
@@ -80,11 +83,12 @@ class ArrangedWriter(Writer):
         return name
 
     def body(self, name: str) -> str:
-        code = None
         if self.module.encodes:
-            code = encoded(self.operations, self.loads, self.opposites, self._stores)
-        if code is not None:
-            return self._call_of_words(name, code)
+            numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
+            entry = Entry(self.arguments, self._angles, numbers)
+            code = encoded(self.operations, self.loads, self.opposites, self._stores, entry)
+            if code is not None:
+                return self._call_of_words(name, code)
         room, lines = arranged(
             self.operations, self.loads, self.opposites, self._stores, self.module.registers
         )
@@ -107,22 +111,19 @@ class ArrangedWriter(Writer):
 
     def _call_of_words(self, name: str, code: Encoded) -> str:
         """A call of machine code that the module holds as words."""
-        function = f'@"\\01{name}_code"'
-        self.module.functions.append(machine_words(f"{name}_code", code.words))
-        self.module.functions.append(f"declare void {function}({', '.join(['ptr'] * len(code.arrays))})")
-        call = f"call void {function}({', '.join([f'ptr %{array}' for array in code.arrays])})"
-        if not self._angles:
-            return f"  tail {call}"
-        check, arrays, replace, usual = self._checked_angles(name)
-        near = call.replace("%angles", "%state").replace("%thirds", usual)
-        far = call.replace("%angles", "%replaced").replace("%thirds", "%corrected")
-        given = dict.fromkeys(["state", *[a for a in code.arrays if a not in ("angles", "thirds")]])
-        taken = ", ".join([f"ptr %{array}" for array in given])
-        rare = "\n".join([*arrays, replace, f"  {far}"])
-        self.module.define(f"internal void @{name}_far({taken}) noinline cold", rare)
-        return "\n".join(
-            [*check, f"  tail call void @{name}_far({taken})\n  ret void\nusual:\n  tail {near}"]
-        )
+        self.module.functions.append(machine_words(name, code))
+        taken = [a for a in code.arrays if a in self.arguments]
+        passed = ", ".join([f"ptr %{array}" for array in taken])
+        self.module.functions.append(f'declare void @"\\01{name}_code"({", ".join(["ptr"] * len(taken))})')
+        if self._angles:
+            _, arrays, replace, _ = self._checked_angles(name)
+            listed = ", ".join(["ptr"] * (len(taken) + 2))
+            self.module.functions.append(f'declare void @"\\01{name}_code_at"({listed})')
+            call = f'  call void @"\\01{name}_code_at"({passed}, ptr %replaced, ptr %corrected)'
+            self.module.define(
+                f'hidden void @"\\01{name}_far"({passed}) noinline cold', "\n".join([*arrays, replace, call])
+            )
+        return f'  tail call void @"\\01{name}_code"({passed})'
 
     # ---------------------------------------------------------------- sines and cosines
 
@@ -255,6 +256,11 @@ class _Pairs(Instructions):
         name, taken = f"llvm.{intrinsic}.v2f64", ", ".join([PAIR] * len(arguments))
         self.writer.module.need(name, lambda: f"declare {PAIR} @{name}({taken}) nounwind")
         return super().call(intrinsic, *arguments)
+
+
+def number_values(numbers: Iterable[Any]) -> list[float]:
+    """Numbers of an array; those of lanes are entered with all of their vector and their place in it."""
+    return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 
 def _by_two(angles: list[Expr], places: list[int]) -> list[list[Expr]]:
