@@ -11,6 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ParameterError, SimulationError
+from armillary.runtime.integrators import compiled_run
 from armillary.runtime.models import straight
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start import assembly
@@ -91,6 +92,26 @@ def test_runs_in_rooms_that_others_have_used(
     assert made == [True] * len(found)
     for run, other in zip(found, (*expected, *expected), strict=True):  # rows of earlier runs are theirs
         same(run, other)
+
+
+def test_rows_with_room_from_the_start_are_those_of_a_room_that_grows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """2,501 rows; the second run is stopped after a part of them, and the third one uses its room."""
+    model, results = with_a_state(), []
+    for room in (compiled_run._GIVEN_AT_ONCE, 0):
+        monkeypatch.setattr(compiled_run, "_GIVEN_AT_ONCE", room)
+        model._kept = None
+        model.run_functions.plans.clear()
+        for q, most in ((0.3, 10_000), (0.5, 1300), (0.7, 10_000)):
+            given = {"sample": 4e-4, "step": 4e-4, "max_steps": most, "initial": {"A.q1": q}}
+            try:
+                results.append(model.simulate(1.0, **given))
+            except SimulationError as error:
+                results.append(error.run)
+    assert [len(run) for run in results[:3]] == [2501, 1301, 2501]
+    for found, expected in zip(results[:3], results[3:], strict=True):
+        same(found, expected)
 
 
 def test_other_settings_parameters_and_names_are_noticed(made: list[bool]) -> None:

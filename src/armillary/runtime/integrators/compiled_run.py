@@ -30,6 +30,7 @@ CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
+_GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
 _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
 _SEARCHED = 512  # rows: where there are more, it pays to find out whether speeds can jump (weak_masses.py)
@@ -183,7 +184,7 @@ def _prepared(
     control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
     control.choose_step, control.every_step = step is None, samples.every_step
     control.stops = _NO_STOP
-    few = not samples.every_step and samples.count < _FIRST_ROWS
+    few = not samples.every_step and samples.count * (functions.n_outputs + 1) < _GIVEN_AT_ONCE
     times = samples.times(0, samples.count + 1) if few else None
     if times is not None:
         times.flags.writeable = False
