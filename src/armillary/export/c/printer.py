@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from armillary.export.c.text import comment
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
-from armillary.export.text.printer import Operand, Printer, nested_polynomial
+from armillary.export.text.printer import Printer, nested_polynomial
 
 # Words of C and C++, and what their headers define.
 _WORDS = """
@@ -36,14 +35,7 @@ class CPrinter(Printer):
     inline = 60  # with longer ones GCC, which keeps their order, waits for results: 7 % on a Stewart platform
     paired_angles = GROUP
     functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "signum", "mod": "modulo"}  # noqa: RUF012
-
-    def special(self, value: float) -> str:
-        if math.isnan(value):
-            return "NAN"
-        return "INFINITY" if value > 0 else "(-INFINITY)"
-
-    def as_number(self, truth: str) -> Operand:
-        return Operand(f"({truth} ? 1.0 : 0.0)")
+    specials = ("NAN", "INFINITY", "(-INFINITY)")
 
 
 # Functions of numbers that C has not, or not with these rules for NaN.

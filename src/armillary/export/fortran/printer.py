@@ -29,24 +29,18 @@ class FortranPrinter(Printer):
     logic = {"and": ".and.", "or": ".or."}  # noqa: RUF012
     negation = ".not. "
 
+    specials = (
+        *("ieee_value(1.0_dp, ieee_quiet_nan)", "ieee_value(1.0_dp, ieee_positive_inf)"),
+        "ieee_value(1.0_dp, ieee_negative_inf)",
+    )
+    truth_number = "merge(1.0_dp, 0.0_dp, {})"
+    choosing = "merge({yes}, {no}, {test})"
+
     def literal(self, value: float) -> str:
         return f"{float(value)!r}_dp"
 
-    def special(self, value: float) -> str:
-        if value != value:
-            return "ieee_value(1.0_dp, ieee_quiet_nan)"
-        return f"ieee_value(1.0_dp, ieee_{'positive' if value > 0 else 'negative'}_inf)"
-
-    def as_number(self, truth: str) -> Operand:
-        return Operand(f"merge(1.0_dp, 0.0_dp, {truth})")
-
     def as_truth(self, number: Operand) -> Operand:
         return Operand(f"nonzero({self.at(number, CHOICE)})", ATOM, True)
-
-    def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
-        return Operand(
-            f"merge({self.at(yes, CHOICE)}, {self.at(no, CHOICE)}, {self.at_truth(condition, CHOICE)})"
-        )
 
     def function(self, name: str, arguments: Sequence[Operand]) -> Operand:
         if name == "pow":

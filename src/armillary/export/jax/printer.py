@@ -30,20 +30,12 @@ class JaxPrinter(PythonPrinter):
             *("floor", "ceil", "min", "max", "mod"),
         )
     } | _GUARDED
+    specials = ("jnp.nan", "jnp.inf", "(-jnp.inf)")
+    truth_number = "jnp.where({}, 1.0, 0.0)"
+    choosing = "jnp.where({test}, {yes}, {no})"
 
     def quotient(self, above: str, below: Sequence[str]) -> str:
         return Printer.quotient(self, above, below)
-
-    def special(self, value: float) -> str:
-        return "jnp.nan" if value != value else "jnp.inf" if value > 0 else "(-jnp.inf)"
-
-    def as_number(self, truth: str) -> Operand:
-        return Operand(f"jnp.where({truth}, 1.0, 0.0)")
-
-    def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
-        return Operand(
-            f"jnp.where({self.at_truth(condition, CHOICE)}, {self.at(yes, CHOICE)}, {self.at(no, CHOICE)})"
-        )
 
     def call(self, node: Any, operands: Sequence[Operand]) -> Operand:
         if node.data in _LOGIC:  # `and` and `or` cannot be traced

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.export.text.layout import listed, one_line
-from armillary.export.text.printer import CHOICE, Operand, Printer
+from armillary.export.text.printer import Operand, Printer
 
 KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor persistent "
@@ -33,21 +33,13 @@ class MatlabPrinter(Printer):
     }  # fmt: skip
     comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "~="}  # noqa: RUF012
     negation = "~"
+    specials = ("NaN", "Inf", "(-Inf)")
+    truth_number = "double({})"
+    choosing = "choose({test}, {yes}, {no})"
 
     def __init__(self, package: str) -> None:
         super().__init__()
         self.package = package
-
-    def special(self, value: float) -> str:
-        return "NaN" if value != value else "Inf" if value > 0 else "(-Inf)"
-
-    def as_number(self, truth: str) -> Operand:
-        return Operand(f"double({truth})")
-
-    def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
-        return Operand(
-            f"choose({self.at_truth(condition, CHOICE)}, {self.at(yes, CHOICE)}, {self.at(no, CHOICE)})"
-        )
 
     def table(self, table: Any, arguments: Sequence[Operand]) -> Operand:
         return Operand(f"{self.package}.{super().table(table, arguments).text}")

@@ -26,12 +26,8 @@ class PythonPrinter(Printer):
     }  # fmt: skip
     logic = {"and": "and", "or": "or"}  # noqa: RUF012
     negation = "not "
-
-    def special(self, value: float) -> str:
-        return f'float("{value}")'
-
-    def as_number(self, truth: str) -> Operand:
-        return Operand(f"float({truth})")
+    specials = ('float("nan")', 'float("inf")', 'float("-inf")')
+    truth_number = "float({})"
 
     def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
         text = f"{self.at(yes, SUM)} if {self.at_truth(condition, LOGIC)} else {self.at(no, SUM)}"

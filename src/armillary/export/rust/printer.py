@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,8 @@ class RustPrinter(Printer):
         "sin": "sine", "cos": "cosine", "abs": "absolute", "min": "lesser", "max": "greater",
         "sign": "sign_of", "mod": "modulo",
     }  # fmt: skip
+    specials = ("Real::NAN", "Real::INFINITY", "(-Real::INFINITY)")
+    truth_number = "(if {} {{ 1.0 }} else {{ 0.0 }})"
 
     def __init__(self, precision: str) -> None:
         super().__init__()
@@ -41,14 +42,6 @@ class RustPrinter(Printer):
         if text == "inf":  # rustc refuses a literal beyond the largest number
             return "Real::INFINITY"
         return text if "." in text or "e" in text else f"{text}.0"
-
-    def special(self, value: float) -> str:
-        if math.isnan(value):
-            return "Real::NAN"
-        return "Real::INFINITY" if value > 0 else "(-Real::INFINITY)"
-
-    def as_number(self, truth: str) -> Operand:
-        return Operand(f"(if {truth} {{ 1.0 }} else {{ 0.0 }})")
 
     def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
         test, first, second = self.at_truth(condition, CHOICE), self.at(yes, SUM), self.at(no, SUM)

@@ -43,6 +43,9 @@ class Printer:
     comparisons: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
     logic: Mapping[str, str] = {"and": "&&", "or": "||"}
     negation = "!"
+    specials: tuple[str, str, str] | None = None  # NaN and both infinities
+    truth_number = "({} ? 1.0 : 0.0)"  # 1 or 0 from a truth value
+    choosing = ""  # where a choice is a call: its text, with {test}, {yes} and {no}
 
     def __init__(self) -> None:
         self.tables: dict[Any, str] = {}  # tables met, with the names of their functions
@@ -55,11 +58,13 @@ class Printer:
 
     def special(self, value: float) -> str:
         """An infinity or NaN."""
-        raise ArmillaryError(f"a program holds the number {value}, which has no literal in this language")
+        if self.specials is None:
+            raise ArmillaryError(f"a program holds the number {value}, which has no literal in this language")
+        return self.specials[0 if value != value else 1 if value > 0 else 2]
 
     def as_number(self, truth: str) -> Operand:
         """1 or 0 from a truth value."""
-        return Operand(f"({truth} ? 1.0 : 0.0)")
+        return Operand(self.truth_number.format(truth))
 
     def as_truth(self, number: Operand) -> Operand:
         """Whether a number is not zero."""
@@ -69,6 +74,9 @@ class Printer:
 
     def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
         """One value or the other; the condition is a truth value."""
+        if self.choosing:
+            test, first, second = self.at_truth(condition, CHOICE), self.at(yes, CHOICE), self.at(no, CHOICE)
+            return Operand(self.choosing.format(test=test, yes=first, no=second))
         text = f"{self.at_truth(condition, COMPARISON)} ? {self.at(yes, SUM)} : {self.at(no, SUM)}"
         return Operand(text, CHOICE)
 

@@ -20,6 +20,16 @@ Bytes = bytes | memoryview
 UNFINISHED = ".unfinished"  # the folder of files that are being written
 
 
+class _Place:
+    """A file or folder below the root, by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: Folder, owner: type[Folder]) -> Path:
+        return folder.root / self.name
+
+
 @dataclass(frozen=True)
 class Folder:
     """The places in a study's folder.
@@ -38,46 +48,20 @@ class Folder:
 
     root: Path
 
+    study = _Place("study.json")
+    design = _Place("design.json")
+    model = _Place("model.toml")
+    inputs = _Place("inputs.npz")
+    store = _Place("results.zarr")
+    blocks = _Place("blocks")
+    table = _Place("metrics.parquet")
+    complete = _Place("complete.json")
+    log = _Place("log.txt")
+
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Folder:
         """The folder at a path that a user gave."""
         return cls(file_path(path, "the folder of a study"))
-
-    @property
-    def study(self) -> Path:
-        return self.root / "study.json"
-
-    @property
-    def design(self) -> Path:
-        return self.root / "design.json"
-
-    @property
-    def model(self) -> Path:
-        return self.root / "model.toml"
-
-    @property
-    def inputs(self) -> Path:
-        return self.root / "inputs.npz"
-
-    @property
-    def store(self) -> Path:
-        return self.root / "results.zarr"
-
-    @property
-    def blocks(self) -> Path:
-        return self.root / "blocks"
-
-    @property
-    def table(self) -> Path:
-        return self.root / "metrics.parquet"
-
-    @property
-    def complete(self) -> Path:
-        return self.root / "complete.json"
-
-    @property
-    def log(self) -> Path:
-        return self.root / "log.txt"
 
     @property
     def unfinished(self) -> Path:

@@ -22,9 +22,7 @@ class JavaScriptPrinter(Printer):
         **{name: f"Math.{name}" for name in _SAME},
         "mod": "((a, b) => a - b * Math.floor(a / b))",
     }
-
-    def special(self, value: float) -> str:
-        return "NaN" if value != value else f"{'-' if value < 0 else ''}Infinity"
+    specials = ("NaN", "Infinity", "-Infinity")
 
 
 def javascript_function(name: str, results: Sequence[Expr], values: Mapping[Expr, str]) -> str:
