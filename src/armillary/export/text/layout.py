@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Sequence
 
 # Places where a line may end: behind a blank, a comma or an opening operator between factors.
@@ -40,11 +39,6 @@ def _pieces(text: str) -> list[str]:
 def one_line(text: str) -> str:
     """Text without line breaks or control characters: what a comment or a string can hold, no more."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def paragraph(text: str, width: int, indent: str = "") -> list[str]:
-    """A paragraph filled to a width."""
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [indent.rstrip()]
 
 
 def bytes_of(text: str) -> int:

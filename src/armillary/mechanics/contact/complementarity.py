@@ -65,8 +65,6 @@ class ContactUnknown:
     statuses: tuple[ContactStatus, ...]
     friction: Any = 0  # μ while sliding
     capacity: Any = 0  # c while sliding
-    held_friction: Any = 0  # the same while sticking
-    held_capacity: Any = 0
 
 
 def divide(a: Any, b: Any) -> Any:

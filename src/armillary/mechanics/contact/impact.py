@@ -185,11 +185,9 @@ def _unknown(contact: ContactState, place: dict[int, int], offset: Any = None) -
     s, mu = place[contact.slip], contact.friction
     if offset is None:
         statuses = (STICKS, ContactStatus(True, 1), ContactStatus(True, -1), OPEN)
-        return ContactUnknown(n, s, statuses, friction=mu, held_friction=mu)
+        return ContactUnknown(n, s, statuses, friction=mu)
     bound = fn.named(times(mu, offset), "contact_offset")
-    return ContactUnknown(
-        n, s, _BOTH_PHASES, friction=mu, capacity=bound, held_friction=mu, held_capacity=bound
-    )
+    return ContactUnknown(n, s, _BOTH_PHASES, friction=mu, capacity=bound)
 
 
 def _judge(

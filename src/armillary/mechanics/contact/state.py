@@ -90,13 +90,11 @@ class ContactState:
         """The contact in the problem of accelerations."""
         if self.is_brake:
             either = (ContactStatus(False, 0), ContactStatus(False, 1), ContactStatus(False, -1))
-            return ContactUnknown(None, self.slip, either, capacity=self.friction, held_capacity=self.held)
+            return ContactUnknown(None, self.slip, either, capacity=self.friction)
         if self.slip is None:
             return ContactUnknown(self.normal, None, (CLOSED, OPEN))
         statuses = (STICKS, FORWARD, BACKWARD, OPEN)
-        return ContactUnknown(
-            self.normal, self.slip, statuses, friction=self.friction, held_friction=self.held
-        )
+        return ContactUnknown(self.normal, self.slip, statuses, friction=self.friction)
 
     def holding(self) -> tuple[Any, Any, Any]:
         """(closed, sticks, direction) as 0, 1 and −1."""

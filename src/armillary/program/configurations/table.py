@@ -111,43 +111,6 @@ class ConfigurationTable:
             found[locked] = (*found.get(locked, ()), entry.number)
         return found
 
-    @cached_property
-    def lockable(self) -> tuple[str, ...]:
-        """Speeds that are locked at some time, in the order of the system: bits of masks, lowest first."""
-        held = {u.data.name for e in self.system.events.values() for u in (*e.lock, *e.unlock)}
-        held |= self.derived.configuration.locked
-        return tuple(
-            u.data.name
-            for u in self.system.speeds
-            if u in held or u.data.name in self.derived.configuration.locked
-        )
-
-    def mask(self, names: LockSet | tuple[str, ...]) -> int:
-        """Lockable speeds as bits of a whole number."""
-        return sum(1 << i for i, name in enumerate(self.lockable) if name in names)
-
-    @cached_property
-    def masks(self) -> tuple[int, ...]:
-        """The locked speeds of each configuration."""
-        return tuple(self.mask(entry.configuration.locked) for entry in self.listed)
-
-    @cached_property
-    def event_masks(self) -> tuple[tuple[int, int, int], ...]:
-        """For each event of the description what it locks, unlocks and sets, of the lockable speeds.
-
-        After events with locks L, unlocks U and settings S, all together, the locked speeds are
-        (locked | L) & ~U; where some are locked that were free, the impulse is that of the configuration
-        that holds ((locked | L) & ~U) | (locked & ~S).
-        """
-        return tuple(
-            (
-                self.mask(tuple(u.data.name for u in event.lock)),
-                self.mask(tuple(u.data.name for u in event.unlock)),
-                self.mask(tuple(s.data.name for s in event.changes)),
-            )
-            for event in self.system.events.values()
-        )
-
     def following(self, number: int) -> dict[str, int]:
         """The configuration that follows each event that can happen, by the event's name: the first of its
         group. Events of one instant are listed together.
