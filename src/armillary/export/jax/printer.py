@@ -34,8 +34,7 @@ class JaxPrinter(PythonPrinter):
     truth_number = "jnp.where({}, 1.0, 0.0)"
     choosing = "jnp.where({test}, {yes}, {no})"
 
-    def quotient(self, above: str, below: Sequence[str]) -> str:
-        return Printer.quotient(self, above, below)
+    choice, quotient = Printer.choice, Printer.quotient  # not those of Python
 
     def call(self, node: Any, operands: Sequence[Operand]) -> Operand:
         if node.data in _LOGIC:  # `and` and `or` cannot be traced
