@@ -115,7 +115,7 @@ def live_page(
             "hand": _hand(module, hands, values),
         },
     }
-    page = page_text(content, heading or about["name"], (*SCENE, "pointer.js", *_SCRIPTS))
+    page = page_text(content, heading or about["name"], (*SCENE, "controls/pointer.js", *_SCRIPTS))
     return _completed(page)
 
 

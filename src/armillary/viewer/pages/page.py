@@ -22,11 +22,13 @@ _SHOWN = 3  # plots that are open at first
 _EVENTS = 2000  # marks on the time line
 # The program of a page, in order. A page with another driver of the motion ends with a file of its own.
 SCENE = (
-    "data.js", "paint.js", "plain.js", "motion.js", "solids.js", "meshes.js", "surroundings.js", "figure.js",
-    "scene.js", "labels.js", "recorder.js", "tools.js",
+    "data.js", "drawing/paint.js", "drawing/plain.js", "motion.js", "drawing/solids.js", "drawing/meshes.js",
+    "drawing/surroundings.js", "drawing/figure.js", "drawing/scene.js", "drawing/labels.js",
+    "controls/recorder.js", "controls/tools.js",
 )  # fmt: skip
 RECORDED = (
-    *SCENE, "arrows.js", "pointer.js", "cloud.js", "plots.js", "player.js", "legend.js", "main.js",
+    *SCENE, "drawing/arrows.js", "controls/pointer.js", "drawing/cloud.js", "controls/plots.js",
+    "controls/player.js", "controls/legend.js", "main.js",
 )  # fmt: skip
 
 
