@@ -155,68 +155,43 @@ if TYPE_CHECKING:
     from armillary.viewer.pages.sheet import sheet
     from armillary.viewer.pages.views import view
 
-# What most models do not need: its modules are imported when it is first asked for.
+# What most models do not need, by module: these are imported at the first use of one of their names.
 _LATER = {
-    "BaseParameters": ("armillary.analysis.identification.base", "BaseParameters"),
-    "Batch": ("armillary.ensembles.result", "Batch"),
-    "Beam": ("armillary.model.flexible.parts.beam", "Beam"),
-    "Branch": ("armillary.analysis.operating.branches.branch", "Branch"),
-    "Campbell": ("armillary.analysis.modes.sweeps.campbell", "Campbell"),
-    "Choice": ("armillary.studies.sampling", "Choice"),
-    "Correlated": ("armillary.studies.sampling", "Correlated"),
-    "Crossing": ("armillary.ensembles.metrics", "Crossing"),
-    "Design": ("armillary.studies.sampling", "Design"),
-    "Efforts": ("armillary.analysis.inverse.efforts", "Efforts"),
-    "ExcitingTrajectory": ("armillary.analysis.identification.excitation", "ExcitingTrajectory"),
-    "Experiment": ("armillary.analysis.fitting.experiments", "Experiment"),
-    "Final": ("armillary.ensembles.metrics", "Final"),
-    "Fit": ("armillary.analysis.fitting.outcome", "Fit"),
-    "Histogram": ("armillary.ensembles.metrics", "Histogram"),
-    "Identification": ("armillary.analysis.identification.identification", "Identification"),
-    "LinearModel": ("armillary.analysis.linear.linear_model", "LinearModel"),
-    "LogNormal": ("armillary.studies.sampling", "LogNormal"),
-    "Maximum": ("armillary.ensembles.metrics", "Maximum"),
-    "Mean": ("armillary.ensembles.metrics", "Mean"),
-    "Minimum": ("armillary.ensembles.metrics", "Minimum"),
-    "Modes": ("armillary.analysis.modes.modes", "Modes"),
-    "Normal": ("armillary.studies.sampling", "Normal"),
-    "OperatingPoint": ("armillary.analysis.operating.point", "OperatingPoint"),
-    "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
-    "Regressor": ("armillary.analysis.identification.regressor", "Regressor"),
-    "Rms": ("armillary.ensembles.metrics", "Rms"),
-    "RootLocus": ("armillary.analysis.modes.sweeps.root_locus", "RootLocus"),
-    "Run": ("armillary.results", "Run"),
-    "Section": ("armillary.model.flexible.parts.section", "Section"),
-    "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
-    "Signal": ("armillary.runtime.inputs.signal", "Signal"),
-    "Solutions": ("armillary.analysis.kinematics.result", "Solutions"),
-    "Study": ("armillary.studies", "Study"),
-    "Sweep": ("armillary.analysis.kinematics.result", "Sweep"),
-    "Triangular": ("armillary.studies.sampling", "Triangular"),
-    "Uniform": ("armillary.studies.sampling", "Uniform"),
-    "Workspace": ("armillary.analysis.kinematics.workspace", "Workspace"),
-    "campbell": ("armillary.analysis.modes.sweeps.campbell", "campbell"),
-    "exciting_trajectory": ("armillary.analysis.identification.excitation", "exciting_trajectory"),
-    "fit": ("armillary.analysis.fitting.fit", "fit"),
-    "identify": ("armillary.analysis.identification.identify", "identify"),
-    "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
-    "load_batch": ("armillary.ensembles.result", "load_batch"),
-    "load_linear": ("armillary.analysis.linear.linear_model", "load_linear"),
-    "load_point": ("armillary.analysis.operating.point", "load_point"),
-    "load_run": ("armillary.results", "load_run"),
-    "load_sweep": ("armillary.analysis.kinematics.result", "load_sweep"),
-    "open_study": ("armillary.studies", "open_study"),
-    "panels": ("armillary.model.space.panels", "panels"),
-    "plot": ("armillary.results", "plot"),
-    "root_locus": ("armillary.analysis.modes.sweeps.root_locus", "root_locus"),
-    "random_road": ("armillary.runtime.inputs.spectra", "random_road"),
-    "random_signal": ("armillary.runtime.inputs.spectra", "random_signal"),
-    "random_turbulence": ("armillary.runtime.inputs.spectra", "random_turbulence"),
-    "run": ("armillary.run_files.execute", "run"),
-    "schema": ("armillary.files.model.schema", "model_schema"),
-    "sheet": ("armillary.viewer.pages.sheet", "sheet"),
-    "view": ("armillary.viewer.pages.views", "view"),
-    "write_ssp": ("armillary.files.ssp.writing", "write_ssp"),
+    "armillary.analysis.fitting.experiments": "Experiment",
+    "armillary.analysis.fitting.fit": "fit",
+    "armillary.analysis.fitting.outcome": "Fit",
+    "armillary.analysis.identification.base": "BaseParameters",
+    "armillary.analysis.identification.excitation": "ExcitingTrajectory exciting_trajectory",
+    "armillary.analysis.identification.identification": "Identification",
+    "armillary.analysis.identification.identify": "identify",
+    "armillary.analysis.identification.regressor": "Regressor",
+    "armillary.analysis.inverse.efforts": "Efforts",
+    "armillary.analysis.kinematics.result": "Solutions Sweep load_sweep",
+    "armillary.analysis.kinematics.workspace": "Workspace",
+    "armillary.analysis.linear.linear_model": "LinearModel load_linear",
+    "armillary.analysis.modes.modes": "Modes",
+    "armillary.analysis.modes.sweeps.campbell": "Campbell campbell",
+    "armillary.analysis.modes.sweeps.root_locus": "RootLocus root_locus",
+    "armillary.analysis.operating.branches.branch": "Branch",
+    "armillary.analysis.operating.point": "OperatingPoint load_point",
+    "armillary.analysis.sensitivities": "Sensitivities",
+    "armillary.ensembles.metrics": "Crossing Final Histogram Maximum Mean Minimum Rms",
+    "armillary.ensembles.result": "Batch load_batch",
+    "armillary.files.model.schema": "schema",
+    "armillary.files.ssp.writing": "write_ssp",
+    "armillary.model.flexible.parts.beam": "Beam",
+    "armillary.model.flexible.parts.plate": "Plate",
+    "armillary.model.flexible.parts.section": "Section",
+    "armillary.model.quantities.jacobian": "jacobian",
+    "armillary.model.space.panels": "panels",
+    "armillary.results": "Run load_run plot",
+    "armillary.run_files.execute": "run",
+    "armillary.runtime.inputs.signal": "Signal",
+    "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
+    "armillary.studies": "Study open_study",
+    "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
+    "armillary.viewer.pages.sheet": "sheet",
+    "armillary.viewer.pages.views": "view",
 }
 
 __version__ = VERSION
@@ -390,7 +365,8 @@ _WORDS = {"Hinge": "Revolute", "Pin": "Revolute", "Slider": "Prismatic", "Ball":
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    module = next((module for module, names in _LATER.items() if name in names.split()), None)
+    if module is None:
         hint = ""
         if name[0].isupper() or "_" in name.strip("_"):  # else it may be a module about to be imported
             from armillary.errors import nearest
@@ -400,8 +376,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'armillary' has no attribute '{name}'{hint}")
     from importlib import import_module
 
-    module, attribute = _LATER[name]
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(module), "model_schema" if name == "schema" else name)
 
 
 def __dir__() -> list[str]:
