@@ -256,7 +256,7 @@ console.log(JSON.stringify({
 
 @needs_node
 def test_loops_are_closed_in_the_class_as_in_the_process(tmp_path: Path) -> None:
-    folder = equations("four bar").export("wasm", tmp_path / "bar", methods=["rk4"])
+    folder = equations("four bar").export("wasm", tmp_path / "bar")
     found = _node(folder, """
 import { load } from "./four_bar_linkage.js";
 const model = await load(), places = [];

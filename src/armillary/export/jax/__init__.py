@@ -1,8 +1,9 @@
 """Exported JAX: one module of pure functions for one system, to be compiled, mapped and differentiated.
 
 The layout is that of exported Python (python/module.py); module.py has the differences, ``solver.txt`` is the
-rollout by `lax.scan`, for which solver.py prints the methods. Where events set states or change the
-configuration, ``runs.txt`` has the solver that is described once, printed by flow.py.
+rollout by `lax.scan`, for which solver.py prints the methods. Where events set something, end the
+run or change the configuration, and where data of inputs jump, ``runs.txt`` has the solver that is described
+once, printed by flow.py.
 """
 
 from __future__ import annotations

@@ -10,10 +10,12 @@ from armillary.export.text.source import Source
 
 
 def needs_runs(made: Source) -> bool:
-    """Whether a system needs located events: some set states, or change the configuration."""
-    roles = ("coordinate", "speed", "state")
-    sets = [s for event in made.equations.targets.watched for s in event.changes if s.data.role in roles]
-    return bool(sets or made.others)
+    """Whether a system needs located events, or steps that end between grid points: events of the user's own
+    set something or end the run, joints lock or dependent speeds are exchanged, or data of inputs jump.
+    """
+    own = [event for event in made.equations.targets.watched if not event.hidden]
+    located = any(event.changes or event.stop for event in own)
+    return located or bool(made.others) or any(jumps for _, jumps in made.program.stops)
 
 
 class JaxModule(PythonModule):

@@ -21,6 +21,7 @@ Everything lies at fixed addresses, which the description holds; nothing is allo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -124,7 +125,7 @@ class WasmModule:
             texts.append(self.assembly.text())
         for name, shape in self.shapes.items():
             loop = str(emit_loop(shape, linked=more is None).module)
-            for function in ("drive", "choose_start", "may_jump"):
+            for function in re.findall(r"^define  \w+ @armillary_(\w+)\(", loop, re.M):
                 loop = loop.replace(f"@armillary_{function}(", f"@{function}_{name}(")
             texts.append(loop)
         exports = ["precompute", "pose_precompute", "derivatives", "outputs"]
