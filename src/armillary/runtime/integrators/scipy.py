@@ -49,8 +49,10 @@ class _Model:
     def __call__(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         state, result = np.ascontiguousarray(state, dtype=float), np.zeros(length)
         if length:
-            places = (a.ctypes.data for a in (state, self.constants, memory, result))
-            self._calls[name](t, *places)
+            places = (state, self.constants, memory, result)
+            self._calls[name](
+                t, *[a.__array_interface__["data"][0] for a in places]
+            )  # sooner than ctypes.data
         return result
 
     def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
