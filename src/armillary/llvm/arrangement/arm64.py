@@ -27,7 +27,7 @@ from armillary.llvm.arrangement.arrangement import (
     latency,
     stored_values,
 )
-from armillary.llvm.arrangement.entry import CHECK, LIMIT_REGISTER, Entry
+from armillary.llvm.arrangement.entry import LIMIT_REGISTER, Entry
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
@@ -35,7 +35,10 @@ REGISTERS = 32
 MOST_ARRAYS = 8  # addresses that registers hand on
 _SPARE = (30, 31)
 _STACK = 31  # as the register of an address
-_ADDRESS = 16  # the register of addresses too far for one instruction
+_INTEGER = 17  # the register of what is copied
+_NEARBY = (16, 14)  # registers of addresses in the middle of large arrays, the last that were used
+_REACH = 504  # bytes from such an address to either side, for a store of two doubles
+_FAR = 1 << 15  # bytes that all other instructions reach from an address on
 _ZERO = "0x0000000000000000"
 
 # Instructions on doubles, and on pairs of them: register words without registers.
@@ -75,6 +78,7 @@ class MachineCode(Registers):
         self.words: list[int] = []
         self.arrays = {name: i for i, name in enumerate(arrays)}  # to the registers of their addresses
         self.odd: dict[int, int] = {}  # registers of addresses, to those of addresses one double further
+        self.nearby: dict[tuple[int, int], int] = {}  # (register, bytes further) to registers of _NEARBY
         self.room: list[int] = [
             *range(15, 7, -1),
             *range(29, 15, -1),
@@ -171,17 +175,28 @@ class MachineCode(Registers):
         """Doubles in two registers to neighbouring places, from this one on."""
         array, index, _ = place
         base = _STACK if array == "slots" else self.arrays.setdefault(array, len(self.arrays))
-        if index > 63:
-            base, index = self.further(base, 8 * index), 0
-        self.words.append(_STORE_TWO | index << 15 | high << 10 | base << 5 | low)
+        offset = 8 * index
+        if offset > _REACH:
+            middle = (offset + _REACH) // (2 * _REACH) * 2 * _REACH
+            base, offset = self.near(base, middle), offset - middle
+        self.words.append(_STORE_TWO | (offset // 8 & 127) << 15 | high << 10 | base << 5 | low)
 
-    def further(self, base: int, offset: int) -> int:
-        """A register with an address so many bytes further."""
-        for step, shift in ((offset >> 12, 0x400000), (offset & 4095, 0)):
-            if step:
-                self.words.append(_ADDRESS_PLUS | shift | step << 10 | base << 5 | _ADDRESS)
-                base = _ADDRESS
-        return base
+    def near(self, base: int, offset: int) -> int:
+        """A register with an address so many bytes further: one that is there, or the oldest of them. The
+        work of humanoids is in arrays of thousands: with additions for each access their A and B are 6 %
+        more instructions.
+        """
+        register = self.nearby.pop((base, offset), -1)
+        if register < 0:
+            full = len(self.nearby) == len(_NEARBY)
+            register = self.nearby.pop(next(iter(self.nearby))) if full else _NEARBY[len(self.nearby)]
+            source = base
+            for step, shift in ((offset >> 12, 0x400000), (offset & 4095, 0)):
+                if step:
+                    self.words.append(_ADDRESS_PLUS | shift | step << 10 | source << 5 | register)
+                    source = register
+        self.nearby[base, offset] = register
+        return register
 
     def memory(self, words: tuple[int, int], register: int, place: Load) -> None:
         array, index, kind = place
@@ -191,7 +206,8 @@ class MachineCode(Registers):
         if offset % size:  # a pair's place is odd: by the address after the first double
             base, offset = self.odd.setdefault(base, len(self.odd) + LIMIT_REGISTER + 1), offset - 8
         if offset >= 4096 * size:
-            base, offset = self.further(base, offset), 0
+            middle = offset - offset % _FAR
+            base, offset = self.near(base, middle), offset - middle
         self.words.append(words[wide] | offset // size << 10 | base << 5 | register)
 
     # ---------------------------------------------------------------- operations
@@ -306,8 +322,8 @@ class MachineCode(Registers):
         name, _ = operation.signed[0]
         given = self.loads[name]
         if given[2] == place[2] == "double":
-            self.memory(_LOAD_INTEGER, _ADDRESS + 1, given)
-            self.memory(_STORE_INTEGER, _ADDRESS + 1, place)
+            self.memory(_LOAD_INTEGER, _INTEGER, given)
+            self.memory(_STORE_INTEGER, _INTEGER, place)
         else:
             self.store(self.held[name], place)
         return -1
@@ -426,7 +442,7 @@ def encoded(
     arrays = entry.arrays(used, MOST_ARRAYS)
     code = MachineCode(loads, own, arrays)
     head, tail = code.function(chosen_order(operations, own, code.neighbours()))
-    if len(code.arrays) > MOST_ARRAYS or len(code.odd) >= CHECK - LIMIT_REGISTER or not entry.near():
+    if len(code.arrays) > MOST_ARRAYS or len(code.odd) >= min(_NEARBY) - LIMIT_REGISTER or not entry.near():
         return None
     words, second, address = entry.framed(head, code.words, tail, arrays)
     return Encoded(words, arrays, second, address)
