@@ -614,7 +614,7 @@ def test_identification_fits_and_comparisons_name_what_is_wrong(things: Things) 
         (lambda: identify(efforts=efforts.values * np.nan), "are not all finite"),
         (lambda: identify(udot=[[np.nan]] * len(run)), "are not all finite"),
         (lambda: identify(friction=3), "friction must be a list"),
-        (lambda: identify(sigma={}), "sigma= says nothing about 'b.u1'"),
+        (lambda: identify(sigma={}), "sigma= has no value for 'b.u1'"),
         (lambda: identify(sigma="x"), "sigma must be a number"),
         (lambda: identify(prior=None), "prior must be a number"),
         (lambda: identify(parameters=[1.0]), "parameters= must hold values by name"),

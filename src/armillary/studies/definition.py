@@ -124,8 +124,8 @@ def read_definition(folder: Folder) -> Definition | None:
         )
     if _checksum(content) != stated:
         raise ArmillaryError(
-            f"'{folder.study}' is damaged: its checksum does not fit; restore it from a copy, since it says "
-            "what the results are"
+            f"'{folder.study}' is damaged: its checksum does not fit; restore it from a copy, since it "
+            "defines what the results are"
         )
     return Definition(content)
 

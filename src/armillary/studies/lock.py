@@ -74,8 +74,8 @@ class StudyLock:
         """An error where another process has taken over."""
         if self._lost:
             raise ArmillaryError(
-                f"study '{self.path.parent}' was taken over by another process, because this one was not "
-                "heard of for long; its finished blocks count"
+                f"study '{self.path.parent}' was taken over by another process, because this one did not "
+                "renew its lock for long; its finished blocks count"
             )
 
     def _created(self) -> bool:
@@ -111,8 +111,8 @@ class StudyLock:
             return ""
         wait = max(1, round(self._stale - max(age, 0.0)))
         return (
-            f"if it was killed, run this again in {wait} s: whoever is not heard of for {self._stale:g} s is "
-            "taken for dead; "
+            f"if it was killed, run this again in {wait} s: a process that does not renew its lock for "
+            f"{self._stale:g} s is taken for dead; "
         )
 
     def _remove(self, found: dict[str, Any]) -> None:

@@ -100,9 +100,7 @@ def _plain_run(
             if name in vary:
                 raise ParameterError(f"'{name}' is varied, and given in {kind}= too: leave one out")
             if np.ndim(value.magnitude if is_quantity(value) else value):
-                raise ParameterError(
-                    f"'{name}' in {kind}= has several values: give them in vary=, which says what varies"
-                )
+                raise ParameterError(f"'{name}' in {kind}= has several values: give them in vary=")
     table = parameter_table(model.equations)
     varied = {name: first[name] for name in vary if vary[name] == PARAMETER}
     known = table.values({**fixed[PARAMETER], **varied})

@@ -172,7 +172,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "singular mass": (
         {**CHAIN, "mass_matrix": np.kron(np.ones((3, 3)), np.eye(3)), "modes": 4},
-        ["4 modes asked, but one of them moves no mass, most at node '"],
+        ["4 modes requested, but one of them moves no mass, most at node '"],
     ),
     "complex matrix": ({**CHAIN, "stiffness_matrix": CHAIN_STIFFNESS * (1 + 0.02j)}, ["complex numbers"]),
     "complex sparse matrix": (
@@ -192,10 +192,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {**CHAIN, "mass_matrix": scipy.sparse.csr_matrix(changed(CHAIN_MASS, (4, 4, np.nan)))},
         ["mass_matrix holds nan at (5, 5)"],
     ),
-    "too many modes": ({**CHAIN, "modes": 10}, ["10 modes asked, but there are 9", "9 freedoms with mass"]),
+    "too many modes": (
+        {**CHAIN, "modes": 10},
+        ["10 modes requested, but there are 9", "9 freedoms with mass"],
+    ),
     "too many free modes": (
         {**FREE, "basis": "free", "modes": 19},
-        ["19 modes asked, but there are 18: 24 freedoms with mass, of which rigid motion takes 6"],
+        ["19 modes requested, but there are 18: 24 freedoms with mass, of which rigid motion takes 6"],
     ),
     "no modes": ({**CHAIN, "modes": 0}, ["modes=0 must be a whole number, 1 or more"]),
     "basis": ({**CHAIN, "basis": "fixd"}, ["no basis 'fixd'", "did you mean 'fixed'"]),
@@ -334,7 +337,7 @@ USES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
         {"modes": 2, "stiffening": True},
         ["stiffening= does not go with a Plate; possible are modes=, damping=, damping_matrix=, second"],
     ),
-    "too many of a plate": (PLATE, {"modes": 500}, ["500 modes asked", "96"]),
+    "too many of a plate": (PLATE, {"modes": 500}, ["500 modes requested", "96"]),
     "held tip": (
         Beam(1.0, EI=1.0, mass_per_length=1.0, tip="pinned"),
         {"modes": 2, "stiffening": True},
@@ -362,7 +365,7 @@ def test_unknown_node_and_truncation_name_what_there_is() -> None:
         part.node("tp")
     with pytest.raises(ModelError, match="only beams and plates have nodes by place"):
         part.node(1.0)
-    with pytest.raises(ModelError, match="3 modes asked, but there are 2"):
+    with pytest.raises(ModelError, match="3 modes requested, but there are 2"):
         part.truncated(3)
     with pytest.raises(ModelError, match="outside the beam"):
         flexible_part("body 'boom'", BEAM, modes=1).node(2.0)

@@ -214,9 +214,7 @@ class _Joints:
             raise ArmillaryError(f"limits= must be {{coordinate: (lowest, highest)}}, not {shown(limits)}")
         _check_names(limits, self.coordinates, "limits=")
         if missing := [name for name in self.coordinates if name not in limits]:
-            raise ArmillaryError(
-                f"limits= says nothing about '{missing[0]}'; give its lowest and highest value"
-            )
+            raise ArmillaryError(f"limits= has none for '{missing[0]}'; give its lowest and highest value")
         both = (
             np.array([[float(x) for x in limits[name]] for name in self.coordinates]) * self.factors[:, None]
         )

@@ -173,7 +173,7 @@ def _efforts(names: tuple[str, ...], efforts: Any, run: Run | None, rows: int) -
     if isinstance(efforts, Mapping):
         if missing := [name for name in names if name not in efforts]:
             raise ArmillaryError(
-                f"identify(): efforts= says nothing about '{missing[0]}'; give those along all speeds"
+                f"identify(): efforts= has nothing for '{missing[0]}'; give those along all speeds"
             )
         if unknown := [name for name in efforts if name not in names]:
             raise ArmillaryError(
@@ -228,7 +228,7 @@ def _sigma(names: tuple[str, ...], sigma: Any) -> np.ndarray | None:
     if sigma is None:
         return None
     if isinstance(sigma, Mapping) and (missing := [n for n in names if n not in sigma]):
-        raise ArmillaryError(f"identify(): sigma= says nothing about '{missing[0]}'; give it for all speeds")
+        raise ArmillaryError(f"identify(): sigma= has no value for '{missing[0]}'; give one for every speed")
     each = [sigma[n] if isinstance(sigma, Mapping) else sigma for n in names]
     values = np.array([real(x, "identify(): sigma") for x in each])
     if not np.all((values > 0) & np.isfinite(values)):

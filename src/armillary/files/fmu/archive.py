@@ -42,7 +42,7 @@ def opened(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfi
 
 
 def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
-    """A file of an archive; what is longer than it may be, or than it says, is refused."""
+    """A file of an archive; what is longer than it may be, or than its entry states, is refused."""
     try:
         entry = archive.getinfo(name)
     except KeyError:

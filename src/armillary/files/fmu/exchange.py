@@ -313,7 +313,7 @@ def _occur(instances: _Exchange, names: Sequence[str]) -> str:
 
 
 def _completed(library: Library, instances: _Exchange, names: Sequence[str], table: int) -> str:
-    """The end of a step; where the FMU wants an event, its iteration."""
+    """The end of a step; where the FMU requests an event, its iteration."""
     third = library.fmu.version == "3.0"
     flag = "i8" if third else "i32"
     call = f"inttoptr (i64 {library.address('CompletedIntegratorStep')} to ptr)"

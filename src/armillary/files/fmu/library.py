@@ -31,7 +31,7 @@ _LATEST = 100  # messages that are kept
 
 
 class _Callbacks(ctypes.Structure):
-    """What FMI 2.0 wants to be given by the importer."""
+    """What an importer gives to an FMU of FMI 2.0."""
 
     _fields_ = (
         ("logger", _LOG2),

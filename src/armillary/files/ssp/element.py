@@ -1,4 +1,4 @@
-"""The FMUs of a package as parts of a system, stepped along with it and connected as the package says."""
+"""The FMUs of a package as parts of a system, stepped along with it and connected as the package states."""
 
 from __future__ import annotations
 

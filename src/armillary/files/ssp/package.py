@@ -37,7 +37,7 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class Package:
-    """What a package says of itself. ``components`` are places of FMUs in it, by name."""
+    """The description that a package holds. ``components`` are places of FMUs in it, by name."""
 
     path: Path
     name: str

@@ -182,7 +182,7 @@ def _elastic(kept: Kept, modes: int | None, limit: float | None) -> tuple[Array,
     asked = there if modes is None else modes
     if asked > there or not there:
         raise ModelError(
-            f"{where}: {asked} modes asked, but there are {there}: {massive} freedoms with mass"
+            f"{where}: {asked} modes requested, but there are {there}: {massive} freedoms with mass"
             + (f", of which rigid motion takes {away}" if away else "")
         )
     try:
@@ -192,8 +192,8 @@ def _elastic(kept: Kept, modes: int | None, limit: float | None) -> tuple[Array,
     except MasslessMotion as fault:
         at = kept.structure.label(int(kept.freedoms[fault.row]))
         raise ModelError(
-            f"{where}: {asked} modes asked, but one of them moves no mass, most at {at}: the mass matrix is "
-            "singular there; ask for fewer modes, or check the matrix"
+            f"{where}: {asked} modes requested, but one of them moves no mass, most at {at}: the mass matrix is "
+            "singular there; request fewer modes, or check the matrix"
         ) from None
     strain, scale = _strain(stiffness, vectors)
     _no_negative(kept, squares, strain / scale, vectors)

@@ -186,7 +186,9 @@ class FlexiblePart:
     def truncated(self, modes: int) -> FlexiblePart:
         """The same part with its first modes only."""
         if not isinstance(modes, int | np.integer) or not 1 <= modes <= self.modes:
-            raise ModelError(f"{modes} modes asked, but there are {self.modes}; ask for 1 to {self.modes}")
+            raise ModelError(
+                f"{modes} modes requested, but there are {self.modes}; request 1 to {self.modes}"
+            )
         if self.complex_modes is not None and modes < self.modes:
             raise ModelError("complex modes that were given as data are not cut off here; give fewer")
         few = slice(modes)

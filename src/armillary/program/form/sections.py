@@ -1,4 +1,4 @@
-"""The sections of a program from the expressions that a derivation wants, improved over shared constants."""
+"""The sections of a program from the expressions that a derivation makes, improved over shared constants."""
 
 from __future__ import annotations
 

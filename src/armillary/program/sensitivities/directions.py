@@ -45,7 +45,7 @@ def directions(equations: DerivedEquations, to: Sequence[Any]) -> tuple[Directio
     if not names:
         raise ParameterError("sensitivities to what? Give to=[…] names of parameters or initial values")
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ParameterError(f"'{twice[0]}' stands twice among what sensitivities are asked to")
+        raise ParameterError(f"'{twice[0]}' stands twice in to=; name it once")
     return tuple(_direction(equations, name) for name in names)
 
 

@@ -24,7 +24,7 @@ SNAP = 1e-6
 
 
 class Reason(IntEnum):
-    """Why a call of the loop came back. The first group ends a run, the second wants another call."""
+    """Why a call of the loop came back. The first group ends a run; after the second it is called again."""
 
     RUNNING = 0
     FINISHED = 1

@@ -92,7 +92,7 @@ def _nested(terms: int) -> str:
 
 
 def _asked(name: str, about: str, methods: Sequence[Method]) -> str:
-    """A function that says whether the method of a run is one of these."""
+    """A function: whether the method of a run is one of these."""
     found = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in methods) or "False"
     return f'def {name}(run: RunRecord) -> truth:\n    """{about}"""\n    return {found}\n'
 

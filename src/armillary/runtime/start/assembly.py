@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # by which a coordinate is moved that was named: the run says so
 _TIME, _STATUS, _PATIENCE = FIELDS["t"], FIELDS["status"], FIELDS["patience"]
-_FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after which Ctrl-C is heard
+_FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after which Ctrl-C takes effect
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
 
@@ -297,7 +297,7 @@ class Bench:
         return int(record[_STATUS])
 
     def _close_patiently(self) -> None:
-        """The same from the beginning, in a thread, so that Ctrl-C is heard meanwhile."""
+        """The same from the beginning, in a thread, so that Ctrl-C takes effect meanwhile."""
         work = threading.Thread(target=self._code.close, args=(*self._places, 1, self._length))
         work.start()
         try:

@@ -109,7 +109,7 @@ class StudyFile:
         if "bodies" in document.data and "model" not in document.data:
             raise ArmillaryError(
                 f"'{os.fspath(path)}' is a model; a study file names it, model = \"{Path(path).name}\", and "
-                "says what varies: armillary examples show car_study"
+                "lists what varies: armillary examples show car_study"
             )
         return cls.of_document(document)
 

@@ -82,7 +82,7 @@ CASES = (
             difference("the same: multipliers", 1e-8),
             value(
                 "largest step with offset that ends 60 s, no corrector, of 0.05, 0.10, 0.15 and 0.17 (s)",
-                0.15, 0.0, _TEXT, "stable up to 0.15, says the source",
+                0.15, 0.0, _TEXT, "stable up to 0.15 by the source",
             ),
             differs(
                 "mean velocity with offset over 5 s (m/s)", 0.35, 0.3239163, 1e-5,

@@ -200,7 +200,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
 
 
 class _Names:
-    """Names of variables, each once: a later one says what it is where an earlier one has the same name."""
+    """Names of variables, each once: the kind is added to a name that an earlier one has."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken

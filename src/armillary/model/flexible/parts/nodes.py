@@ -138,7 +138,7 @@ def node_inertias(value: Any, names: list[str], where: str) -> Array:
 def _first(shapes: Array, modes: int, where: str) -> Array:
     there = shapes.shape[2]
     if modes > there:
-        raise ModelError(f"{where}: modes={modes} asked, but there are shapes of {there}")
+        raise ModelError(f"{where}: modes={modes} requested, but there are shapes of {there}")
     return shapes[:, :, :modes]
 
 

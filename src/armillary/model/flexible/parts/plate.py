@@ -151,7 +151,7 @@ class Plate:
         modes = how_many(modes, where)
         if modes > _MOST**2 // 6:
             raise ModelError(
-                f"{where}: {modes} modes asked, but {_MOST} polynomials per direction carry {_MOST**2 // 6} "
+                f"{where}: {modes} modes requested, but {_MOST} polynomials per direction carry {_MOST**2 // 6} "
                 "well; use matrices of finite elements for more"
             )
         count, squares, coefficients = self._ritz(modes)

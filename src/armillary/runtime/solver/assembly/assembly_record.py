@@ -1,4 +1,4 @@
-"""What closing the loops of a system keeps, as record.py says it of a run."""
+"""The record of loops that are being closed, as record.py has that of a run."""
 
 from __future__ import annotations
 

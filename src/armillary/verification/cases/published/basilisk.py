@@ -130,8 +130,8 @@ CASES = (
         "Basilisk 2.12.1, RK4 at 1 ms for 10 s",
         (
             *(difference(f"with gravity: {name}", _TOLERANCES[name]) for name in _OWN),
-            difference("drift of the rotational energy", 1e-10, "Basilisk's own test asks for 1e-10"),
-            difference("drift of the orbital energy", 1e-10, "Basilisk's own test asks for 1e-10"),
+            difference("drift of the rotational energy", 1e-10, "1e-10 in Basilisk's own test"),
+            difference("drift of the orbital energy", 1e-10, "1e-10 in Basilisk's own test"),
         ),
         measure_orbit,
         "basilisk",

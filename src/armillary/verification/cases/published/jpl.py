@@ -36,7 +36,7 @@ STATES = {
 # Tips of the appendages; the example shows them in millimetres.
 TIPS = {"U1X": "rotor tip x", "U1Y": "rotor tip y", "U2X": "platform tip x", "U2Y": "platform tip y"}
 _MODES = ("DT1A", "DT1B", "ET1A", "ET1B", "DT2A", "DT2B", "ET2A", "ET2B")
-_ERROR = "printed by a program with an error, which asks for an appendage's number in place of its body's"
+_ERROR = "printed by a program with an error, which compares an appendage's number in place of its body's"
 
 
 def measure_rotor() -> Iterator[float]:
