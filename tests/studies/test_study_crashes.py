@@ -303,7 +303,7 @@ def test_locks_of_the_dead_are_taken_over(tmp_path: Path) -> None:
                 assert json.loads(lock.read_text())["pid"] == os.getpid()
             assert not lock.exists()
         else:
-            told = r"if it was killed, run this again in (\d|[12]\d|30) s: a process that does not renew its lock for 60 s"
+            told = r"run this again in (\d|[12]\d|30) s: a process that does not renew its lock for 60 s"
             with pytest.raises(ArmillaryError, match=f"is being run by.*{told}"), StudyLock(tmp_path):
                 pass
             assert json.loads(lock.read_text())["token"] == "other"

@@ -192,8 +192,8 @@ def _elastic(kept: Kept, modes: int | None, limit: float | None) -> tuple[Array,
     except MasslessMotion as fault:
         at = kept.structure.label(int(kept.freedoms[fault.row]))
         raise ModelError(
-            f"{where}: {asked} modes requested, but one of them moves no mass, most at {at}: the mass matrix is "
-            "singular there; request fewer modes, or check the matrix"
+            f"{where}: {asked} modes requested, but one of them moves no mass, most at {at}: the mass matrix "
+            "is singular there; request fewer modes, or check the matrix"
         ) from None
     strain, scale = _strain(stiffness, vectors)
     _no_negative(kept, squares, strain / scale, vectors)

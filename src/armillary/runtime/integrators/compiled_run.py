@@ -1,7 +1,7 @@
 """Runs of a compiled loop: memory for it, calls of about a tenth of a second, and the result.
 
-The loop is called in chunks so that Ctrl-C takes effect and progress can be shown. The chunks leave no trace in
-the numbers: the loop goes on exactly where it stopped.
+The loop is called in chunks so that Ctrl-C takes effect and progress can be shown. The chunks leave no trace
+in the numbers: the loop goes on exactly where it stopped.
 """
 
 from __future__ import annotations

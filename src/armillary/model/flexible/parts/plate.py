@@ -151,8 +151,8 @@ class Plate:
         modes = how_many(modes, where)
         if modes > _MOST**2 // 6:
             raise ModelError(
-                f"{where}: {modes} modes requested, but {_MOST} polynomials per direction carry {_MOST**2 // 6} "
-                "well; use matrices of finite elements for more"
+                f"{where}: {modes} modes requested, but {_MOST} polynomials per direction carry "
+                f"{_MOST**2 // 6} well; use matrices of finite elements for more"
             )
         count, squares, coefficients = self._ritz(modes)
         (x, weights_x), (y, weights_y) = self._gauss(count + 3)
