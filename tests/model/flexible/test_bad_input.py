@@ -136,7 +136,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {**NODES, "frequencies": None, "stiffness": [[1, 0.3], [0.3, 1]], "damping": [0.1, 0.2]},
         ["modes 1 and 2 are coupled (coherence 0.3", "one ratio for all"],
     ),
-    "modes of nodes": ({**NODES, "modes": 3}, ["modes=3 asked, but there are shapes of 2"]),
+    "modes of nodes": ({**NODES, "modes": 3}, ["modes=3 requested, but there are shapes of 2"]),
     "spin": ({**NODES, "spin": 3.0}, ["spin must have shape 3"]),
     "second order off": (
         {**NODES, "stiffening": True, "shortening": np.zeros((3, 3, 2, 2)), "second_order": False},
