@@ -180,20 +180,25 @@ def test_a_change_of_what_code_is_compiled_for_is_noticed(monkeypatch: pytest.Mo
     assert len(model.run_functions.plans) == plans + 1
 
 
-def test_the_first_run_through_a_change_is_its_repetition() -> None:
-    """The first one meets configurations that the loop of the second has in its table: with starts whose
-    choice of dependent speeds is good or poor, equal to the last bit.
-    """
+def rod(middle: Any, last: str) -> CompiledModel:
+    """Three bars in a row, held by a rod, of which a joint is locked for a while."""
     s = arm.System("rod")
     s.gravity(9.81, -s.ground.z)
     bar: dict[str, Any] = {"com": (0.3, 0.05, 0.02), "mass": 1.0, "inertia": (0.1, 0.2, 0.3)}
     A = s.body("A", joint=arm.Revolute("z"), **bar)
-    B = s.body("B", A, arm.Gimbal("zxy"), at=(0.5, 0, 0.1), **bar)
-    C = s.body("C", B, arm.Revolute("y"), at=(0.4, 0.1, 0), **bar)
+    B = s.body("B", A, middle, at=(0.5, 0, 0.1), **bar)
+    C = s.body("C", B, arm.Revolute(last), at=(0.4, 0.1, 0), **bar)
     s.close_joint("distance", C.com, s.ground.point("hook", (1.6, 0.2, 0.3)), length=0.9, name="rod")
     s.event("hold", "t - 0.05", lock="A.q1")
     s.event("let go", "t - 0.1", unlock="A.q1")
-    model = s.derive().compile(tier="quick")
+    return s.derive().compile(tier="quick")
+
+
+def test_the_first_run_through_a_change_is_its_repetition() -> None:
+    """The first one meets configurations that the loop of the second has in its table: with starts whose
+    choice of dependent speeds is good or poor, equal to the last bit.
+    """
+    model = rod(arm.Gimbal("zxy"), "y")
     at_once = []
     for q in (0.0, 0.6, -0.8):
         fresh = model._compiler(model.equations)
@@ -205,3 +210,16 @@ def test_the_first_run_through_a_change_is_its_repetition() -> None:
     assert set(at_once) == {True, False}
     with pytest.raises(arm.ArmillaryError, match=r"0\.01 s apart vanish beside t0 = 1e\+15 s"):
         model.simulate(1e15 + 1, t0=1e15, step=0.01)
+
+
+def test_a_step_that_jumps_over_a_nearly_singular_place_is_taken_back_alike_in_all_runs() -> None:
+    """Steps of 10 ms, of which one jumps over a quick exchange of dependent speeds, also in short steps: the
+    first run has legs that begin elsewhere than those of later ones. No rank is lost, as in a finer run.
+    """
+    model = rod(arm.Revolute("y"), "x")
+    runs = [model.simulate(0.2, initial={"B.u1": 2.0}, step=0.01) for _ in range(3)]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.values, runs[0].values)
+    finer = model.simulate(0.2, initial={"B.u1": 2.0}, step=1e-3)
+    assert "passed" not in runs[0].info["configurations"] + finer.info["configurations"]
+    assert runs[0].info["configurations"].count("became") == 2

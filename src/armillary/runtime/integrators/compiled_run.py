@@ -17,7 +17,14 @@ import numpy as np
 
 from armillary.llvm.jit import chosen
 from armillary.runtime.addresses import address
-from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Status, Stepping
+from armillary.runtime.integrators.records import (
+    Functions,
+    Integration,
+    Outlook,
+    RunChanges,
+    Status,
+    Stepping,
+)
 from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.layout import FUNCTIONS, LOGGED, PASSED, Control, LoopShape, Phase, Reason
@@ -114,7 +121,7 @@ def _plan(
         put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
-        refused=-1, short_end=-inf,
+        refused=-1,
         fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
         used=functions.n_states, **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
@@ -230,7 +237,8 @@ class CompiledRun:
             self._changes = changes
             control.sections, control.figures = changes.places
             control.configuration, control.configurations = changes.start, changes.count
-            control.look = changes.look
+            for name, value in zip(Outlook._fields, changes.outlook, strict=True):
+                setattr(control, name, value)
         self._times_given = made.times
         self._times: np.ndarray
         self._rows: np.ndarray
@@ -336,6 +344,9 @@ class CompiledRun:
                 break
         return reason
 
+    def _outlook(self) -> Outlook:
+        return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
+
     def _choice(self) -> list[tuple[int, int]]:
         """Rows and dependent speeds that were chosen where the run ended."""
         pairs = self.control.pairs
@@ -378,6 +389,9 @@ class CompiledRun:
             choice=self._choice() if status == "event" else [],
             changes=[(t, -1 - int(k)) for t, k in log if PASSED < k < 0] if log else log,
             passages=_pairs([t for t, k in log if k == PASSED]) if log else log,
+            outlook=Outlook(*[getattr(control, name) for name in Outlook._fields])
+            if self.shape.changes
+            else None,
             refused_event=control.refused if control.refused >= 0 else None,
             steps=control.steps,
             rejected=control.rejected,

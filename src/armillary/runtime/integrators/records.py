@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -72,12 +72,22 @@ class Stepping:
     softness: float
 
 
+class Outlook(NamedTuple):
+    """What a run keeps of places where constraints lose rank, by the names of runtime/solver/record.py."""
+
+    look: float = -inf
+    share: float = 1.0
+    short_begin: float = 0.0
+    short_end: float = -inf
+    short_step: float = 0.0
+
+
 @dataclass(frozen=True)
 class RunChanges:
     """The configurations that a run may enter without leaving its loop: see loop/layout.py for the tables.
 
-    ``states`` and ``events`` are those of the largest, ``start`` the number of the first, ``look`` the time
-    at which weak constraints are looked at next; ``owners`` keeps what is at the addresses alive.
+    ``states`` and ``events`` are those of the largest, ``start`` the number of the first; ``owners`` keeps
+    what is at the addresses alive.
     """
 
     shape: ChangeShape
@@ -87,7 +97,7 @@ class RunChanges:
     sections: np.ndarray
     figures: np.ndarray
     start: int = 0
-    look: float = -inf
+    outlook: Outlook = field(default_factory=Outlook)
     owners: object = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -142,5 +152,6 @@ class Integration:
     passages: list[tuple[float, float]] = field(default_factory=list)
     refused_event: int | None = None
     choice: list[tuple[int, int]] = field(default_factory=list)
+    outlook: Outlook | None = None
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it

@@ -159,7 +159,7 @@ def land(run: RunRecord, h: real) -> None:
 
 def retreat(run: RunRecord, place: real) -> None:
     """The step just taken, taken back, for it has jumped over a place where constraints lose rank or another
-    choice of dependent speeds is better: short steps lead there.
+    choice of dependent speeds is better: short steps lead there, and shorter ones where these jump, too.
     """
     run.state = run.base
     run.t = run.t_old
@@ -173,9 +173,11 @@ def retreat(run: RunRecord, place: real) -> None:
     for k in range(N_EVENTS):
         run.sign[k] = run.sign_old[k]
         run.crossed[k] = 0
-    around: real = min(horizon(run, AROUND), run.t_end - run.t0)
+    around: real = min(horizon(run, AROUND), run.h_taken)
+    again: truth = run.t < run.short_end
+    until: real = run.t + place + around
     run.short_begin = max(run.t, run.t + place - around)
-    run.short_end = run.t + place + around
+    run.short_end = max(until, run.short_end) if again else until
     run.short_step = around / 6.0
     if ADAPTIVE:
         run.h = min(run.h, longest_step(run))

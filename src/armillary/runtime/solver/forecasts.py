@@ -5,7 +5,7 @@ The strength of the weakest constraint is extrapolated with its slope and bend t
 
 from __future__ import annotations
 
-from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED, MIDDLE, WEAK_RANK
+from armillary.runtime.loop.thresholds.change_thresholds import AROUND, BELIEVED, FINEST, MIDDLE, WEAK_RANK
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -64,11 +64,12 @@ def rank_lost_after(run: RunRecord) -> real:
 
 
 def jumped_over(run: RunRecord, k: whole, x: real) -> truth:
-    """Whether an event so far into the step just taken shows a place that the step has jumped over, and no
-    short one was to lead there.
+    """Whether an event so far into the step just taken shows a place that the step has jumped over, and
+    shorter ones may lead there.
     """
     t: real = run.t_old + x
-    return NEAR_PLACE[k] == FLIPS and (t < run.short_begin or t > run.short_end)
+    passed: truth = t < run.short_begin or t > run.short_end
+    return NEAR_PLACE[k] == FLIPS and (passed or run.h_taken > FINEST * horizon(run, AROUND))
 
 
 def longest_step(run: RunRecord) -> real:

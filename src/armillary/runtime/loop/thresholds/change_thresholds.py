@@ -13,6 +13,7 @@ MIDDLE, STRIDE = 0.46, 0.25
 BELIEVED = 1.0  # how far a forecast is believed, in radians or lengths of motion
 SOON = 0.15  # share of the time to the place that may be left when the step across begins
 AROUND = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
+FINEST = 1e-3  # of that: shorter steps do not help
 LOOK_AGAIN = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
 SHORTEST = 0.05  # of the usual steps across, the least that is tried
 RANK_LEFT = (

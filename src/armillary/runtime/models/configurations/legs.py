@@ -19,7 +19,7 @@ from armillary.model.records import EventRecord
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RANK, PIVOT_SIGN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
-from armillary.runtime.integrators.records import RunChanges
+from armillary.runtime.integrators.records import Outlook, RunChanges
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.formulas import EPSILON
@@ -141,6 +141,7 @@ class LegRunner:
     short_steps: ShortSteps | None = None
     known: KnownChanges | None = None  # of the configurations that the loop has tables of
     near = 0.0  # rows as close to the place are at its time: it is that of an event, up to rounding
+    outlook = Outlook()  # of the last leg
     rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
 
     def __init__(
@@ -258,6 +259,9 @@ class LegRunner:
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
             self._check(instance, reached, result)  # before its rows are taken over
         self.stride = 0.0
+        if result.outlook is not None:  # after a change constraints are looked at at once
+            same = result.status == "finished"
+            self.outlook = result.outlook if same else result.outlook._replace(look=-inf)
         self._add(instance, began, result)
         self.shown = max(self.shown, *result.time[-1:], -inf)
         self.place = reached
@@ -363,8 +367,9 @@ class LegRunner:
             )
         if changes is not None:
             again = self.ahead.next_look(self.place.t) if self.ahead else self.place.t + self.brief
-            if isfinite(again):
-                changes = replace(changes, look=again)
+            outlook = self.outlook._replace(look=again) if isfinite(again) else self.outlook
+            if outlook != changes.outlook:
+                changes = replace(changes, outlook=outlook)
             self.ahead, self.brief = self.ahead if self.ahead and self.ahead.certain else None, inf
         state = self.start[1] if self.start is not None and self.start[0] is self.place else None
         result = _integrated(instance, self.place, leg, self.report, changes, state)
