@@ -77,7 +77,7 @@ WHOLES = (
     "used",  # states of the present configuration
     "pairs",  # rows that have a dependent speed in the choice made last
     "changing",  # an event that happens now requires another configuration
-    "passing", "continues", "refused",  # see runtime/solver/passages.py
+    "passing", "continues", "refused", "wary",  # see runtime/solver/passages.py
     "filled", "capacity", "firings", "log_capacity",
 )  # fmt: skip
 EVENT_VECTORS = (

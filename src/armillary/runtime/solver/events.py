@@ -165,6 +165,7 @@ def retreat(run: RunRecord, place: real) -> None:
     run.t = run.t_old
     run.phase = READY
     run.prepared = False
+    run.wary = True
     run.steps = run.steps - 1
     if ADAPTIVE:
         run.rejected = run.rejected + 1

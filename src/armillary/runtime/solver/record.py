@@ -118,6 +118,7 @@ class RunRecord:
         short_begin: real
         short_end: real
         short_step: real
+        wary: truth  # a place was passed or jumped over: steps are no longer than a forecast is believed
         sign_old: Wholes  # before the step just taken was searched
         slopes: Slopes  # rates at its stages
         nests: Nests  # of its dense output, those beyond the cubic polynomial, the last one first

@@ -9,9 +9,10 @@ from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
+from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
 from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, fire_pending, mark_returning, scan
-from armillary.runtime.solver.forecasts import longest_step
+from armillary.runtime.solver.forecasts import horizon, longest_step
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
 from armillary.runtime.solver.passages import continue_across, cross
@@ -304,6 +305,8 @@ def settle(run: RunRecord) -> None:
         run.h = min(run.h, run.look - run.t)
     if PASSING and ADAPTIVE:
         run.h = min(run.h, longest_step(run))
+        if run.wary:
+            run.h = min(run.h, horizon(run, BELIEVED))
     run.restart = False
 
 
