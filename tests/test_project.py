@@ -167,19 +167,19 @@ def test_readme_begins_with_its_two_commands() -> None:
 
 
 def test_no_path_of_a_particular_machine() -> None:
-    somewhere = re.compile(
-        r"(?<![\w.~/-])/(?:home|Users|root|work|farm|tmp|private|mnt|scratch)/[\w.]|\b[A-Z]:\\Users\b"
-    )
+    roots = ("home", "Users", "root", "work", "farm", "tmp", "private", "mnt", "scratch")
+    somewhere = re.compile(rf"(?<![\w.~/-])/(?:{'|'.join(roots)})/[\w.]|\b[A-Z]:\\Users\b")
+    parts = [*(f"/{root}/" for root in roots), ":\\Users"]
     examples = ("see " + "/home" + "/ada/x.py", '"' + "/tmp" + '/run.nc"')
     assert all(somewhere.search(text) for text in examples)
     found = []
     for path in project_files():
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue  # a picture
-        where = path.relative_to(ROOT)
-        found += [f"{where}:{i}: {x.strip()[:80]}" for i, x in enumerate(lines, 1) if somewhere.search(x)]
+        if any(part in text for part in parts):  # in a tenth of the time
+            found += [f"{path.relative_to(ROOT)}: {text[m.start() :][:80]}" for m in somewhere.finditer(text)]
     assert not found
 
 
