@@ -264,7 +264,9 @@ class Registers:
         # Comparisons take no register for doubles; arguments, such as the time, are there already.
         known = {*self.loads, *(operation.name for operation in order if operation.held)}
         for i in range(len(order) - 1, -1, -1):
-            order[i].operands = operands = [a for a in order[i].operands if a in known]
+            operands = order[i].operands
+            if not known.issuperset(operands):
+                order[i].operands = operands = [a for a in operands if a in known]
             for a in operands:
                 self.uses.setdefault(a, []).append(i)
         for i, operation in enumerate(order):
