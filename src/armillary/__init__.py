@@ -55,7 +55,6 @@ from armillary.errors import (
     SimulationError,
     UnitsError,
 )
-from armillary.files.fmu import Fmu, fmu
 from armillary.model.bodies.body import Body, Point
 from armillary.model.bodies.motion import partial
 from armillary.model.joints import (
@@ -131,6 +130,8 @@ if TYPE_CHECKING:
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
     from armillary.ensembles.result import Batch, load_batch
+    from armillary.files.fmu import fmu
+    from armillary.files.fmu.description import Fmu
     from armillary.files.model.schema import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
     from armillary.model.flexible.parts.beam import Beam
@@ -177,6 +178,8 @@ _LATER = {
     "armillary.analysis.sensitivities": "Sensitivities",
     "armillary.ensembles.metrics": "Crossing Final Histogram Maximum Mean Minimum Rms",
     "armillary.ensembles.result": "Batch load_batch",
+    "armillary.files.fmu": "fmu",
+    "armillary.files.fmu.description": "Fmu",
     "armillary.files.model.schema": "schema",
     "armillary.files.ssp.writing": "write_ssp",
     "armillary.model.flexible.parts.beam": "Beam",

@@ -1,43 +1,20 @@
-"""FMUs as parts of a system: stepped along with it, their outputs held between communication points.
-
-At each communication point tₖ the FMU takes the step up to it, with the mean of its inputs at both ends; then
-its outputs yₖ are read for the inputs at tₖ. Until the next they are held, or go on along a line:
-
-    y(t) = yₖ                                      a coupled motion is right to first order in h = tₖ − tₖ₋₁
-    y(t) = yₖ + (yₖ − yₖ₋₁)·(t − tₖ)/h             to second order, where nothing jumps
+"""The verb that makes an FMU a part of a system; what it does is imported with its first use
+(cosimulation.py).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import TIME
-from armillary.errors import ModelError
-from armillary.files.fmu import fmu as read_fmu
-from armillary.files.fmu.borders import add_memory, from_fmu, input_place, outward, plain_name
-from armillary.files.fmu.description import Fmu, FmuVariable
+from armillary.algebra.expression import Expr
 from armillary.model.description import Description
-from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf, TableOf
-from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import EventRecord, Memory, OutputRecord
-from armillary.model.signals.memory import make_clock
 
-
-@dataclass(frozen=True, eq=False)
-class _Channel:
-    """An output in the system: memories of its value and slope, and what the system uses."""
-
-    variable: FmuVariable
-    held: Expr
-    slope: Expr | None
-    value: Expr
+if TYPE_CHECKING:
+    from armillary.files.fmu.description import Fmu
 
 
 @verb(
@@ -77,152 +54,6 @@ def fmu(
     smooth. The FMU's library is machine code from outside, which is loaded here: import only FMUs that
     you trust.
     """
-    check_new_name(system, name, "FMU")
-    where = f"FMU '{name}'"
-    found = source if isinstance(source, Fmu) else read_fmu(source)
-    driven = _spread(found, inputs, "input", where)
-    shown = [found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)]
-    if not shown:
-        raise ModelError(f"{where}: '{found.name}' has no numeric outputs, so it can do nothing here")
-    values = settings(found, parameters, where)
-    if every is None:
-        if extrapolate:
-            raise ModelError(f"{where}: extrapolate is for co-simulation; give every=… too")
-        from armillary.files.fmu.continuous import integrated
+    from armillary.files.fmu.cosimulation import add_fmu
 
-        return integrated(system, name, found, values, driven, shown)
-    part = prepare(system, name, found, check_period(every, where), values, shown, extrapolate)
-    return join(
-        system, part, {v: outward(system, value, v, input_place(where, v)) for v, value in driven.items()}
-    )
-
-
-def check_period(every: Any, where: str) -> float:
-    """A communication step in seconds."""
-    period = finite_number(every, f"the communication step of {where}")
-    if period <= 0:
-        raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
-    return period
-
-
-@dataclass(frozen=True, eq=False)
-class FmuPart:
-    """An FMU of co-simulation whose outputs are there, before anything drives its inputs."""
-
-    name: str
-    found: Fmu
-    period: float
-    values: Mapping[FmuVariable, float | str]
-    channels: list[_Channel]
-    clock: Expr
-    advanced: dict[Expr, Expr]
-
-    @property
-    def outputs(self) -> dict[str, Expr]:
-        """What the system uses, by the FMU's names."""
-        return {channel.variable.name: channel.value for channel in self.channels}
-
-
-def prepare(
-    system: Description,
-    name: str,
-    found: Fmu,
-    period: float,
-    values: Mapping[FmuVariable, float | str],
-    shown: list[FmuVariable],
-    extrapolate: bool,
-) -> FmuPart:
-    """The clock and the outputs of an FMU that is stepped along with a system."""
-    clock, advanced = make_clock(system, name, period, f"next communication with FMU '{name}'")
-    passed = system.time - clock + number(period, TIME)
-    channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
-    return FmuPart(name, found, period, values, channels, clock, advanced)
-
-
-def join(
-    system: Description, part: FmuPart, driven: Mapping[FmuVariable, Expr], coupled: bool = False
-) -> dict[str, Expr]:
-    """The FMU loaded and its inputs driven, if ``coupled`` by other FMUs; its outputs."""
-    from armillary.files.fmu.stepping import stepped
-
-    name, signals = part.name, list(driven.values())
-    shown = [c.variable for c in part.channels]
-    element = stepped(part.found, name, part.period, part.values, list(driven), shown, coupled)
-    started = element.start(system.time, *signals)
-    handle = symbol(f"{name} instance", "memory", owner=system.identity)
-    about = f"instance of FMU '{name}'"
-    add_memory(system, Memory(handle, -1.0, None, about, start=started, hidden=True))
-    changes: dict[Expr, Expr] = dict(part.advanced)
-    for channel, step in zip(part.channels, element.steps, strict=True):
-        v, held = channel.variable, channel.held
-        first = from_fmu(step(started, system.time, *signals), v, system.units)
-        add_memory(system, replace(system.memories[held.name], start=first))
-        changes[held] = from_fmu(step(handle, system.time, *signals), v, system.units)
-        if channel.slope is not None:
-            changes[channel.slope] = (changes[held] - held) / part.period
-    clock = part.clock.name
-    system.events[clock] = EventRecord(clock, system.time - part.clock, 1, changes, False, "", hidden=True)
-    return part.outputs
-
-
-def _spread(
-    found: Fmu, given: Mapping[str, Any] | None, causality: str, where: str
-) -> dict[FmuVariable, Any]:
-    """Variables and what they are given; lists are spread over the elements of arrays."""
-    result: dict[FmuVariable, Any] = {}
-    for key, value in (given or {}).items():
-        parts = found.elements(str(key), causality)
-        if not parts or str(key) in found.variables:
-            result[found.variable(str(key), causality, where)] = value
-            continue
-        values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-        if len(values) != len(parts):
-            raise ModelError(
-                f"{where}: {causality} '{key}' has {len(parts)} elements, and {len(values)} are given"
-            )
-        result |= dict(zip(parts, values, strict=True))
-    return result
-
-
-def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
-    """The memories of an output, under the name that texts call it by: of its value, and of its slope
-    where it goes on along a line; ``passed`` is the time since the last communication point.
-    """
-    label = plain_name(f"{name}_{variable.name}")
-    check_new_name(system, label, "memory")
-    dimension, about = variable.unit.dimension, variable.about
-    units = system.units.unit_text(dimension) if dimension is not None else ""
-    called = label if passed is None else f"{label} held"
-    held = symbol(called, "memory", dimension=dimension, owner=system.identity, units=units, about=about)
-    # Inputs at the start may depend on outputs: these are then what the description says.
-    scale = system.units.scale(dimension) if dimension is not None else 1.0
-    first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
-    add_memory(system, Memory(held, first, None, about, hidden=passed is not None))
-    if passed is None:
-        return _Channel(variable, held, None, held)
-    slope = symbol(f"{label} slope", "memory", owner=system.identity)
-    add_memory(system, Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
-    line = held + slope * (passed / number(1, TIME)) * number(1, dimension)
-    system.definitions[label] = line
-    system.outputs[label] = OutputRecord(label, line, units, about)
-    return _Channel(variable, held, slope, line)
-
-
-def settings(found: Fmu, parameters: Mapping[str, Any] | None, where: str) -> dict[FmuVariable, float | str]:
-    """Parameters and what they are set to."""
-    result: dict[FmuVariable, float | str] = {}
-    for v, given in _spread(found, parameters, "parameter", where).items():
-        if v.type == "String":
-            if not isinstance(given, str):
-                raise ModelError(f"{where}: parameter '{v.name}' needs a text, not {given!r}")
-            result[v] = given
-            continue
-        value = float(given) if isinstance(given, bool) and v.type == "Boolean" else plain_float(given)
-        if value is None:
-            raise ModelError(f"{where}: parameter '{v.name}' needs a number, not {given!r}")
-        if not v.type.startswith("Float") and value != round(value):
-            raise ModelError(
-                f"{where}: parameter '{v.name}' is of type {v.type}, and {given!r} is no whole number"
-            )
-        result[v] = value
-    return result
+    return add_fmu(system, name, source, every, inputs, parameters, outputs, extrapolate)
