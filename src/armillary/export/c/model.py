@@ -245,24 +245,14 @@ class CModel:
 
     def ordinary(self) -> list[str]:
         """Functions of time, state, constants and memory with one array of results."""
-        program = self.program
-        wanted = [
-            (program.derivatives, "Rates of the state"),
-            (program.outputs, "Outputs, in their units"),
-            (program.events, "Functions whose zeros are events"),
-            (program.update, "Memory with which a step begins"),
-        ]
         texts = []
-        for section, about in wanted:
-            if not section.results and section.name != "outputs":
-                continue
-            targets = [f"out[{i}]" for i in range(len(section.results))]
-            signature = Signature(f"{self.stem}_{section.name}", f"{INPUTS}, {RESULT}", targets)
-            about = f"{about}: {counts(section.operations)}."
-            if section is program.derivatives and self.wide.packs:
+        for f in self.source.functions:
+            signature = Signature(f"{self.stem}_{f.name}", f"{INPUTS}, {RESULT}", f.targets(self.program))
+            about = f"{f.about}: {counts(f.section.operations)}."
+            if f.name == "derivatives" and self.wide.packs:
                 texts.append(vector_function(signature, about, self.wide, self.sections, self.printer))
             else:
-                texts.append(function(signature, about, self.sections.body(section)))
+                texts.append(function(signature, about, self.sections.body(f.section)))
         return texts
 
     def fire(self) -> list[str]:
@@ -295,18 +285,11 @@ class CModel:
     def normalise(self) -> list[str]:
         """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
         program, texts = self.program, []
-        inputs = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
-        if program.quaternions:
-            targets = [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
-            body = self.sections.body(program.normalise)
-            signature = Signature(f"{self.stem}_unit_length", inputs, targets, "static ")
-            texts.append(function(signature, "Euler parameters divided by their length.", body))
-        if program.corrected:
-            targets = [f"out[{i}]" for i in range(len(program.corrected))]
-            body = self.sections.body(program.correct)
-            signature = Signature(f"{self.stem}_correct", f"{INPUTS}, {RESULT}", targets, "static ")
-            about = "Dependent coordinates after one step of Newton's method towards closed loops."
-            texts.append(function(signature, about, body))
+        in_place = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
+        for f in self.source.corrections:
+            arguments = in_place if f.name == "unit_length" else f"{INPUTS}, {RESULT}"
+            signature = Signature(f"{self.stem}_{f.name}", arguments, f.targets(program), "static ")
+            texts.append(function(signature, f"{f.about}.", self.sections.body(f.section)))
         if texts:
             places = ", ".join(map(str, program.corrected)) or "0"
             sizes = ", ".join(self.source.correction_sizes("constants[{}]", 0, repr))

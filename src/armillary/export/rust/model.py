@@ -163,19 +163,10 @@ class RustModel:
 
     def _ordinary(self) -> Iterable[str]:
         """Functions of time, state, constants and memory with one array of results."""
-        program = self.program
-        wanted = [
-            (program.derivatives, "STATES", "Rates of the state"),
-            (program.outputs, "OUTPUTS", "Outputs, in their units"),
-            (program.events, "EVENTS", "Functions whose zeros are events"),
-            (program.update, "MEMORY", "Memory with which a step begins"),
-        ]
-        for section, size, about in wanted:
-            if section.results or section.name == "outputs":
-                arguments = f"{_STATE}, out: &mut [Real; {size}]"
-                targets = [f"out[{i}]" for i in range(len(section.results))]
-                described = f"{about}: {counts(section.operations)}."
-                yield self.function(section, f"pub fn {section.name}", arguments, targets, described)
+        for f in self.source.functions:
+            arguments = f"{_STATE}, out: &mut [Real; {f.size[2:].upper()}]"
+            about = f"{f.about}: {counts(f.section.operations)}."
+            yield self.function(f.section, f"pub fn {f.name}", arguments, f.targets(self.program), about)
 
     def _renewed(self) -> list[str]:
         memory, state = len(self.program.memory), len(self.program.state)
@@ -197,17 +188,11 @@ class RustModel:
     def _normalise(self) -> Iterable[str]:
         """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
         program = self.program
-        if program.quaternions:
-            targets = [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
-            arguments = _STATE.replace("state: &", "state: &mut ", 1)
-            about = "Euler parameters divided by their length."
-            yield self.function(program.normalise, "fn unit_length", arguments, targets, about)
-        if program.corrected:
-            count = len(program.corrected)
-            arguments = f"{_STATE}, out: &mut [Real; {count}]"
-            about = "Dependent coordinates after one step of Newton's method towards closed loops."
-            targets = [f"out[{i}]" for i in range(count)]
-            yield self.function(program.correct, "fn correct", arguments, targets, about)
+        for f in self.source.corrections:
+            arguments = f"{_STATE}, out: &mut [Real; {f.size}]"
+            if f.name == "unit_length":
+                arguments = _STATE.replace("state: &", "state: &mut ", 1)
+            yield self.function(f.section, f"fn {f.name}", arguments, f.targets(program), f"{f.about}.")
         if program.quaternions or program.corrected:
             values = self.values | {
                 "places": ", ".join(map(str, program.corrected)),

@@ -48,6 +48,12 @@ class SectionFunction(NamedTuple):
     out: str  # what its results are called
     size: str  # and what their number is
 
+    def targets(self, program: Program) -> list[str]:
+        """Where results go in languages of the C family: Euler parameters to their places in the state."""
+        if self.name == "unit_length":
+            return [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
+        return [f"out[{i}]" for i in range(len(self.section.results))]
+
 
 @dataclass(frozen=True, eq=False)
 class Source:
