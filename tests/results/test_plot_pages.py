@@ -135,7 +135,7 @@ def test_the_page_lives_in_a_browser(tmp_path):
         [*command, f"--user-data-dir={tmp_path}/profile", path.as_uri()],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     seen = json.loads(re.search(r"<body>(.*)</body>", page.stdout, re.S)[1])
     assert min(seen["drawn"]) > 100 and seen["hidden"] < 10 and seen["pressed"] == "false"

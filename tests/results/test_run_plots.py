@@ -231,4 +231,4 @@ with styled({"font.size": 9.0}, interactive=True):
     assert matplotlib.rcParams["font.size"] == 9.0
 assert matplotlib.rcParams["interactive"]
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

@@ -105,7 +105,7 @@ def test_a_killed_client_is_resumed(client: Any, whole: Study, tmp_path: Path) -
         f"study = pendulum_study(pathlib.Path({str(tmp_path / 's')!r}), **{SLOW})\n"
         f"study.run({address!r}, progress=deadly)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], timeout=300)
     assert ended.returncode == -signal.SIGKILL
     there = {path: path.stat().st_mtime_ns for path in records(open_study(tmp_path / "s"))}
     assert 5 <= len(there) < 24

@@ -58,7 +58,7 @@ def test_loops_close_as_in_the_process(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     done = subprocess.run(
-        [NODE, tmp_path / "pose.js"], capture_output=True, text=True, timeout=60, check=True
+        [NODE, tmp_path / "pose.js"], capture_output=True, text=True, timeout=300, check=True
     )
     found = json.loads(done.stdout)
     assert found["none"] is None  # crank and rocker held apart: no place with a closed loop
