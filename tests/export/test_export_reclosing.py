@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import armillary as arm
 from armillary.export.text.source import source
 from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case, loaded
+from tests.export.test_export_wasm import NODE, _node
 
 TOLERANCE = 1e-10
 
@@ -54,6 +57,39 @@ def test_loops_are_closed_anew_after_events(language: str, tmp_path: Path) -> No
     a, b, x = (rows[:, names.index(name)] for name in ("A.q1", "B.q1", "C.q1"))
     assert np.abs(0.4 * np.sin(a) + np.sin(a + b)).max() < 1e-12
     assert np.abs(0.4 * np.cos(a) + np.cos(a + b) - x).max() < 1e-12
+
+
+def five_bar() -> arm.System:
+    """A five-bar linkage that exchanges dependent speeds, whose first crank is turned a little by a clock."""
+    s = arm.System("five bar")
+    bar: dict[str, Any] = {"com": (0.2, 0, 0), "mass": 1.0, "inertia": (0, 0.1, 0.1)}
+    A = s.body("A", joint=arm.Revolute("z"), **bar)
+    B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
+    C = s.body("C", joint=arm.Revolute("z"), at=(0.6, 0, 0), **bar)
+    D = s.body("D", C, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
+    s.close_joint("revolute", B.point("pin", (0.4, 0, 0)), D.point("pin", (0.4, 0, 0)), axis="z", name="pin")
+    s.gravity(9.81, -s.ground.y)
+    s.memory("times", 0.0)
+    s.event("turn", "sin(40*t + 0.1)", direction=1, set={"A.q1": "A.q1 + 0.05", "times": "times + t"})
+    s.start({"A.q1": 1.8, "B.q1": -0.8, "C.q1": 1.2, "D.q1": 0.9, "A.u1": -6.0})
+    return s
+
+
+@pytest.mark.skipif(NODE is None, reason="no Node.js")
+def test_modules_close_loops_anew_in_all_configurations(tmp_path: Path) -> None:
+    eom = five_bar().derive()
+    how = {"method": "dopri5", "sample": 0.125, "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
+    run = eom.compile().simulate(1.0, **how)
+    assert len(run.events) == 6 and str(run.info["configurations"]).count("became independent") >= 4
+    folder = eom.export("wasm", tmp_path / "wasm", methods=["dopri5"])
+    told = _node(folder, f"""import {{ load }} from "./five_bar.js";
+const { "{ values, status }" } = (await load()).simulate(1.0, {json.dumps(how)});
+const rows = Object.entries(values).map(([name, row]) => [name, Array.from(row)]);
+console.log(JSON.stringify({ "{ status, values: Object.fromEntries(rows) }" }));
+""")  # fmt: skip
+    assert told["status"] == "finished"
+    for name in ("A.q1", "B.q1", "C.q1", "D.q1", "A.u1", "D.u1", "times"):
+        np.testing.assert_allclose(told["values"][name], run[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 def test_what_cannot_be_closed_ends_with_the_words_of_the_process(tmp_path: Path) -> None:

@@ -272,13 +272,15 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
             )
         for changed in event.changes if system.constraints else ():
             name, place = changed.data.name, changed.data.role == "coordinate"
-            if place and recloses and not configurations and equations.speed_states != "momenta":
+            closes = recloses and not configurations and not locks and equations.speed_states != "momenta"
+            if place and closes:
                 continue
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
-                    "closed anew; exported code cannot do that, but for coordinates in C, Fortran, MATLAB, "
-                    "Python and FMUs with one configuration: leave that event out, or run in the process"
+                    "closed anew; exported code cannot do that, but for coordinates in WebAssembly and, with "
+                    "one configuration, in C, Fortran, MATLAB, Python and FMUs: leave that event out, or run "
+                    "in the process"
                 )
 
 

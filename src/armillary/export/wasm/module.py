@@ -248,6 +248,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
     def description(self) -> dict[str, Any]:
         """What a host has to be given beside the code, as JSON data."""
         d, program, f = self.source.description, self.program, self.functions
+        watched = self.equations.targets.watched
         index = {body.name: i for i, body in enumerate(self.bodies)}
         layout = self.layout()
         more = self.configurations
@@ -274,8 +275,14 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "memory": [asdict(m) for m in d.memory],
             "outputs": [asdict(o) for o in d.outputs],
             "events": [
-                {**asdict(e), "terminal": end, "direction": way}
-                for e, end, way in zip(d.events, terminal, f.event_directions, strict=True)
+                {
+                    **asdict(e),
+                    "terminal": end,
+                    "direction": way,
+                    "sets": [s.data.name for s in w.changes],
+                    "locks": bool(w.lock or w.unlock),
+                }
+                for e, w, end, way in zip(d.events, watched, terminal, f.event_directions, strict=True)
             ],
             "bodies": [
                 {"name": b.name, "parent": index.get(b.parent.name, -1) if b.parent else -1}

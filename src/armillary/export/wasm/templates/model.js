@@ -5,7 +5,7 @@
 // up again. A row is [outputs, state, pose of each body in its parent]. Where joints lock or dependent speeds are
 // exchanged, the loop goes on with the functions of another configuration (`configurations` of the description).
 
-const FULL = 7, PAUSED = 6; // why a loop came back: room for rows is used up, its budget of steps is
+const FULL = 7, PAUSED = 6, EVENT = 2; // why a loop came back: room for rows is used up, its budget of steps is
 const ENDS = { 1: "finished", 2: "event", 3: "diverged", 4: "step too small", 5: "events accumulate" };
 const POSE = 12; // numbers of a pose: displacement, then the rotation row by row
 
@@ -112,7 +112,7 @@ class ArmillaryModel {
     this.method = about.methods[method];
     if (!this.method.adaptive && step === undefined) step = about.step;
     if (step !== undefined && !(step > 0)) throw new Error(`step is ${step}; it must be a positive number of seconds`);
-    this.drive = this.exported[`drive_${method}`];
+    this.drive = this.exported[`drive_${method}`]; this.drive_start = `choose_start_${method}`;
     this.array("control", Object.keys(about.fields).length).fill(0);
     this.array("workspace", this.method.length).fill(0);
     this.workspace("memory").set(about.memory.map((m) => (m.period === null ? m.initial : t0 + m.period)));
@@ -183,10 +183,11 @@ class ArmillaryModel {
   }
 
   // Coordinates with closed loops, of which those that are given stay; an error where that cannot be.
-  closed(t, start, given) {
+  closed(t, start, given, moving) {
     const { assembly: loops, places } = this.about, { offsets, record, coordinates, gaps } = loops, memory = this.workspace("memory");
     const work = this.array("loop_workspace", loops.room).fill(0), first = places.loop_record / 8;
     this.array("loop_tables", loops.tables.length).set(loops.tables);
+    if (moving) for (const name in moving) this.array("loop_tables", moving[name].length, loops.moving[name]).set(moving[name]);
     this.array("memory_in", memory.length).set(memory);
     work.set(start, offsets.start);
     work.set(given.map(Number), offsets.given);
@@ -231,18 +232,36 @@ change what sets them, or give other initial coordinates to start from`);
       for (let i = 0; i < filled; i++) take(times[done + i], this.array("rows", about.row, i * about.row).slice());
       done += filled;
       this.note();
+      if (why === EVENT && this.closeAgain()) continue;
       if (why !== FULL && why !== PAUSED) { this.ended(why); return false; }
       if (why === PAUSED) return true;
     }
     return true;
   }
 
+  // The loops closed anew where events of this instant have set coordinates, which stay; the run goes on then.
+  closeAgain() {
+    const { about } = this, { assembly: loops, configurations: all } = about, t = this.get("t"), now = this.happened.filter((e) => e.time === t);
+    const given = loops && loops.coordinates.map((name) => now.some((e) => e.event.sets.includes(name)));
+    const present = all ? all.each[this.get("configuration")] : { locked: [], dependent: [] };
+    const elsewhere = ({ stop, locks, sets }) => stop || locks || sets.some((u) => present.locked.includes(u) || present.dependent.includes(u));
+    if (!given || !given.some((g) => g) || now.some((e) => elsewhere(e.event))) return false;
+    const state = this.state, start = Array.from(state.subarray(0, given.length));
+    unitParameters(about.quaternions, start);
+    state.set(this.closed(t, start, given, present.moving));
+    for (const [name, value] of Object.entries({ status: 0, failed: -1, phase: about.arrived, restart: 1 })) this.set(name, value);
+    if (all) this.exported[this.drive_start](about.places.control, about.places.workspace);
+    return !this.get("status");
+  }
+
   note() {
     const { events, configurations: all } = this.about, count = this.get("firings"), log = this.array("log", 2 * count);
+    this.happened = [];
     for (let i = 0; i < count; i++) {
       const time = log[2 * i], k = log[2 * i + 1];
       if (k < 0) { this.changes.push({ time, configuration: -1 - k }); continue; }
       const event = (this.lastEvent = all && k >= all.own_events ? { name: "", hidden: true, guard: true } : events[k]);
+      if (event.sets) this.happened.push({ time, event });
       if (!event.hidden) this.events.push({ time, name: event.name });
     }
     this.set("firings", 0);
