@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from armillary.cli import show
+
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
     from armillary.run_files.run_file import RunFile
@@ -280,18 +282,27 @@ def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
 class Result(Protocol):
     """What an analysis gives: it can be saved and drawn."""
 
+    @property
+    def system(self) -> str: ...
+
     def save(self, path: str) -> Any: ...
 
     def plot(self, *, path: str) -> Any: ...
 
 
-def write_results(found: Result, output: str | None, plot: str | None) -> list[str]:
-    """The files that --output and --plot name, written; their names."""
+def emit_result(
+    found: Result, output: str | None, plot: str | None, json_wanted: bool, data: Mapping[str, Any], text: str
+) -> int:
+    """The result of a command: the files that --output and --plot name, and ``data`` or ``text``."""
     if output is not None:
         found.save(output)
     if plot is not None:
         found.plot(path=plot)
-    return [path for path in (output, plot) if path is not None]
+    written = [path for path in (output, plot) if path is not None]
+    about = {"command": click.get_current_context().info_name, "system": found.system}
+    lines = [text, *(f"wrote {path}" for path in written)]
+    show.emit(json_wanted, {**about, **data, "files": written}, "\n".join(lines))
+    return 0
 
 
 def simulation(

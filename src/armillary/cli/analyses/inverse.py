@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armillary.cli import options, show
+from armillary.cli import options
 
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
@@ -51,15 +51,10 @@ def inverse(
         load_run(motion), udot="spline" if slopes else None, parameters=simulation.given().get("parameters"),
         actuators=actuators or None, reactions=reactions,
     )  # fmt: skip
-    written = options.write_results(found, output, plot)
     data = {
-        "command": "inverse",
-        "system": found.system,
         "names": list(found.names),
         "units": dict(found.units),
         "largest": {name: float(abs(found[name]).max()) for name in found.names},
         "note": found.note,
-        "files": written,
     }
-    show.emit(json_wanted, data, "\n".join([repr(found), *(f"wrote {path}" for path in written)]))
-    return 0
+    return options.emit_result(found, output, plot, json_wanted, data, repr(found))

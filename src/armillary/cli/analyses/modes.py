@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armillary.cli import options, show
+from armillary.cli import options
 from armillary.cli.analyses.ranges import name_and_text, values_of
 
 if TYPE_CHECKING:
@@ -70,12 +70,8 @@ def modes(
         found = model.undamped_modes(at, parameters=parameters)
     else:
         found = model.linearize(at, parameters=parameters).modes()
-    written = options.write_results(found, output, plot)
-    lines = [str(found), *(f"wrote {path}" for path in written)]
-    if energies:
-        lines.insert(1, f"\n{found.bodies}")  # type: ignore[union-attr]
-    show.emit(json_wanted, {"command": "modes", **_data(found), "files": written}, "\n".join(lines))
-    return 0
+    text = f"{found}\n\n{found.bodies}" if energies else str(found)  # type: ignore[union-attr]
+    return options.emit_result(found, output, plot, json_wanted, _data(found), text)
 
 
 def _swept(
@@ -120,9 +116,10 @@ def _data(found: Any) -> dict[str, Any]:
             }
             for m in found
         ]
-        return {"system": found.system, "stable": found.stable, "modes": listed}
-    swept = {"system": found.system, "values": found.values.tolist(), "units": found.units,
-             "eigenvalues": parts(found.eigenvalues)}  # fmt: skip
+        return {"stable": found.stable, "modes": listed}
+    swept = {
+        "values": found.values.tolist(), "units": found.units, "eigenvalues": parts(found.eigenvalues),
+    }  # fmt: skip
     if isinstance(found, RootLocus):
         crossings = [
             {"value": c.value, "omega": c.eigenvalue.imag, "branch": c.branch, "stabilises": c.stabilises}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armillary.cli import options, show
+from armillary.cli import options
 from armillary.cli.analyses.ranges import assigned, driven_values, name_and_text, pair
 
 if TYPE_CHECKING:
@@ -59,16 +59,11 @@ def solve(
         held=held or None, start=given.get("initial"), parameters=given.get("parameters"), time=time,
         shown=[name for listed in outputs for name in listed.split(",")] or None, **more,
     )  # fmt: skip
-    written = options.write_results(found, output, plot)
     data = {
-        "command": "solve",
-        "system": found.system,
         "rows": len(found),
         "reached": int(found.found.sum()),
         "names": list(found.names),
         "units": dict(found.units),
         "solutions": {name: found[name].tolist() for name in found.names},
-        "files": written,
     }
-    show.emit(json_wanted, data, "\n".join([repr(found), *(f"wrote {path}" for path in written)]))
-    return 0
+    return options.emit_result(found, output, plot, json_wanted, data, repr(found))

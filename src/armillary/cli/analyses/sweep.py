@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armillary.cli import options, show
+from armillary.cli import options
 from armillary.cli.analyses.ranges import driven_values, name_and_text
 
 if TYPE_CHECKING:
@@ -60,10 +60,7 @@ def sweep(
         static=static, grid=grid, held=held or None, start=given.get("initial"),
         parameters=given.get("parameters"),
     )  # fmt: skip
-    written = options.write_results(found, output, plot)
     data = {
-        "command": "sweep",
-        "system": found.system,
         "rows": len(found),
         "reached": int(found.found.sum()),
         "names": list(found.names),
@@ -72,10 +69,8 @@ def sweep(
         "landmarks": [
             {"kind": m.kind, "row": m.row, "at": dict(m.at), "text": str(m)} for m in found.landmarks
         ],
-        "files": written,
     }
-    show.emit(json_wanted, data, "\n".join([repr(found), *(f"wrote {path}" for path in written)]))
-    return 0
+    return options.emit_result(found, output, plot, json_wanted, data, repr(found))
 
 
 def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:
