@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from armillary.llvm import sections
-from armillary.llvm.arrangement.arm64 import SHAPES, encoded, machine_words
+from armillary.llvm.arrangement.arm64 import SHAPES, encoded
 from armillary.llvm.arrangement.arrangement import PAIR
-from armillary.llvm.arrangement.entry import Entry
+from armillary.llvm.arrangement.entry import Entry, machine_words
 from armillary.llvm.jit import Compiled, encodes
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel

@@ -47,7 +47,11 @@ def _order_by_the_rules(operands, latency, held, late, most, window):
         started += 1
         if started == UNITS:
             cycle, started = cycle + 1, 0
-    return list(begun), max(behind, default=0)
+    ahead: list[int] = []
+    for i in range(size):
+        ahead.append(max([ahead[a] + wait(a, i) for a in operands[i]], default=0))
+    longest = max(behind, default=0)
+    return list(begun), longest, [longest - a - b for a, b in zip(ahead, behind, strict=True)]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -62,9 +66,9 @@ def test_the_order_is_that_of_the_rules(seed):
     late = [(i, chance.choice(own)) for i, own in enumerate(operands) if own and chance.random() < 0.3]
     found = set()
     for most, window in ((size, size), (6, size), (6, 16), (size, 16)):
-        order, longest = _order_by_the_rules(operands, latency, held, late, most, window)
+        order, longest, spare = _order_by_the_rules(operands, latency, held, late, most, window)
         machine = ModelMachine(operands, latency, held, late)
-        assert machine.longest_chain == longest
+        assert machine.longest_chain == longest and machine.spare == spare
         assert machine.order(most, window) == order
         found.add(tuple(order))
     assert len(found) == 4  # both limits matter

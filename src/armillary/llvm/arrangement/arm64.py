@@ -12,7 +12,6 @@ is a double; two registers are for what an operation needs on its way. d8 to d15
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from struct import pack
 from typing import NamedTuple
 
 from armillary.llvm.arrangement.arrangement import (
@@ -27,7 +26,7 @@ from armillary.llvm.arrangement.arrangement import (
     latency,
     stored_values,
 )
-from armillary.llvm.arrangement.entry import LIMIT_REGISTER, Entry
+from armillary.llvm.arrangement.entry import LIMIT_REGISTER, Encoded, Entry
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
@@ -54,6 +53,7 @@ _COPY, _SELECT, _INSERT = 0x4EA01C00, 0x6E601C00, 0x6E180400
 _LOAD, _STORE = (0xFD400000, 0x3DC00000), (0xFD000000, 0x3D800000)
 _LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
 _STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
+_MINUS_ZERO = (0x2F00E41F, 0x1E6143FF)  # made in the last register
 _ADDRESS_PLUS = 0x91000000  # a number of twelve bits
 
 
@@ -86,6 +86,7 @@ class MachineCode(Registers):
         ]  # last those to be saved
         self.taken: set[int] = set()
         self.made = -1
+        self.minus_zero = False  # whether the last register holds it
         # Two doubles in one instruction take one turn of the units for additions, as one does: the arm's A
         # and B gain 10 % by that. So a result waits for its neighbour while there is room.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
@@ -220,6 +221,7 @@ class MachineCode(Registers):
             register = self.held[name]
             if minus:
                 here = next(spare)
+                self.minus_zero &= here != _SPARE[1]
                 self.words.append(_NEGATE[operation.shape.pairs] | register << 5 | here)
                 register = here
             found.append(register)
@@ -252,6 +254,17 @@ class MachineCode(Registers):
         if operation.shape.pairs:
             return self.simple(operation)
         word = operation.shape.words[0] if minus == other else _NEGATED_PRODUCT
+        made = self.new()
+        self.words.append(word | self.held[b] << 16 | self.held[a] << 5 | made)
+        return made
+
+    def fuse_alone(self, operation: Operation) -> int:
+        """±a·b − 0."""
+        (a, minus), (b, other) = operation.signed
+        if not self.minus_zero:
+            self.words += _MINUS_ZERO
+            self.minus_zero = True
+        word = _FUSED[minus ^ other, 0] | _SPARE[1] << 10
         made = self.new()
         self.words.append(word | self.held[b] << 16 | self.held[a] << 5 | made)
         return made
@@ -330,6 +343,7 @@ class MachineCode(Registers):
 
 
 _PUT = Pattern(MachineCode.put, False)
+_PRODUCT_ALONE = Pattern(MachineCode.fuse_alone, False)
 _ALIKE = Pattern(MachineCode.put, False)  # the same register: nothing is written
 _NEGATIONS = [Pattern(MachineCode.simple, pairs, (_NEGATE[pairs],)) for pairs in (False, True)]
 _BOTH_LANES = Pattern(MachineCode.simple, True, (0x4E080400,))
@@ -387,43 +401,8 @@ _KINDS = {
 }
 _ADDITION = SHAPES["fadd double $, $"]
 _SUBTRACTION = SHAPES["fsub double $, $"]
+_FUSED_SUM = "call double @llvm.fma.f64(double $, double $, double $)"
 _LATENCIES = {text: latency(text) for text in SHAPES}
-
-
-def machine_words(name: str, code: Encoded) -> str:
-    """Functions NAME_code and NAME_code_at of these words (``entry.py``), as a part of an LLVM module; the
-    function that replaces angles is NAME_far.
-
-    LLVM reads a string of bytes in a tenth of the time of a list of numbers, which takes 1.5 µs per word.
-    """
-    words, end = code.words, len(code.words)
-    lines = [".text", ".p2align 4", f"{name}_code:", *_bytes(words[: code.second])]
-    if code.address < 0:
-        lines += _bytes(words[code.second :])
-    else:
-        lines += [f"{name}_code_at:", *_bytes(words[code.second : code.address]), f".xword {name}_far"]
-        lines += _bytes(words[code.address + 2 : end])
-    return "\n".join([f'module asm "{line}"' for line in lines])
-
-
-def _bytes(words: Sequence[int]) -> list[str]:
-    code = "".join(map(_WRITTEN_BYTES.__getitem__, pack(f"<{len(words)}I", *words)))
-    return [f".ascii \\22{code}\\22"] if code else []
-
-
-# Bytes in a string of the assembler in a string of LLVM, which writes \ as \5C and " as \22.
-_WRITTEN_BYTES = [
-    f"\\5C{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '\\"' else chr(byte) for byte in range(256)
-]
-
-
-class Encoded(NamedTuple):
-    """A function of addresses of arrays, in this order; places of its second entry and of an address."""
-
-    words: list[int]
-    arrays: list[str]
-    second: int
-    address: int
 
 
 def encoded(
@@ -441,7 +420,7 @@ def encoded(
     used = [place[0] for place in (*loads.values(), *(place for _, place in stores))]
     arrays = entry.arrays(used, MOST_ARRAYS)
     code = MachineCode(loads, own, arrays)
-    head, tail = code.function(chosen_order(operations, own, code.neighbours()))
+    head, tail = code.function(chosen_order(operations, own, code.neighbours(), _fuse_products))
     if len(code.arrays) > MOST_ARRAYS or len(code.odd) >= min(_NEARBY) - LIMIT_REGISTER or not entry.near():
         return None
     words, second, address = entry.framed(head, code.words, tail, arrays)
@@ -506,6 +485,27 @@ def _operations(
             operation.shape, operation.signed, operation.place = _PUT, given, place
         operations.append(operation)
     return operations, own
+
+
+def _fuse_products(operations: Sequence[Operation], spare: Sequence[int]) -> None:
+    """Products become fused operations with −0, where a cycle more does no harm. Their results then arrive
+    with those of others, not in between, and further ones take them as addends a cycle sooner. Chains take
+    2 % less time, an arm 1 %.
+    """
+    sums = [o for o in operations if o.shape is not None and o.shape.write is MachineCode.fuse]
+    addends = [c if c != a and c != b else "" for (a, _), (b, _), (c, _) in [o.signed for o in sums]]
+    wanted = set(addends)
+    changed = set()
+    for operation, cycles in zip(operations, spare, strict=True):
+        shape = operation.shape
+        if shape is None or shape.write is not MachineCode.multiply or shape.pairs:
+            continue
+        if cycles > 0 or operation.name in wanted:
+            operation.shape, operation.latency = _PRODUCT_ALONE, _LATENCIES[_FUSED_SUM]
+            changed.add(operation.name)
+    for operation, addend in zip(sums, addends, strict=True):
+        if addend in changed:
+            operation.addend = addend
 
 
 def _opposite_results(

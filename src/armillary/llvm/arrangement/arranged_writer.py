@@ -11,9 +11,9 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
-from armillary.llvm.arrangement.arm64 import Encoded, encoded, machine_words
+from armillary.llvm.arrangement.arm64 import encoded
 from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arranged, parsed, written
-from armillary.llvm.arrangement.entry import Entry
+from armillary.llvm.arrangement.entry import Encoded, Entry, machine_words
 from armillary.llvm.instructions import Instructions, Operand, real
 from armillary.llvm.mathematics.far_angles import far_angle_function
 from armillary.llvm.mathematics.trigonometry import LIMIT, PI_OVER_2, sine_cosine

@@ -23,7 +23,7 @@ sines as operations like others, code for the Stanford arm takes 0.81 of the tim
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from armillary.llvm.arrangement.model_machine import ModelMachine
@@ -82,14 +82,17 @@ def stored_values(stores: Sequence[Store], computed: Set[str]) -> tuple[dict[str
 
 
 def chosen_order(
-    operations: list[Operation], results: Mapping[str, Sequence[Load]], pairs: Sequence[tuple[str, str]] = ()
+    operations: list[Operation],
+    results: Mapping[str, Sequence[Load]],
+    pairs: Sequence[tuple[str, str]] = (),
+    change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
 ) -> list[Operation]:
     """Operations whose values are used or stored, as the model machine starts them; ``pairs`` of values wait
-    for each other.
+    for each other. ``change`` may put others in their place, by the cycles that they could be late.
     """
     needed = _needed(operations, results)
     if not pairs:
-        return _order(needed)
+        return _order(needed, change)
     other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
     listed: list[Operation] = []
     known: set[str] = set()
@@ -100,7 +103,7 @@ def chosen_order(
             wait = Operation("", "", (operation.name, other[operation.name]), 0)
             wait.shape = None
             listed.append(wait)
-    return [operation for operation in _order(listed) if operation.shape is not None]
+    return [operation for operation in _order(listed, change) if operation.shape is not None]
 
 
 def parsed(name: str, text: str) -> Line:
@@ -193,12 +196,25 @@ def latency(text: str) -> int:
 # -------------------------------------------------------------------- order
 
 
-def _order(operations: Sequence[Operation]) -> list[Operation]:
+def _order(
+    operations: Sequence[Operation],
+    change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
+) -> list[Operation]:
     """Operations as the model machine starts them."""
     producer = {operation.name: i for i, operation in enumerate(operations)}
     before = [[producer[a] for a in o.operands if a in producer] for o in operations]
-    late = [(i, producer[o.addend]) for i, o in enumerate(operations) if o.addend and o.addend in producer]
-    machine = ModelMachine(before, [o.latency for o in operations], [o.held for o in operations], late)
+
+    def times() -> tuple[list[int], list[tuple[int, int]]]:
+        late = [
+            (i, producer[o.addend]) for i, o in enumerate(operations) if o.addend and o.addend in producer
+        ]
+        return [o.latency for o in operations], late
+
+    latencies, late = times()
+    machine = ModelMachine(before, latencies, [o.held for o in operations], late)
+    if change is not None:
+        change(operations, machine.spare)
+        machine.set_times(*times())
     width = len(operations) / max(machine.longest_chain, 1)
     found = [most for limit, most in LIMITS if width <= limit]
     most, window = (found[0], len(operations)) if found else (ALIVE_WIDE, WINDOW)

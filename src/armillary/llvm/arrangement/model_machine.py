@@ -33,7 +33,7 @@ _FIELDS = RoutineLayout(
     ("size", "most", "window"),
     (
         "first_operand", "operands", "waits", "first_user", "users", "user_waits", "latency", "held",
-        "behind", "waiting", "left", "change", "begin", "started", "done", "able", "order",
+        "ahead", "behind", "waiting", "left", "change", "begin", "started", "done", "able", "order",
     ),
 )  # fmt: skip
 
@@ -57,29 +57,41 @@ class ModelMachine:
         owners = np.repeat(np.arange(size, dtype=np.int64), counts)
         uses = np.bincount(flat, minlength=size)
         takes = np.array(held, dtype=np.int64)
-        cycles = np.array(latency, dtype=np.int64)
-        waits = cycles[flat]
-        if late:
-            first = _starts(counts)
-            places = [int(first[user]) + operands[user].index(a) for user, a in late]
-            waits[places] = np.maximum(waits[places] - LATE, 1)
-        by_operand = np.argsort(flat, kind="stable")
+        self._by_operand = by_operand = np.argsort(flat, kind="stable")
+        self._operands = operands
         last = (uses[flat] == 1) & (takes[flat] == 1)  # the value is alive no more
         self._arrays = {
-            "first_operand": _starts(counts), "operands": flat, "waits": waits,
-            "first_user": _starts(uses), "users": owners[by_operand], "user_waits": waits[by_operand],
-            "latency": cycles, "held": takes,
+            "first_operand": _starts(counts), "operands": flat,
+            "first_user": _starts(uses), "users": owners[by_operand], "held": takes,
             "waiting": counts, "left": uses.astype(np.int64),
             "change": takes - np.bincount(owners[last], minlength=size),
         }  # fmt: skip
-        for name in ("behind", "begin", "started", "done", "able", "order"):
+        for name in ("ahead", "behind", "begin", "started", "done", "able", "order"):
             self._arrays[name] = np.zeros(size, dtype=np.int64)
+        self.set_times(latency, late)
+
+    def set_times(self, latency: list[int], late: Sequence[tuple[int, int]] = ()) -> None:
+        """Other cycles for the same operations."""
+        arrays = self._arrays
+        cycles = arrays["latency"] = np.array(latency, dtype=np.int64)
+        waits = arrays["waits"] = cycles[arrays["operands"]]
+        if late:
+            first = arrays["first_operand"].tolist()
+            places = [first[user] + self._operands[user].index(a) for user, a in late]
+            waits[places] = np.maximum(waits[places] - LATE, 1)
+        arrays["user_waits"] = waits[self._by_operand]
         self._run("chains", 0, 0)
 
     @property
     def longest_chain(self) -> int:
         """Cycles of the longest chain of dependent operations."""
         return int(self._arrays["behind"].max(initial=0))
+
+    @property
+    def spare(self) -> list[int]:
+        """Cycles by which each operation could be late without a longer chain."""
+        found: list[int] = (self.longest_chain - self._arrays["ahead"] - self._arrays["behind"]).tolist()
+        return found
 
     def order(self, most: int, window: int) -> list[int]:
         """Places in the order in which operations start, for so many live values, looking ahead so far."""
@@ -113,11 +125,13 @@ def _text() -> str:
 
 
 def _chains(r: Routine) -> None:
-    """Cycles of the longest chain that begins with each operation."""
+    """Cycles of the longest chains that begin with each operation, and that end before it."""
     size = r["size"]
     with r.each(size) as k:
         i = size - 1 - k
         r.put_index("behind", i, _largest(r, "user", i, "behind", r.index("latency", i)))
+    with r.each(size) as i:
+        r.put_index("ahead", i, _largest(r, "operand", i, "ahead", r.whole(0)))
     r.give()
 
 
