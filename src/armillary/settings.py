@@ -85,6 +85,17 @@ def _sample(value: Any) -> float | list[float]:
     return [_seconds(v) for v in value] if isinstance(value, list) else _positive_seconds(value)
 
 
+def in_seconds(name: str, value: Any) -> Any:
+    """A time in text, or several of them, as numbers of seconds; ``name``: the argument."""
+    try:
+        return _seconds(value) if isinstance(value, str) else [_seconds(v) for v in value]
+    except ArmillaryError as error:
+        raise ArmillaryError(f"{name} {error}") from None
+
+
+_TEXTS = ("t_end", "t0", "step", "sample", "max_step")  # settings that may be text with a unit
+
+
 def _tolerance(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadValueError(f"needs a number, not {shown(value)}")
@@ -124,7 +135,8 @@ def _setting(*what: Any, **more: Any) -> dict[str, Setting]:
 @dataclass(frozen=True, eq=False)
 class RunSettings:
     """How a run is made, as ``simulate`` takes it; the values of a run (parameters, initial values, memory)
-    are apart. Values are kept as they were given; what is wrong with one is an error when the record is made.
+    are apart. Values are kept as they were given, times in text ("5 s", "10 ms") as seconds; what is wrong
+    with one is an error when the record is made.
     """
 
     t_end: float = field(metadata=_setting(
@@ -162,6 +174,10 @@ class RunSettings:
     ))  # fmt: skip
 
     def __post_init__(self) -> None:
+        for name in _TEXTS:
+            value = getattr(self, name)
+            if type(value) is str or (isinstance(value, list | tuple) and str in {*map(type, value)}):
+                object.__setattr__(self, name, in_seconds(name, value))
         for name in ("t0", "t_end", "step"):
             value = getattr(self, name)
             if (value is not None or name != "step") and plain_float(value) is None:

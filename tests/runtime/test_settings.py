@@ -56,6 +56,26 @@ def test_true_is_no_number(name: str) -> None:
         oscillator().simulate(1.0, **{name: True})
 
 
+def test_times_in_text_are_seconds() -> None:
+    """Wherever a run, a batch or a study takes one, by the reader of all numbers with units."""
+    model = oscillator()
+    run = model.simulate("500 ms", t0="0.1 s", step="10 ms", sample="0.1 s")
+    assert (run.values == model.simulate(0.5, t0=0.1, step=0.01, sample=0.1).values).all()
+    at_times = model.simulate("0.01 min", sample=["0 s", 0.3], max_step="50 ms")
+    assert (at_times.values == model.simulate(0.6, sample=[0.0, 0.3], max_step=0.05).values).all()
+    found, expected = (
+        model.simulate_batch(t, step=1e-3, runs=2, watch=w, metrics=["maximum(A.q1)"])["maximum(A.q1)"]
+        for t, w in (("0.5 s", "20 ms"), (0.5, 0.02))
+    )
+    assert (found == expected).all()
+    for wrong, says in (
+        ("5 m", r"t_end has units of \[s\] \(s\), but '5 m' has \[m\]"),
+        ("soon", "t_end needs a"),
+    ):
+        with pytest.raises(arm.ArmillaryError, match=says):
+            model.simulate(wrong)
+
+
 def test_few_settings_are_kept_with_the_times_of_their_rows() -> None:
     made = [weakref.ref(completed(RunSettings(1.0 + k, step=0.5)).row_times) for k in range(100)]
     gc.collect()

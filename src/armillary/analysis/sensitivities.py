@@ -32,7 +32,7 @@ _SHOWN = 8  # outputs that a summary lists
 
 def sensitivities(
     model: CompiledModel,
-    t_end: float,
+    t_end: float | str,
     to: Sequence[Any],
     of: Sequence[str] | None,
     ignore_jumps: bool,

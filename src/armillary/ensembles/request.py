@@ -21,7 +21,7 @@ from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.settings import RunSettings
+from armillary.settings import RunSettings, in_seconds
 
 _ROWS = 1000  # that metrics see of an adaptive run without sample=
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
@@ -69,6 +69,7 @@ def plan(
     others += sum(m.size + len(m.start) for m in asked.values())
     _check_size(starts.runs, _samples(t0, t_end, sample, fixed), len(history), others)
     if watch is not None:
+        watch = in_seconds("watch", watch) if isinstance(watch, str) else watch
         _check_size(1, _samples(t0, t_end, watch, fixed), len(asked), 0)
     times, kept, measured = _rows(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
     grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)

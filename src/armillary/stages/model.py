@@ -14,7 +14,7 @@ from armillary.program.sensitivities import equations as sensitivity
 from armillary.runtime.models import compilation, compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models
-from armillary.settings import RunSettings
+from armillary.settings import run_settings
 from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import ModelPictures
 from armillary.stages.pieces import ModelPieces
@@ -100,7 +100,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def sensitivities(
         self,
-        t_end: float,
+        t_end: float | str,
         to: Sequence[Any],
         of: Sequence[str] | None = None,
         *,
@@ -355,7 +355,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def simulate_batch(
         self,
-        t_end: float,
+        t_end: float | str,
         *,
         step: float | None = None,
         method: str | None = None,
@@ -363,8 +363,8 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         initial: Mapping[str, Any] | Any = None,
         memory: Mapping[str, Any] | None = None,
         inputs: Any = None,
-        t0: float = 0.0,
-        sample: float | Sequence[float] | None = None,
+        t0: float | str = 0.0,
+        sample: float | str | Sequence[float] | None = None,
         watch: float | None = None,
         outputs: Sequence[str] | None = None,
         metrics: Metrics | None = None,
@@ -379,7 +379,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         progress: bool | Callable[[int], None] = True,
         on_start: None = None,
     ) -> Batch:
-        """Many runs from ``t0`` to ``t_end`` at once.
+        """Many runs from ``t0`` to ``t_end`` at once, in seconds or text such as "5 s", as all times here.
 
         ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
         arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
@@ -402,7 +402,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
                 "on_start=: give the initial values of all runs as arrays, initial={'name': […]}, or call "
                 "simulate(on_start=…) run by run"
             )
-        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
+        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return simulate_batch(
             self, settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
             watch=watch, outputs=outputs, metrics=metrics, runs=runs, threads=threads, device=device,

@@ -18,7 +18,7 @@ from armillary.errors import ArmillaryError, ModelError, ParameterError, require
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.settings import RunSettings
+from armillary.settings import RunSettings, run_settings
 from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
 from armillary.studies.definition import (
     Definition,
@@ -76,7 +76,7 @@ class Study(StudyResults):
         self,
         model: CompiledModel,
         path: str | os.PathLike[str],
-        t_end: float,
+        t_end: float | str,
         *,
         vary: Mapping[str, Any],
         design: str = "random",
@@ -113,7 +113,7 @@ class Study(StudyResults):
             "parameters": parameters, "initial": initial, "memory": memory, "watch": watch,
             "precision": None if precision == "double" else precision,
         }  # fmt: skip
-        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
+        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         given = settings.changed() | {key: value for key, value in how.items() if value is not None}
         signals = _signals(model, inputs, settings)
         if signals:

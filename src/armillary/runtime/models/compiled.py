@@ -398,7 +398,7 @@ class CompiledModel:
 
     def simulate(
         self,
-        t_end: float,
+        t_end: float | str,
         *,
         step: float | None = None,
         method: str | None = None,
@@ -406,8 +406,8 @@ class CompiledModel:
         parameters: Mapping[str, Any] | None = None,
         memory: Mapping[str, float] | None = None,
         inputs: Any = None,
-        t0: float = 0.0,
-        sample: float | Sequence[float] | None = None,
+        t0: float | str = 0.0,
+        sample: float | str | Sequence[float] | None = None,
         rtol: float = 1e-9,
         atol: float | Sequence[float] = 1e-11,
         max_step: float = float("inf"),
@@ -415,7 +415,7 @@ class CompiledModel:
         progress: bool | Callable[[float], None] = True,
         on_start: OnStart | None = None,
     ) -> Run:
-        """The motion from ``t0`` to ``t_end``.
+        """The motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
 
         With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
         method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a

@@ -30,7 +30,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.redundant import Initial, RedundantStart
-from armillary.settings import RunSettings
+from armillary.settings import RunSettings, run_settings
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -167,7 +167,7 @@ class CompiledRedundantModel(CompiledModel):
 
     def simulate(  # type: ignore[override]
         self,
-        t_end: float,
+        t_end: float | str,
         *,
         step: float | None = None,
         method: str = "staggered",
@@ -175,8 +175,8 @@ class CompiledRedundantModel(CompiledModel):
         parameters: Mapping[str, Any] | None = None,
         memory: Mapping[str, float] | None = None,
         inputs: Any = None,
-        t0: float = 0.0,
-        sample: float | Sequence[float] | None = None,
+        t0: float | str = 0.0,
+        sample: float | str | Sequence[float] | None = None,
         epsilon: float | None = None,
         passes: int = 1,
         translation: str = "implicit",
@@ -196,7 +196,7 @@ class CompiledRedundantModel(CompiledModel):
         all constraints after each step. Sampling, events, memory and errors are those of other models; as
         other methods of fixed step these have no use for ``rtol``, ``atol`` and ``max_step``.
         """
-        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
+        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return self.run_with(
             settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs, epsilon=epsilon,
             passes=passes, translation=translation, progress=progress, on_start=on_start,
