@@ -457,7 +457,7 @@ BAD = [
     ({"runs": 10**12}, r"1,000,000,000,000 runs are more than a batch can hold"),
     ({"runs": 2, "threads": np.inf}, r"threads= must be a positive whole number"),
     ({"runs": 2, "max_steps": 1.5}, r"max_steps must be a positive whole number"),
-    ({"runs": 2, "sample": ["a"]}, r"sample must be a number or an array of numbers"),
+    ({"runs": 2, "sample": ["a"]}, r"sample needs a number, or text such as"),
     ({"runs": 2, "rtol": "1e-3", "step": None}, r"rtol must be a number"),
     ({"initial": [[1.0], [2.0, 0.0]]}, r"initial states must be numbers, 2 for each run"),
     ({"runs": 2, "metrics": ["histogram(height, 0, 1, nan)"]}, r"whole number of bins"),
