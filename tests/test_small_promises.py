@@ -90,6 +90,35 @@ def test_results_of_analyses_are_pickled_as_plain_data(model: arm.CompiledModel,
         again.A[0, 0] = 1.0
 
 
+def test_wrong_keys_of_results_get_a_sentence(model: arm.CompiledModel) -> None:
+    """What users write in brackets and hand to methods of results: errors of Python and NumPy came back."""
+    op = model.equilibrium()
+    lin = model.linearize(at=op, inputs=["L"], outputs=["height"])
+    sens = model.sensitivities(0.02, ["L"], of=["height"], step=0.01)
+    locus, frequencies = arm.root_locus(model, "L", [1.0, 1.2]), lin.frequency_response([1.0])
+    y, table = model.regressor([0.1], [0.2], [0.3]), model.equations.configurations
+    design = arm.Design({"L": [1.0, 2.0]}, "list")
+    for call, sentence in (
+        (lambda: sens[3], "sensitivities are taken by two names, .* not by 3"),
+        (lambda: sens["height", "L", "m"], "sensitivities are taken by two names"),
+        (lambda: sens["height", 3], "no derivative by '3'"),
+        (lambda: sens.plot(to=3), "to= must be"),
+        (lambda: frequencies[0], "frequency responses are taken by two names, .* not by 0"),
+        (lambda: frequencies[1, 2], "the linear model has no output '1'"),
+        (lambda: lin.modes().named("weave"), "a mapping of numbers to names, {0: 'weave'}, is needed"),
+        (lambda: locus.named(["weave"]), "a mapping of numbers to names, {0: 'weave'}, is needed"),
+        (lambda: locus[5], "there is no branch 5; they are numbered 0 to 0"),
+        (lambda: y.efforts(3), r"must hold the \d base parameters? of 'pendulum', .* has the shape \(\)"),
+        (lambda: y.efforts("m"), "parameters= must be a number or an array of numbers, not 'm'"),
+        (lambda: table["open"], "there is no configuration 'open'; they are numbered 0 to 0"),
+        (lambda: table.equations(1), "there is no configuration 1"),
+        (lambda: design.values("first"), "there is no run first"),
+        (lambda: model.equations.mass_matrix.evaluate(2.0), "values by symbol or name are needed"),
+    ):
+        with pytest.raises(arm.ArmillaryError, match=sentence):
+            call()
+
+
 def test_a_process_without_a_console_runs(model: arm.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where stdout and stderr are closed, and under pythonw, sys.stdout and sys.stderr are None."""
     closed = open(os.devnull, "w")  # noqa: SIM115

@@ -42,6 +42,15 @@ def count(value: Any, what: str, error: Error = ArmillaryError) -> int:
     return found
 
 
+def index(value: Any, length: int, what: str, error: Error = ArmillaryError) -> int:
+    """The place of one of several, from 0, or from −1 backwards."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not -length <= value < length:
+        numbers = f"; they are numbered 0 to {length - 1}" if length else ""
+        raise error(f"there is no {what} {shown(value)}{numbers}")
+    return int(value) % length
+
+
 def text(value: Any, what: str, error: Error = ArmillaryError) -> str:
     """A text."""
     if not isinstance(value, str):
@@ -78,6 +87,13 @@ def table(value: Any, what: str, error: Error = ArmillaryError) -> dict[str, Any
     return {str(name): item for name, item in (value or {}).items()}
 
 
+def names_by_number(value: Any, error: Error = ArmillaryError) -> Mapping[Any, Any]:
+    """Names for some of several things, by their numbers."""
+    if not isinstance(value, Mapping):
+        raise error(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
+    return value
+
+
 def item_count(value: Any) -> int:
     """How many items a list, tuple or array has; −1 for a text, and for what has no items."""
     if isinstance(value, str):
@@ -95,6 +111,13 @@ def several(value: Any, what: str, error: Error = ArmillaryError) -> list[Any]:
     if not isinstance(value, Iterable):
         raise error(f"{what} must be a list, not {shown(value)}")
     return list(value)
+
+
+def pair(value: Any, what: str, error: Error = ArmillaryError) -> tuple[Any, Any]:
+    """Two names, the key of a table of two sides."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise error(f"{what} are taken by two names, ['of', 'by'], not by {shown(value)}")
+    return value
 
 
 def instance(value: Any, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:

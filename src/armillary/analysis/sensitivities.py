@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import pair, several
 from armillary.columns import aligned, counted
 from armillary.errors import ArmillaryError, nearest, require
 from armillary.program.sensitivities.directions import quotient
@@ -94,12 +95,12 @@ class Sensitivities:
 
     def __getitem__(self, key: str | tuple[str, str]) -> np.ndarray:
         """Samples of one derivative, or of those of an output by everything, a column each."""
-        output, *name = (key,) if isinstance(key, str) else key
+        output, *name = (key,) if isinstance(key, str) else pair(key, "sensitivities")
         found = self.values[:, self._place(output, self.of, "derivative of output"), :]
         return found[:, self._place(name[0], self.to, "derivative by")] if name else found
 
     def _place(self, name: str, known: tuple[str, ...], what: str) -> int:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise ArmillaryError(
                 f"sensitivities of '{self.run.system}' hold no {what} '{name}'{nearest(name, known)}"
             )
@@ -187,7 +188,7 @@ class Sensitivities:
         names = [
             derivative_name(o, n)
             for o in of or self.of
-            for n in to or self.to
+            for n in (self.to if to is None else several(to, "to="))
             if self[o, n] is not None  # raises an error for a wrong name
         ]
         return self.as_run().plot(*names, path=path, title=title, show=show)

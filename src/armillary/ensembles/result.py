@@ -185,7 +185,7 @@ class Batch(PickledValue):
         """
         from armillary.results.plots import distributions
 
-        if output not in self.histories:
+        if not isinstance(output, str) or output not in self.histories:
             hint = nearest(output, self.histories) or "; ask for it by outputs="
             raise ArmillaryError(f"the batch of '{self.system}' has no history of '{output}'{hint}")
         return distributions.fan(

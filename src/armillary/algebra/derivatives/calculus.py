@@ -162,6 +162,8 @@ def evaluator(roots: Iterable[Expr]) -> Callable[[Mapping[Any, Any]], list[Any]]
     order = operands_first(roots)
 
     def evaluated(values: Mapping[Any, Any]) -> list[Any]:
+        if not isinstance(values, Mapping):
+            raise ExpressionError(f"values by symbol or name are needed, {{'m': 2.0}}, not {shown(values)}")
         result: dict[Expr, Any] = {}
         missing: list[str] = []
         for node in order:

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from armillary.algebra.arguments import reals
 from armillary.analysis.identification.base import (
     BaseParameters,
     grouped_parameters,
@@ -48,7 +49,12 @@ class Regressor:
 
     def efforts(self, parameters: Any = None) -> np.ndarray:
         """Y π + e₀ for base parameters π; left out, for the values that they have in the description."""
-        pi = self.parameters.values if parameters is None else np.asarray(parameters, dtype=float)
+        pi = self.parameters.values if parameters is None else reals(parameters, "parameters=")
+        if pi.shape != (len(self.parameters),):
+            raise ArmillaryError(
+                f"parameters= must hold the {counted(len(self.parameters), 'base parameter')} of "
+                f"'{self.system}', in the order of y.parameters; it has the shape {pi.shape}"
+            )
         return np.asarray(self.values @ pi + self.rest)
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import reals
+from armillary.algebra.arguments import pair, reals
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
@@ -42,7 +42,7 @@ class FrequencyResponse:
     units: dict[str, str]
 
     def __getitem__(self, key: tuple[str, str]) -> np.ndarray:
-        output, name = key
+        output, name = pair(key, "frequency responses")
         return self.values[..., place(output, self.outputs, "output"), place(name, self.inputs, "input")]
 
     @property
@@ -86,7 +86,7 @@ class FrequencyResponse:
 
 def place(name: str, known: Sequence[str], what: str) -> int:
     """The place of an input or output of a linear model."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ArmillaryError(f"the linear model has no {what} '{name}'{nearest(name, known)}")
     return list(known).index(name)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from armillary.algebra.arguments import count, read_only, real
+from armillary.algebra.arguments import count, names_by_number, read_only, real
 from armillary.analysis.modes.bodies import LinearPlace
 from armillary.analysis.modes.body_shapes import BodyShapes, body_shapes
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
@@ -141,7 +141,7 @@ class Modes(PickledValue):
     def named(self, names: Mapping[int, str]) -> Modes:
         """The same with names for some modes, by number: modes.named({3: "weave"})."""
         made = list(self.names)
-        for i, name in names.items():
+        for i, name in names_by_number(names).items():
             made[self._index(i)] = str(name)
         return replace(self, names=tuple(made))
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.algebra.arguments import count
+from armillary.algebra.arguments import count, index
 from armillary.algebra.expression import UNIT, Expr
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ModelError
@@ -69,7 +69,7 @@ class ConfigurationTable:
         return iter(self.listed)
 
     def __getitem__(self, number: int) -> ListedConfiguration:
-        return self.listed[number]
+        return self.listed[index(number, len(self), "configuration", ModelError)]
 
     @property
     def system(self) -> Description:
@@ -79,6 +79,7 @@ class ConfigurationTable:
 
     def equations(self, number: int) -> DerivedEquations:
         """The equations of a configuration, with the sections of changes; derived at their first use."""
+        number = index(number, len(self), "configuration", ModelError)
         if number not in self._equations:
             entry, first = self.listed[number], self.derived
             found = first

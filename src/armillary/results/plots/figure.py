@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra import arguments
 from armillary.algebra.arguments import file_path, flag
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, require
@@ -134,4 +135,4 @@ def can_show() -> bool:
 
 def literal(text: str) -> str:
     """Text without mathematics: a dollar sign in a name is a dollar sign."""
-    return text.replace("$", r"\$")
+    return arguments.text(text, "a title").replace("$", r"\$")

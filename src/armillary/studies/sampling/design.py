@@ -112,7 +112,7 @@ class Design:
 
     def values(self, run: int) -> dict[str, float]:
         """Values by name of one run."""
-        if not 0 <= run < self.runs:
+        if not isinstance(run, int | np.integer) or not 0 <= run < self.runs:
             raise ParameterError(f"there is no run {run}: the design has runs 0 to {self.runs - 1}")
         return {name: float(values[0]) for name, values in self.block(run, run + 1).items()}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from armillary.algebra.arguments import index, names_by_number
 from armillary.analysis.modes.eigensystem import by_size
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.participation import by_coordinate, speeds_of_positions
@@ -59,7 +60,7 @@ class RootLocus:
                 hint = nearest(key, known) or "; name branches with locus.named({number: name})"
                 raise ArmillaryError(f"no branch of '{self.system}' is called '{key}'{hint}")
             key = self.names.index(key)
-        return np.asarray(self.eigenvalues[:, key])
+        return np.asarray(self.eigenvalues[:, index(key, len(self), "branch")])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -70,10 +71,8 @@ class RootLocus:
     def named(self, names: Mapping[int, str]) -> RootLocus:
         """The same with names for some branches, by number."""
         made = list(self.names)
-        for i, name in names.items():
-            if not 0 <= i < len(self):
-                raise ArmillaryError(f"the branches of '{self.system}' are 0 to {len(self) - 1}, none is {i}")
-            made[i] = str(name)
+        for i, name in names_by_number(names).items():
+            made[index(i, len(self), "branch")] = str(name)
         return replace(self, names=tuple(made))
 
     # ------------------------------------------------------------ shown

@@ -70,7 +70,7 @@ class Branch(PickledValue):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Values of a column along the branch."""
-        if name not in self.names:
+        if not isinstance(name, str) or name not in self.names:
             raise ArmillaryError(f"the branch of '{self.system}' has no '{name}'{nearest(name, self.names)}")
         return self.values[:, self.names.index(name)]
 
