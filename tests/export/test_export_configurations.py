@@ -23,6 +23,7 @@ import armillary as arm
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.language.translator import read_solver
 from armillary.runtime.solver.methods import exported_methods
+from tests.export import conformance
 from tests.export.test_export_c import CC
 from tests.export.test_export_cuda import CXX, NVCC, library
 from tests.export.test_export_matlab import OCTAVE
@@ -382,14 +383,19 @@ def test_runs_of_a_kernel_end_with_the_motion_of_all_configurations(tmp_path: Pa
         assert ".visible .entry latched_pendulum_runs" in (folder / "a.ptx").read_text()
 
 
-def test_programs_without_locks_hold_nothing_of_them() -> None:
-    """The tables of locks are then empty."""
+def test_programs_without_locks_hold_nothing_of_them(tmp_path: Path) -> None:
+    """The tables of locks are then empty, and not written: `-Wextra` would name a table that is not read."""
     features = {"EVENTS", "ADAPTIVE", "CONFIGURATIONS", "CHOICES", "RATED"}
     solver = read_solver(features, exported_methods(True), ("start_run", "find_row", "choose_start"))
     nodes = [n for f in solver.functions.values() for s in f.body for n in ast.walk(s)]
     names = {n.id for n in nodes if isinstance(n, ast.Name)}
     assert not {"LOCKED", "LOCKED_IN", "LOCKS", "UNLOCKS", "N_LOCKABLE"} & names
     assert {"GROUP_SIZE", "MEMBER"} <= names
+    bar = conformance.equations("four bar")
+    folder = bar.export("c", tmp_path / "bar", profile="embedded", configurations=True)
+    text = next(folder.glob("src/*_solver.c")).read_text()
+    tables = re.findall(r"^static const int (\w+)\[", text, re.M)
+    assert "member" in tables and all(len(re.findall(rf"\b{t}\b\[|, {t}\b", text)) > 1 for t in tables)
 
 
 def test_a_run_that_needs_a_configuration_beyond_the_table_says_so(tmp_path: Path) -> None:

@@ -152,8 +152,8 @@ def _tables(models: Sequence[CModel], code: str) -> str:
         if name not in _OF_ONE
     }
     shared |= common_numbers([m.source.equations for m in models], lockable)
-    read = code + "used_states watched_events"  # these by the fixed text
-    texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\b", read)]
+    read = code + "used_states[ watched_events["  # these by the fixed text; names alone are words of comments
+    texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\[", read)]
     texts += [
         "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",
         "/* The present configuration of a run. */",
