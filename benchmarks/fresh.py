@@ -1,9 +1,10 @@
 """Derivation and compilation measured in a process of their own: CPU and wall seconds, stages, peak memory.
 
 `python -m benchmarks.fresh chain64` prints one measurement as JSON: the time from a description to the first
-result. A pendulum goes first, so that what is paid once per process (loading LLVM, the loop of runs, which
-all models share) is not charged to the model; it is reported apart, as `start`. Machine code that was kept
-from earlier processes is not used.
+result. A pendulum, a four-bar linkage and a spacecraft go first, so that what is paid once per process
+(loading LLVM) or once per installation (code that all models share: the loops of runs, the closing of loops)
+is not charged to the model; it is reported apart, as `start`. Machine code that was kept from earlier
+processes is not used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import armillary as arm
 from benchmarks.build import HERE, NotAvailable, run
 from benchmarks.candidate import Operations
 from benchmarks.environment import find_environment
-from benchmarks.linkages import LINKAGES
+from benchmarks.linkages import LINKAGES, four_bar
 from benchmarks.models import MODELS, chain
 from benchmarks.published import example_system
 
@@ -67,7 +68,8 @@ def measure(key: str) -> dict[str, Any]:
     from benchmarks.ours import system
 
     start = time.process_time()
-    system(chain(1)).derive().compile().simulate(1e-3, step=1e-3, method="rk4")
+    for first in (chain(1), four_bar(), MODELS["spacecraft2"]):
+        system(first).derive().compile().simulate(1e-3, step=1e-3, method="rk4")
     started = time.process_time()
 
     wall = time.perf_counter()
