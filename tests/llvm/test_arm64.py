@@ -34,8 +34,8 @@ def final_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 Code = tuple[list[str], dict[str, Any], dict[str, str], list[Any]]
-PLACES = [*range(9), 31, 33, 4094, 4095, 4097, 5000, 5001]  # near and far, odd and even
-SIZE = 5003
+PLACES = [*range(9), 31, 33, 4094, 4095, 4097, 5001, 9000, 9001, 13000]  # near and far, odd and even
+SIZE = 13003
 NAME = re.compile(r"%v\d+")
 DECLARED = "\n".join(
     f"declare {kind} @llvm.{name}.{end}({', '.join([kind] * count)})"
