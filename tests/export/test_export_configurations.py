@@ -408,6 +408,23 @@ def test_a_run_that_needs_a_configuration_beyond_the_table_says_so(tmp_path: Pat
 
 
 @pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
+def test_a_start_whose_dependent_speeds_do_not_follow_from_the_state_is_refused(tmp_path: Path) -> None:
+    """A slider-crank at its dead centre, derived with the slider's speed as the independent one: the process
+    starts from all speeds, with another choice.
+    """
+    s = arm.System("dead centre")
+    A = s.body("A", joint=arm.Revolute("z"), mass=1.0, inertia=(0.01, 0.01, 0.01))
+    B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
+    C = s.body("C", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.close_loop(B.point("end", (1.0, 0, 0)), C.origin, [s.ground.x, s.ground.y], name="pin")
+    s.event("push", "t - 5", set={"C.u1": 0.0})
+    s.start({"A.q1": 0.0, "B.q1": 0.0, "C.q1": 1.4, "A.u1": 3.0})
+    eom = s.derive()
+    assert "t = 0 s: B.u1 became independent" in str(eom.compile().simulate(0.01).info["configurations"])
+    module = loaded(eom.export("python", tmp_path / "python", configurations=True) / "dead_centre.py")
+    assert module.simulate(0.01).status.startswith("stopped: the run needs a configuration")
+
+
 def test_a_c_program_says_the_same(tmp_path: Path) -> None:
     folder = latched().derive().export("c", tmp_path / "c")
     solver = folder / "latched_pendulum_solver.c"

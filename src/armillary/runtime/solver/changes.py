@@ -237,13 +237,15 @@ def choose_start(run: RunRecord) -> None:
 
 
 def choose_for_motion(run: RunRecord) -> None:
-    """The configuration in which a run starts from its motion, in all speeds."""
+    """The configuration in which a run starts from its motion, in all speeds. Where the first choice is
+    exactly singular, dependent speeds do not follow from a state, and the run ends.
+    """
     c: whole = NONE
     if LOCKING_EVENTS:
         for j in range(N_LOCKABLE):
             run.after[j] = LOCKED[j]
     c = next_configuration(run)
-    if c == NONE:
+    if c == NONE or not is_finite(run.stage):
         install(run, FIRST)
         run.status = EVENT
         run.failed = CHOICE_EVENT[FIRST]
