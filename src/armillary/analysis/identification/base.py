@@ -188,15 +188,17 @@ def grouping(columns: np.ndarray) -> Grouping:
     return Grouping(tuple(chosen), tuple(rest), shares, tuple(nothing))
 
 
-def random_regressor(efforts: LinearEfforts, states: np.ndarray | None = None) -> np.ndarray:
-    """Y at random places, or at these states with random rates, row under row; parameters without a default
-    are random too.
+def random_regressor(
+    efforts: LinearEfforts, states: np.ndarray | None = None, times: np.ndarray | None = None
+) -> np.ndarray:
+    """Y at random places, or at these states and times with random rates, row under row; parameters without a
+    default are random too. Where motion is prescribed, Y depends on time.
     """
     equations = efforts.expressions.equations
     system, targets, plain = equations.system, equations.targets, equations.reduction.plain
     rng = np.random.default_rng(0)
     count = places_needed(efforts) if states is None else len(states)
-    values: dict[Expr, np.ndarray | float] = {targets.time: 0.0}
+    values: dict[Expr, np.ndarray | float] = {}
     for s in (*targets.coordinates, *targets.speeds, *targets.states, *efforts.expressions.rates):
         values[s] = rng.uniform(-1.0, 1.0, count)
     if states is not None:
@@ -211,6 +213,7 @@ def random_regressor(efforts: LinearEfforts, states: np.ndarray | None = None) -
     for p in system.parameters.values():
         value = default_value(p)
         values[plain(p)] = rng.uniform(0.5, 1.5) if value is None else value
+    values[targets.time] = rng.uniform(0.0, 1.0, count) if times is None else times
     flat = [e for row in efforts.rows for e in row]
     found = [np.broadcast_to(np.asarray(x, dtype=float), count) for x in evaluate_all(flat, values)]
     shape = (len(efforts.rows), len(efforts.parameters), count)

@@ -89,8 +89,8 @@ class RegressorModel:
         found, speeds = self.linear.expressions, self.equations.system.speeds
         self.names = tuple(speeds[i].data.name for i in (*found.independent, *found.given))
         loops = has_loops(self.equations)
-        states = closed_states(model.base, places_needed(self.linear)) if loops else None
-        self.groups = grouping(random_regressor(self.linear, states))
+        closed = closed_places(model.base, places_needed(self.linear)) if loops else ()
+        self.groups = grouping(random_regressor(self.linear, *closed))
         self.reader = PlaceReader(self.equations)
 
     @cached_property
@@ -109,12 +109,13 @@ class RegressorModel:
         """Rows of Y and e₀ at places."""
         at = (places.t, places.states, parameters, places.memory, places.rates)
         columns = len(self.groups.independent)
-        Y = self.functions.rows("regressor", *at).reshape(-1, len(self.names), columns)
-        return Y, self.functions.rows("rest", *at)
+        rest = self.functions.rows("rest", *at)
+        Y = self.functions.rows("regressor", *at).reshape(len(rest), len(self.names), columns)
+        return Y, rest
 
 
-def closed_states(model: CompiledModel, count: int) -> np.ndarray:
-    """States of a system with its loops closed, near the start, with random speeds."""
+def closed_places(model: CompiledModel, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """States of a system with its loops closed, near the start, with random speeds; and their times."""
     equations = model.equations
     rng = np.random.default_rng(0)
     start = model.state()
@@ -122,17 +123,20 @@ def closed_states(model: CompiledModel, count: int) -> np.ndarray:
     symbols = {s.data.name: s for s in equations.system.initial}
     free = [(i, name) for i, name in enumerate(model.coordinate_names) if name not in guessed]
     found: list[np.ndarray] = []
-    for _ in range(_TRIES * count):
+    times = np.random.default_rng(1).uniform(0.0, 1.0, _TRIES * count) * bool(equations.system.prescriptions)
+    kept: list[float] = []
+    for t in times.tolist():
         moved = {n: (start[i] + rng.uniform(-_NEAR, _NEAR)) / state_factor(symbols[n]) for i, n in free}
         try:
-            state = model.state(moved)
+            state = model.state(moved, t=t)
         except ArmillaryError:  # out of reach
             continue
         first = len(model.coordinate_names)
         state[first : first + len(model.speed_names)] = rng.uniform(-1.0, 1.0, len(model.speed_names))
         found.append(state)
+        kept.append(t)
         if len(found) == count:
-            return np.array(found)
+            return np.array(found), np.array(kept)
     raise ArmillaryError(
         f"the regressor of '{equations.system.name}': too few positions near the start close its loops; "
         "start away from singular positions, s.start({…})"
