@@ -138,12 +138,17 @@ def test_a_closed_loop_has_fewer_than_its_tree():
 
 
 def test_parameters_that_prescribed_motion_shows_later_are_among_the_base_parameters() -> None:
-    """A pendulum on a cart that is moved by x = a sin w t: I α + m l cos q ẍ, and ẍ = 0 where runs start."""
+    """A pendulum on a cart that is moved by x = a sin w t, so ẍ = 0 where runs start: I α + m l cos q ẍ, and
+    (M + m) ẍ + m l (cos q α − sin q u²) on the cart.
+    """
     s = arm.System("shaken pendulum")
     cart = s.body("cart", joint=arm.Prismatic("x"), mass=1, inertia=0)
     s.body("rod", cart, arm.Revolute("z"), com=(0, -0.5, 0), mass=2, inertia=(0.1, 0.1, 0.1))
     s.prescribe(cart.q1, "0.2*sin(3*t)")
-    model = s.derive().compile(tier="quick")
-    y = model.regressor([0.3], [0.7], [1.1], t=0.4)
-    expected = (0.1 + 2 * 0.25) * 1.1 + 2 * 0.5 * np.cos(0.3) * -0.2 * 9 * np.sin(1.2)
-    np.testing.assert_allclose(y.efforts()[y.names.index("rod.u1")], expected, rtol=1e-13)
+    y = s.derive().compile(tier="quick").regressor([0.3], [0.7], [1.1], t=0.4)
+    moved = -0.2 * 9 * np.sin(1.2)
+    expected = {
+        "rod.u1": (0.1 + 2 * 0.25) * 1.1 + 2 * 0.5 * np.cos(0.3) * moved,
+        "cart.u1": 3 * moved + 2 * 0.5 * (np.cos(0.3) * 1.1 - np.sin(0.3) * 0.7**2),
+    }
+    np.testing.assert_allclose(y.efforts(), [expected[name] for name in y.names], rtol=1e-13)
