@@ -121,7 +121,7 @@ def _plan(
         put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
-        refused=-1,
+        refused=-1, look=-inf,
         fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
         used=functions.n_states, **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
@@ -389,9 +389,7 @@ class CompiledRun:
             choice=self._choice() if status == "event" else [],
             changes=[(t, -1 - int(k)) for t, k in log if PASSED < k < 0] if log else log,
             passages=_pairs([t for t, k in log if k == PASSED]) if log else log,
-            outlook=Outlook(*[getattr(control, name) for name in Outlook._fields])
-            if self.shape.changes
-            else None,
+            outlook=self._outlook() if control.wary or control.look > -inf else None,
             refused_event=control.refused if control.refused >= 0 else None,
             steps=control.steps,
             rejected=control.rejected,

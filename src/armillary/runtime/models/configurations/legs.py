@@ -258,10 +258,10 @@ class LegRunner:
         reached = instance.place(result.t_stop, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
             self._check(instance, reached, result)  # before its rows are taken over
+        if not self.stride:  # after a change constraints are looked at at once
+            kept, same = result.outlook or Outlook(), result.status == "finished"
+            self.outlook = kept if same else kept._replace(look=-inf)
         self.stride = 0.0
-        if result.outlook is not None:  # after a change constraints are looked at at once
-            same = result.status == "finished"
-            self.outlook = result.outlook if same else result.outlook._replace(look=-inf)
         self._add(instance, began, result)
         self.shown = max(self.shown, *result.time[-1:], -inf)
         self.place = reached
