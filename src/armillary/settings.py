@@ -86,11 +86,17 @@ def _sample(value: Any) -> float | list[float]:
 
 
 def in_seconds(name: str, value: Any) -> Any:
-    """A time in text, or several of them, as numbers of seconds; ``name``: the argument."""
+    """A time in text, or several of them, as numbers of seconds, and all else as it is; ``name``: the
+    argument.
+    """
     try:
-        return _seconds(value) if isinstance(value, str) else [_seconds(v) for v in value]
+        if isinstance(value, str):
+            return _seconds(value)
+        if isinstance(value, list | tuple) and any([isinstance(v, str) for v in value]):
+            return [_seconds(v) for v in value]
     except ArmillaryError as error:
         raise ArmillaryError(f"{name} {error}") from None
+    return value
 
 
 _TEXTS = ("t_end", "t0", "step", "sample", "max_step")  # settings that may be text with a unit
@@ -176,12 +182,15 @@ class RunSettings:
     def __post_init__(self) -> None:
         for name in _TEXTS:
             value = getattr(self, name)
-            if type(value) is str or (isinstance(value, list | tuple) and str in {*map(type, value)}):
-                object.__setattr__(self, name, in_seconds(name, value))
+            read = in_seconds(name, value)
+            if read is not value:
+                object.__setattr__(self, name, read)
         for name in ("t0", "t_end", "step"):
             value = getattr(self, name)
             if (value is not None or name != "step") and plain_float(value) is None:
                 raise ArmillaryError(f"{name} must be a number of seconds, not {shown(value)}")
+        if isinstance(self.sample, bool):
+            raise ArmillaryError(f"sample must be a number of seconds, or several, not {self.sample}")
         if not (isfinite(self.t0) and isfinite(self.t_end) and self.t0 <= self.t_end):
             raise ArmillaryError(
                 f"a run must lead from one finite time to a later one, not from {self.t0} to {self.t_end}"
@@ -258,11 +267,11 @@ RUN_TABLE["tier"] = TIER
 class StepOptions(TypedDict, total=False):
     """Keywords of ``simulate`` that concern steps."""
 
-    step: float | None
+    step: float | str | None
     method: str | None
     rtol: float
     atol: float | Sequence[float]
-    max_step: float
+    max_step: float | str
     max_steps: int
 
 
@@ -273,6 +282,6 @@ class RunOptions(StepOptions, total=False):
     parameters: Mapping[str, Any] | None
     memory: Mapping[str, float] | None
     inputs: Any
-    t0: float
-    sample: float | Sequence[float] | None
+    t0: float | str
+    sample: float | str | Sequence[float | str] | None
     progress: bool | Callable[[float], None]

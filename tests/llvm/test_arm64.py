@@ -220,6 +220,17 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     assert encoded(lines_of(["%v1 = fadd double %v0, %v0"]), loads, {}, stores, ENTRY) is None
 
 
+def test_code_that_one_instruction_does_not_cross_is_left_to_llvm() -> None:
+    """Numbers, angles and the way out lie beside the code: addresses and branches reach 2^18 words."""
+    entry = Entry(["state", "out"], [0, 1], [0.5])
+    body = [0xD503201F] * (2**18 - 40)
+    assert entry.near(len(body)) and not entry.near(2**18 - 1)
+    words, second, address = entry.framed([], body, [], entry.arrays([], 8))
+    assert max(words) < 2**32 and second < address < 2**18
+    numbers = next(word for word in words if word & 0x9F00001F == 0x10000004)  # adr x4
+    assert words.index(numbers) + (numbers >> 5 & 0x3FFFF) == address + 2 + 4
+
+
 def test_an_opposite_goes_to_the_same_place_of_two_arrays() -> None:
     """As in events that set a memory and a speed of the same number to one value: both are set."""
     stores = [("%v1", (array, 3, "double")) for array in ("new_memory", "new_state")]

@@ -6,8 +6,10 @@ import gc
 import inspect
 import weakref
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import armillary as arm
@@ -50,13 +52,13 @@ def test_a_record_and_keywords_give_the_same_run() -> None:
     assert (first.values == again.values).all() and first.info["method"] == again.info["method"]
 
 
-@pytest.mark.parametrize("name", ["step", "rtol", "t0", "max_step"])
+@pytest.mark.parametrize("name", ["step", "rtol", "t0", "max_step", "sample"])
 def test_true_is_no_number(name: str) -> None:
     with pytest.raises(arm.ArmillaryError, match=f"{name} must be a number.*True"):
         oscillator().simulate(1.0, **{name: True})
 
 
-def test_times_in_text_are_seconds() -> None:
+def test_times_in_text_are_seconds(tmp_path: Path) -> None:
     """Wherever a run, a batch or a study takes one, by the reader of all numbers with units."""
     model = oscillator()
     run = model.simulate("500 ms", t0="0.1 s", step="10 ms", sample="0.1 s")
@@ -68,6 +70,12 @@ def test_times_in_text_are_seconds() -> None:
         for t, w in (("0.5 s", "20 ms"), (0.5, 0.02))
     )
     assert (found == expected).all()
+    studies = [
+        arm.Study(model, tmp_path / "study", t, vary={"A.q1": [0.1, 0.2]}, design="list", watch=w)
+        for t, w in (("0.5 s", "20 ms"), (np.str_("0.5 s"), 0.02))
+    ]
+    first, again = (study._definition.content["run"] for study in studies)
+    assert first == again and first["watch"] == 0.02
     for wrong, says in (
         ("5 m", r"t_end has units of \[s\] \(s\), but '5 m' has \[m\]"),
         ("soon", "t_end needs a"),

@@ -69,7 +69,7 @@ def plan(
     others += sum(m.size + len(m.start) for m in asked.values())
     _check_size(starts.runs, _samples(t0, t_end, sample, fixed), len(history), others)
     if watch is not None:
-        watch = in_seconds("watch", watch) if isinstance(watch, str) else watch
+        watch = in_seconds("watch", watch)
         _check_size(1, _samples(t0, t_end, watch, fixed), len(asked), 0)
     times, kept, measured = _rows(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
     grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)

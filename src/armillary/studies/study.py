@@ -18,7 +18,7 @@ from armillary.errors import ArmillaryError, ModelError, ParameterError, require
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.settings import RunSettings, run_settings
+from armillary.settings import RunSettings, in_seconds, run_settings
 from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
 from armillary.studies.definition import (
     Definition,
@@ -86,20 +86,20 @@ class Study(StudyResults):
         second_order: bool = False,
         metrics: Metrics | None = None,
         outputs: Sequence[str] | None = None,
-        sample: float | Sequence[float] | None = None,
-        watch: float | None = None,
+        sample: float | str | Sequence[float | str] | None = None,
+        watch: float | str | None = None,
         block: int | None = None,
         build: str | None = None,
-        step: float | None = None,
+        step: float | str | None = None,
         method: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         initial: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
         inputs: Any = None,
-        t0: float = 0.0,
+        t0: float | str = 0.0,
         rtol: float = 1e-9,
         atol: float | Sequence[float] = 1e-11,
-        max_step: float = inf,
+        max_step: float | str = inf,
         max_steps: int = 1_000_000_000,
         precision: str = "double",
         trust: bool = False,
@@ -110,8 +110,8 @@ class Study(StudyResults):
             vary, design, runs, seed, levels=levels, second_order=second_order, units=units_of(model)
         )
         how = {
-            "parameters": parameters, "initial": initial, "memory": memory, "watch": watch,
-            "precision": None if precision == "double" else precision,
+            "parameters": parameters, "initial": initial, "memory": memory,
+            "watch": in_seconds("watch", watch), "precision": None if precision == "double" else precision,
         }  # fmt: skip
         settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         given = settings.changed() | {key: value for key, value in how.items() if value is not None}

@@ -421,7 +421,9 @@ def encoded(
     arrays = entry.arrays(used, MOST_ARRAYS)
     code = MachineCode(loads, own, arrays)
     head, tail = code.function(chosen_order(operations, own, code.neighbours(), _fuse_products))
-    if len(code.arrays) > MOST_ARRAYS or len(code.odd) >= min(_NEARBY) - LIMIT_REGISTER or not entry.near():
+    if len(code.arrays) > MOST_ARRAYS or len(code.odd) >= min(_NEARBY) - LIMIT_REGISTER:
+        return None
+    if not entry.near(len(head) + len(code.words) + 2 * len(tail)):
         return None
     words, second, address = entry.framed(head, code.words, tail, arrays)
     return Encoded(words, arrays, second, address)

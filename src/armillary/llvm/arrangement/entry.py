@@ -27,6 +27,7 @@ from armillary.llvm.vector_math.quarter_turns import LIMIT, PI_OVER_2
 
 CHECK, LIMIT_REGISTER = 15, 8  # registers of integers
 SPACING = 12  # words from one check to the next
+_BESIDE = 1 << 18  # words that addresses and branches reach
 _NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
 _SET_LIMIT = [
     (0xD2800000 if i == 3 else 0xF2800000) | i << 21 | (_NEAR >> 16 * i & 0xFFFF) << 5 | LIMIT_REGISTER
@@ -50,9 +51,10 @@ class Entry(NamedTuple):
         needed = {*used, "state"}
         return [*[a for a in self.arguments if a in needed], *further]
 
-    def near(self) -> bool:
-        """Whether one instruction loads each angle."""
-        return max(self.angles, default=0) < 4096
+    def near(self, words: int) -> bool:
+        """Whether one instruction loads each angle, and reaches what lies beside so many words of code."""
+        around = words + len(_SET_LIMIT) + 8 + 5 * len(self.angles)
+        return max(self.angles, default=0) < 4096 and around < _BESIDE
 
     def framed(
         self, head: Sequence[int], body: Sequence[int], tail: Sequence[int], arrays: Sequence[str]
