@@ -27,7 +27,8 @@ def experiment_run(
 ) -> Run:
     """The run of an experiment, with some parameters and initial values found so far."""
     given = measured.experiment
-    settings = RunSettings(float(measured.time[-1]), given.t0, sample=times, **steps)
+    span = {"t_end": float(measured.time[-1]), "t0": given.t0, "sample": times}
+    settings, _ = RunSettings.among(span | {**steps})
     return model.run_with(
         settings,
         parameters={**given.parameters, **parameters},
