@@ -16,7 +16,7 @@ import pytest
 from scipy.integrate import DOP853
 
 import armillary as arm
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, SimulationError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs as travel
 from armillary.runtime.models.configurations import rank_loss as leap
@@ -292,6 +292,30 @@ def test_a_step_across_that_is_too_rough_is_tried_again_from_nearer_by(how: dict
 def test_a_run_ends_where_no_step_leads_across(how: dict[str, Any]) -> None:
     with pytest.raises(ArmillaryError, match="could not be carried across"):
         shaken().simulate(1.0, **TURNING | {"parameters": {"g": 0.0, "M": 1e4, "w": 2e4}}, **how)
+
+
+def test_no_run_leaves_its_branch_of_motion_next_to_the_flat_position() -> None:
+    """Rounding decides there which speeds would be the better ones; events before it are kept."""
+    for q, u in ((2e-6, 0.0), (5e-5, -4.0), (5e-5, 0.001)):
+        with pytest.raises(ArmillaryError, match="could not be carried across"):
+            model().simulate(1.0, initial=started(q, u), sample=0.01)
+    with pytest.raises(SimulationError, match="could not be carried across") as caught:
+        watched().simulate(1.0, initial=started(1e-6, 0.0), parameters={"t0": 1e-6})
+    assert [e.name for e in caught.value.run.events] == ["event 0"]
+
+
+def test_a_parallelogram_that_is_wholly_locked_at_first_passes_its_flat_positions_when_released() -> None:
+    """Its first configuration has no motion, and no rank to lose."""
+    s = parallelogram()
+    joints = ["A.q1", "B.q1", "C.q1"]
+    s.lock(*joints)
+    s.event("go", "t - 0.1", unlock=joints)
+    released = s.derive().compile()
+    for _ in range(2):  # in the second run the loop has tables of what the first one met
+        run = released.simulate(0.7, initial={"A.q1": 0.5, "B.q1": -0.5, "C.q1": 0.5})
+        assert np.ptp(run["energy"]) < 1e-6
+        notes = run.info["configurations"].split("; ")
+        assert [("go" in note, "passed" in note) for note in notes] == [(True, False), *[(False, True)] * 2]
 
 
 @pytest.mark.parametrize("time", [0.6520, 0.6600, 0.6640])

@@ -166,7 +166,7 @@ class ChangeShape:
         lengths |= {"speed_kind": self.speeds, "member": many * self.members}
         lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
         lengths |= dict.fromkeys(("setting_event", "setting_speed", "setting_lock"), self.settings)
-        lengths["near_place"] = many * events if self.passing else 0
+        lengths["near_place"] = 0 if self.listed else many * events
         lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
         return _offsets(lengths)
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     CHOICE_MARGIN,
+    NO_STRENGTH,
     POOR_CHOICE,
     SOON,
     STRIDE,
@@ -38,7 +39,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
 from armillary.runtime.solver.choices import choose_speeds, has_choice
 from armillary.runtime.solver.forecasts import begin_after, horizon, rank_lost_after
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.passages import plan_passage
+from armillary.runtime.solver.passages import plan_passage, refuse_place
 from armillary.runtime.solver.record import RunRecord
 
 
@@ -195,10 +196,28 @@ def next_configuration(run: RunRecord) -> whole:
     return c
 
 
+def chooses_in_place(run: RunRecord) -> truth:
+    """Whether other dependent speeds are required so near a place where rank is lost that none are better: a
+    run that went on with others would leave its branch of motion there.
+    """
+    if RANK_EVENT[run.configuration] == NONE or CHOICE_EVENT[run.configuration] == NONE:
+        return False
+    if run.crossed[CHOICE_EVENT[run.configuration]] <= 0:
+        return False
+    run.g = events(run.t, run.state)
+    return run.g[RANK_EVENT[run.configuration]] + WEAK_RANK <= NO_STRENGTH
+
+
 def change(run: RunRecord) -> None:
     """Another configuration for the events that happen now; where it is not at hand, the run ends here."""
     before: whole = run.configuration
     possible: truth = False
+    if PASSING:
+        in_place: truth = False
+        in_place = chooses_in_place(run)
+        if in_place:
+            refuse_place(run)
+            return
     if N_CONFIGURATIONS < 2:
         run.status = EVENT
         return

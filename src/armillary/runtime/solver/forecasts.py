@@ -76,7 +76,9 @@ def longest_step(run: RunRecord) -> real:
     """The longest step, in and before a stretch that is passed in short ones."""
     longest: real = INFINITY
     if run.t < run.short_end:
-        longest = run.short_begin - run.t if run.t < run.short_begin else run.short_step
+        longest = max(run.short_begin - run.t, FINEST * run.short_step)  # no sliver is left by rounding
+        if run.t >= run.short_begin:
+            longest = run.short_step
     return longest
 
 

@@ -95,6 +95,13 @@ def rank_falls(run: RunRecord) -> truth:
     return then <= RANK_LEFT * now or now <= RANK_SMALL
 
 
+def refuse_place(run: RunRecord) -> None:
+    """The end of a run at a place that no step leads across."""
+    run.status = EVENT
+    run.failed = RANK_EVENT[run.configuration]
+    run.refused = run.failed
+
+
 def plan_passage(run: RunRecord, ahead: real) -> None:
     """The next step leads across a place so long ahead, if rank is lost there; else it is looked for again
     a little later.
@@ -179,9 +186,7 @@ def shorten(run: RunRecord) -> None:
         run.share = 0.5 * run.share
         wait = begin_after(run, ahead, run.share * STRIDE)
     if run.share < SHORTEST:
-        run.status = EVENT
-        run.failed = RANK_EVENT[run.configuration]
-        run.refused = run.failed
+        refuse_place(run)
         return
     run.look = run.t + 0.5 * wait
     if ADAPTIVE:

@@ -16,7 +16,13 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import EventRecord
-from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RANK, PIVOT_SIGN
+from armillary.program.targets.targets import (
+    CONSTRAINT_RANK,
+    DEPENDENT_SPEEDS,
+    INTERNAL_EVENTS,
+    LOST_RANK,
+    PIVOT_SIGN,
+)
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.records import Outlook, RunChanges
@@ -34,6 +40,7 @@ from armillary.runtime.models.configurations.rank_loss import (
     horizon,
     leap,
     refuse,
+    refuse_choice,
 )
 from armillary.runtime.models.configurations.run_changes import KnownChanges, known_changes
 from armillary.runtime.models.instance import Instance
@@ -299,7 +306,8 @@ class LegRunner:
         """An error for what the loop could not do at a place where rank is lost; rows before it are kept."""
         if result.changes:
             instance = self.configurations[self._numbered(result.changes[-1][1])]
-        self._add(instance, began, replace(result, events=result.events[:-1]))
+        refused = (result.t_stop, result.refused_event)
+        self._add(instance, began, replace(result, events=[e for e in result.events if e != refused]))
         refuse(instance, result)
 
     def _shorten(self, error: RoughStepError) -> None:
@@ -395,9 +403,14 @@ class LegRunner:
 
     def _note_changes(self, began: Configuration, result: Integration) -> None:
         """Notes of what the loop changed and passed by itself."""
-        for singular, length in result.passages:
-            self._note_passage(singular, length)
-        for t, number in result.changes:
+        passages = iter([*result.passages, (inf, 0.0)])
+        passed = next(passages)
+        for t, number in [*result.changes, (inf, -1)]:
+            while passed[0] < t:
+                self._note_passage(*passed)
+                passed = next(passages)
+            if t == inf:
+                break
             now = self._numbered(number)
             if began.locked == now.locked:
                 self._note_exchange(t, began, now)
@@ -428,6 +441,8 @@ class LegRunner:
         if not others:
             return
         before, configurations, place = self.configuration, self.configurations, self.place
+        if any(e.name == DEPENDENT_SPEEDS for e in others):
+            refuse_choice(configurations[before], place)
         alike = self.known is not None  # the loop makes this change by itself in later runs
         if alike:
             n, state, changes = len(place.q), result.final_state, configurations[before].changes

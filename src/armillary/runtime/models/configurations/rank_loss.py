@@ -28,6 +28,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     IN_PLACE,
     LOOKS,
     MIDDLE,
+    NO_STRENGTH,
     RANK_LEFT,
     RANK_SMALL,
     ROUGH,
@@ -106,6 +107,15 @@ def refuse(instance: Instance, result: Integration) -> None:
     if instance.equations.targets.watched[k].name == CONSTRAINT_RANK:
         raise ArmillaryError(_rough(instance, result.t_stop))
     _check_changes(instance, k, result.t_stop)
+
+
+def refuse_choice(instance: Instance, place: Place) -> None:
+    """An error where other dependent speeds are required so near a place where rank is lost that none are
+    better: a run that went on with others would leave its branch of motion there.
+    """
+    weak = instance.equations.reduction.strength is not None
+    if weak and instance.strength(place.t, instance.packed(place), place.memory) <= NO_STRENGTH:
+        raise ArmillaryError(_rough(instance, place.t))
 
 
 def forecast(instance: Instance, place: Place, share: float = 1.0) -> Forecast | None:

@@ -132,7 +132,7 @@ def change_figures(
     shape = replace(shape, members=most, listed=len(every) if listed else 0)
     if listed:
         shape = replace(shape, rows=0, elements=0, geometry=0)
-    elif first.reduction.strength is not None:
+    elif first.reduction.rows:  # whose rank others may lose, where locks of the first leave no motion
         shape = replace(shape, passing=states)
     events = shape.own_events + 2 + len(first.reduction.rows)
     places, length = shape.figures(events)
@@ -162,8 +162,6 @@ def change_figures(
             found |= partition_numbers(equations)
             if found["elements"][0] > shape.elements:
                 return None
-            if not shape.passing:
-                del found["near_place"]
         for name, values in found.items():
             put(name, c * widths.get(name, 1), values)
         put("strikes", c, [strikes[c]])
