@@ -98,6 +98,7 @@ def test_wrong_keys_of_results_get_a_sentence(model: arm.CompiledModel) -> None:
     locus, frequencies = arm.root_locus(model, "L", [1.0, 1.2]), lin.frequency_response([1.0])
     y, table = model.regressor([0.1], [0.2], [0.3]), model.equations.configurations
     design = arm.Design({"L": [1.0, 2.0]}, "list")
+    assert "b.q2" not in op and op.get("b.q2") is None  # an unknown name is a KeyError, too
     for call, sentence in (
         (lambda: sens[3], "sensitivities are taken by two names, .* not by 3"),
         (lambda: sens["height", "L", "m"], "sensitivities are taken by two names"),
@@ -113,6 +114,16 @@ def test_wrong_keys_of_results_get_a_sentence(model: arm.CompiledModel) -> None:
         (lambda: table["open"], "there is no configuration 'open'; they are numbered 0 to 0"),
         (lambda: table.equations(1), "there is no configuration 1"),
         (lambda: design.values("first"), "there is no run first"),
+        (lambda: op["b.q2"], r"the operating point of 'pendulum' has no 'b.q2'; did you mean 'b.q1'\?"),
+        (lambda: model.loops, "'pendulum' has no loops to close"),
+        (
+            lambda: model.simulate(0.02, step=0.01).plot(ax=3),
+            "ax: one axes of Matplotlib, .* is needed, not 3",
+        ),
+        (lambda: lin.modes(tolerance=np.nan), "tolerance= must be a number from 0 to 1, not nan"),
+        (lambda: arm.Table([0, 1], [0, 1]).derivative("x"), "no axis 'x'; they are numbered"),
+        (lambda: design.block(0, 1.5), r"there are no runs 0 to 1.5: the design has runs 0 to 1"),
+        (lambda: arm.Design.from_data(3), "a design must hold values by name, .* not 3"),
         (lambda: model.equations.mass_matrix.evaluate(2.0), "values by symbol or name are needed"),
     ):
         with pytest.raises(arm.ArmillaryError, match=sentence):

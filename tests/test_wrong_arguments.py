@@ -65,6 +65,8 @@ class Things:
         self.batch = self.model.simulate_batch(
             0.1, step=0.01, parameters={"k": [1.0, 2.0]}, metrics=["final(x)"], progress=False
         )
+        self.point = self.model.equilibrium()
+        self.linear = self.model.linearize(at={"b.q1": 0.3}, inputs=["k"], outputs=["x"])
         self.q = self.equations.system.bodies["b"].q1
 
 
@@ -234,6 +236,21 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "compare": lambda a, v: a.run.compare(v),
     "interpolate": lambda a, v: a.run.interpolate(v, "x"),
     "metric": lambda a, v: a.batch[v],
+    "value of a point": lambda a, v: a.point[v],
+    "mode": lambda a, v: a.linear.modes()[v],
+    "tolerance of modes": lambda a, v: a.linear.modes(tolerance=v),
+    "tolerance of a reduction": lambda a, v: a.linear.reduce(tolerance=v),
+    "frequency response": lambda a, v: a.linear.frequency_response([1.0])["x", v],
+    "difference": lambda a, v: a.run.compare(a.run)[v],
+    "tolerance of a comparison": lambda a, v: a.run.compare(a.run, rtol=v),
+    "effort": lambda a, v: a.model.inverse([0.1])[v],
+    "base parameter": lambda a, v: a.model.regressor([0.1]).parameters[v],
+    "column of a sweep": lambda a, v: a.model.sweep({"b.q1": [0.1]})[v],
+    "row of a sweep": lambda a, v: a.model.sweep({"b.q1": [0.1]}).initial(v),
+    "axes of a plot": lambda a, v: a.run.plot("x", ax=v, path="x.png"),
+    "axes of a page": lambda a, v: a.run.plot("x", ax=v, path="x.html"),
+    "value of a table": lambda a, v: arm.Table([0, 1], [0, 1])(v),
+    "slope of a table": lambda a, v: arm.Table([0, 1], [0, 1]).derivative(v),
     "load": _function("load"),
     "load a run": _function("load_run"),
     "load a batch": _function("load_batch"),
@@ -416,6 +433,11 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "Correlated": lambda a, v: arm.Correlated(v, v),
     "Design": lambda a, v: arm.Design(v),
     "kind of a design": lambda a, v: arm.Design({"k": arm.Uniform(0, 1)}, v, runs=2),
+    "runs of a design": lambda a, v: arm.Design({"k": [1, 2]}, "list").block(0, v),
+    "points of a design": lambda a, v: arm.Design({"k": arm.Uniform(0, 1)}, runs=2).points(0, v),
+    "data of a design": lambda a, v: arm.Design.from_data(v),
+    "units of a design": lambda a, v: arm.Design({"k": [1, 2]}, "list", units=v),
+    "second_order": lambda a, v: arm.Design({"k": [1, 2]}, "list", second_order=v),
     "Study": lambda a, v: arm.Study(a.model, v, 0.1, vary={"k": arm.Uniform(1, 2)}, runs=2),
     "what a study varies": lambda a, v: arm.Study(a.model, "studied", 0.1, vary=v, runs=2),
     **{
@@ -431,6 +453,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
 # What is right for calls; all else in WRONG is refused.
 RIGHT = {
     "a fraction": (
+        "tolerance of a comparison; "
         "simulate; simulate rtol; simulate max_step; batch rtol; batch max_step; Beam; Orbit; every; "
         "Plate; Section; Normal; LogNormal; random_road; random_turbulence"
     ),
@@ -440,10 +463,14 @@ RIGHT = {
         "outputs; batch metrics; batch runs; batch threads; derivatives parameters; units; body parent; "
         "body joint; body orient; body inertia; reaction; what an event sets; what an event locks; units "
         "of an output; kinetic_energy; what on_start gives; on_start of many; units of a state; what an "
-        "event unlocks; arity; interpolation; inputs of a run; forcing; axes of a jacobian"
+        "event unlocks; arity; interpolation; inputs of a run; forcing; axes of a jacobian; tolerance of a "
+        "reduction; axes of a plot; axes of a page"
     ),
     "None, an array": "simulate initial; batch initial",
-    "minus one": "simulate t0; batch t0; direction of an event; element of a matrix",
+    "minus one": (
+        "simulate t0; batch t0; direction of an event; element of a matrix; mode; row of a sweep; slope of a "
+        "table"
+    ),
     "a fraction, an array": "simulate atol; batch atol",
     "a fraction, NaN, minus one": "derivatives t",
     "an array": "derivatives state; Table; band; values of a root locus",
@@ -498,6 +525,8 @@ ALLOWED |= dict.fromkeys(
     [f"sweep {x}" for x in ("outputs", "speeds", "accelerations", "held", "parameters")], "None"
 )
 ALLOWED |= dict.fromkeys([f"solve {x}" for x in ("limits", "held", "shown", "parameters")], "None")
+ALLOWED |= {"value of a table": "a list, a fraction, NaN, minus one, an array"}
+ALLOWED |= {"units of a design": "None, a table"}
 ALLOWED |= {"solve values": "a list, minus one, an array", "workspace ends": "an array"}
 
 # Public names that users do not call, and those without arguments.

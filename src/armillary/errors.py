@@ -23,11 +23,15 @@ class ArmillaryError(ValueError):
     """Bad input, or a computation that cannot go on."""
 
     def __str__(self) -> str:
-        return shortened(super().__str__())
+        return shortened(ValueError.__str__(self))  # a KeyError would quote it
 
 
 class ModelError(ArmillaryError):
     """A description that no mechanical system can have."""
+
+
+class UnknownNameError(ArmillaryError, KeyError):
+    """A name that a result does not hold; also a `KeyError`, as every mapping raises."""
 
 
 class UnitsError(ArmillaryError):

@@ -142,5 +142,5 @@ def test_what_cannot_be_compared():
         base.compare(run([0.0, 1.0], units="blob", a=[0.0, 1.0]))
     with pytest.raises(ArmillaryError, match=r"has no output 'aa\*'"):
         base.compare(base, "aa*")
-    with pytest.raises(ArmillaryError, match=r"no output 'A' was compared; did you mean 'a'\?"):
+    with pytest.raises(ArmillaryError, match=r"the comparison has no output 'A'; did you mean 'a'\?"):
         base.compare(base)["A"]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from armillary.algebra.nodes.arithmetic import plain_float, positive_whole
-from armillary.errors import ArmillaryError, nearest, shown, there_are
+from armillary.errors import ArmillaryError, UnknownNameError, nearest, shown, there_are
 
 Error = type[ArmillaryError]
 Kind = TypeVar("Kind")
+_FEW = 12  # names that an error lists
 
 
 def real(value: Any, what: str, error: Error = ArmillaryError) -> float:
@@ -27,11 +28,20 @@ def real(value: Any, what: str, error: Error = ArmillaryError) -> float:
 def reals(value: Any, what: str, error: Error = ArmillaryError) -> np.ndarray:
     """One number or several, as an array."""
     try:
-        if np.iscomplexobj(value):
+        if value is None or np.iscomplexobj(value):
             raise TypeError
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise error(f"{what} must be a number or an array of numbers, not {shown(value)}") from None
+
+
+def from_zero(value: Any, what: str, most: float = np.inf) -> float:
+    """A number from 0 to ``most``."""
+    found = plain_float(value)
+    if found is None or not 0 <= found <= most:
+        ends = ", zero or more" if most == np.inf else f" from 0 to {most:g}"
+        raise ArmillaryError(f"{what} must be a number{ends}, not {shown(value)}")
+    return found
 
 
 def count(value: Any, what: str, error: Error = ArmillaryError) -> int:
@@ -78,6 +88,15 @@ def one_of(value: Any, known: Collection[str], what: str, error: Error = Armilla
     if not isinstance(value, str) or value not in known:
         raise error(f"{what}{shown(value)}{nearest(value, known)}; {there_are(known)}")
     return value
+
+
+def place(name: Any, known: Sequence[str], missing: str) -> int:
+    """The place of a name among those of a result; ``missing`` is the beginning of the error, "… has no"."""
+    if not isinstance(name, str) or name not in known:
+        given = name if isinstance(name, str) else shown(name)
+        hint = nearest(name, known) or (f"; {there_are(known)}" if len(known) <= _FEW else "")
+        raise UnknownNameError(f"{missing} '{given}'{hint}")
+    return known.index(name)
 
 
 def table(value: Any, what: str, error: Error = ArmillaryError) -> dict[str, Any]:

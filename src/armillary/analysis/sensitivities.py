@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import pair, several
+from armillary.algebra.arguments import pair, place, several
 from armillary.columns import aligned, counted
-from armillary.errors import ArmillaryError, nearest, require
+from armillary.errors import require
 from armillary.program.sensitivities.directions import quotient
 from armillary.program.sensitivities.equations import derivative_name
 from armillary.results import Run
@@ -96,15 +96,9 @@ class Sensitivities:
     def __getitem__(self, key: str | tuple[str, str]) -> np.ndarray:
         """Samples of one derivative, or of those of an output by everything, a column each."""
         output, *name = (key,) if isinstance(key, str) else pair(key, "sensitivities")
-        found = self.values[:, self._place(output, self.of, "derivative of output"), :]
-        return found[:, self._place(name[0], self.to, "derivative by")] if name else found
-
-    def _place(self, name: str, known: tuple[str, ...], what: str) -> int:
-        if not isinstance(name, str) or name not in known:
-            raise ArmillaryError(
-                f"sensitivities of '{self.run.system}' hold no {what} '{name}'{nearest(name, known)}"
-            )
-        return known.index(name)
+        missing = f"sensitivities of '{self.run.system}' hold no derivative"
+        found = self.values[:, place(output, self.of, f"{missing} of output"), :]
+        return found[:, place(name[0], self.to, f"{missing} by")] if name else found
 
     @property
     def units(self) -> dict[tuple[str, str], str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import unsigned_zeros
+from armillary.algebra.arguments import place, unsigned_zeros
 from armillary.atomic import replacing
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.ensembles.batch_file import labels_of, read_batch, write_batch
@@ -70,13 +70,9 @@ class Batch(PickledValue):
     picture: MotionPicture | None = None  # of its motions; no part of the batch's value or file
 
     def __getitem__(self, name: str) -> np.ndarray:
-        for group in (self.metrics, self.histories, self.varied):
-            if isinstance(name, str) and name in group:
-                return group[name]
-        known = [*self.metrics, *self.histories, *self.varied]
-        raise ArmillaryError(
-            f"the batch of '{self.system}' has no '{name}'{nearest(name, known)}; it holds {', '.join(known)}"
-        )
+        held = {**self.varied, **self.histories, **self.metrics}
+        place(name, list(held), f"the batch of '{self.system}' has no")
+        return held[name]
 
     def __contains__(self, name: object) -> bool:
         return any(name in g for g in (self.metrics, self.histories, self.varied))
@@ -308,8 +304,8 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
     all_good = bool(good.all())
     metrics: dict[str, np.ndarray] = {}
     units = {name: columns[name].units for name in plan.columns}
-    for entry, place in zip(plan.metrics, plan.slot_places(), strict=True):
-        slots = outcome.slots[place : place + len(entry.metric.start)]
+    for entry, at in zip(plan.metrics, plan.slot_places(), strict=True):
+        slots = outcome.slots[at : at + len(entry.metric.start)]
         values = np.array(entry.metric.value(slots, plan.first_measured), dtype=float)
         if not all_good:
             values[~good] = np.nan

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from armillary.algebra.arguments import real, table
+from armillary.algebra.arguments import from_zero, place, table
 from armillary.columns import aligned
-from armillary.errors import ArmillaryError, nearest
 
 # Two samples belong to the same instant when their times differ by no more than this part of the interval:
 # above what rounding does to a sum of 100,000 steps (3e-12, measured), far below any sampling step.
@@ -67,11 +66,8 @@ class Comparison:
         return len(self.differences)
 
     def __getitem__(self, name: str) -> Difference:
-        for difference in self.differences:
-            if difference.name == name:
-                return difference
         known = [difference.name for difference in self.differences]
-        raise ArmillaryError(f"no output '{name}' was compared{nearest(name, known)}")
+        return self.differences[place(name, known, "the comparison has no output")]
 
     def __str__(self) -> str:
         rows = [("output", "units", "absolute", "relative", "allowed", "at time", "")]
@@ -222,8 +218,9 @@ class Tolerances(NamedTuple):
         for pattern, tolerance in table(self.special, "tolerances=").items():
             if name == pattern or fnmatchcase(name, pattern):
                 relative, absolute = tolerance if isinstance(tolerance, tuple) else (tolerance, self.atol)
-                return real(relative, f"tolerance of '{name}'"), real(absolute, f"tolerance of '{name}'")
-        return real(self.rtol, "rtol"), real(self.atol, "atol")
+                what = f"tolerance of '{name}'"
+                return from_zero(relative, what), from_zero(absolute, what)
+        return from_zero(self.rtol, "rtol"), from_zero(self.atol, "atol")
 
 
 def largest_differences(

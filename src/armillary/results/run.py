@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from armillary.algebra import arguments
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.results.compare import (
     ComparedColumns,
     Comparison,
@@ -127,7 +127,7 @@ class Run:
     def __getitem__(self, name: str) -> np.ndarray:
         """The samples of one output: a view that cannot be written to."""
         if not isinstance(name, str) or name not in self._column:
-            raise ArmillaryError(f"run of '{self.system}' has no output '{name}'{nearest(name, self.names)}")
+            arguments.place(name, self.names, f"run of '{self.system}' has no output")
         return self.values[:, self._column[name]]
 
     def __contains__(self, name: object) -> bool:

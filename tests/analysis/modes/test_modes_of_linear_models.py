@@ -256,7 +256,7 @@ def test_wrong_requests_are_explained() -> None:
     modes = chain(2, walls=True).linearize().modes()
     with pytest.raises(arm.ArmillaryError, match="no mode of 'chain' is called 'weave'; name modes with"):
         modes["weave"]
-    with pytest.raises(IndexError, match="has 2 modes, there is no mode 7"):
+    with pytest.raises(arm.ArmillaryError, match="there is no mode 7; they are numbered 0 to 1"):
         modes[7]
     with pytest.raises(arm.ArmillaryError, match=r"linearised at 3; .* arm.root_locus"):
         chain(2, walls=True).linearize(parameters={"k": np.array([1.0, 2.0, 3.0])}).modes()

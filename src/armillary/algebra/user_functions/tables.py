@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import index, reals
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, call, number
 from armillary.algebra.units.dimension import Dimension
@@ -102,7 +103,7 @@ class Piecewise:
 
     def value(self, *args: Any) -> Any:
         """Value at numbers or arrays."""
-        where = np.broadcast_arrays(*[np.asarray(a, dtype=float) for a in args])
+        where = np.broadcast_arrays(*[reals(a, f"the argument of table '{self.name}'") for a in args])
         inside = np.ones(where[0].shape, dtype=bool)
         index, steps = [], []
         for x, breaks, outside in zip(where, self.breaks, self.outside, strict=True):
@@ -126,6 +127,7 @@ class Piecewise:
 
     def derivative(self, axis: int = 0) -> Piecewise:
         """∂/∂x_axis as a table."""
+        axis = index(axis, self.arity, "axis", ExpressionError)
         power_axis = self.arity + axis
         degree = self.coefficients.shape[power_axis] - 1
         shape = [1] * self.coefficients.ndim

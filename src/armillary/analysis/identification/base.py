@@ -19,11 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armillary.algebra.arguments import place
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr, scale, total
 from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
 from armillary.columns import aligned, counted, html_table
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.model.units.unit_system import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.results.units import label_units
@@ -84,12 +85,7 @@ class BaseParameters:
         return iter(self.parameters)
 
     def __getitem__(self, name: str) -> BaseParameter:
-        found = [p for p in self.parameters if p.name == name]
-        if not found:
-            raise ArmillaryError(
-                f"base parameters of '{self.system}' have no '{name}'{nearest(name, self.names)}"
-            )
-        return found[0]
+        return self.parameters[place(name, self.names, f"base parameters of '{self.system}' have no")]
 
     def _rows(self) -> list[list[str]]:
         def short(text: str) -> str:

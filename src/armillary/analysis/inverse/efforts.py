@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import place
 from armillary.columns import aligned, counted, html_table, html_text
-from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.results.units import label_units
 
@@ -54,12 +54,7 @@ class Efforts:
         return self.names
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.names:
-            raise ArmillaryError(
-                f"efforts of '{self.system}' have no '{name}'{nearest(name, self.names)}; there are "
-                f"{', '.join(self.names)}"
-            )
-        found = self.values[..., self.names.index(name)]
+        found = self.values[..., place(name, self.names, f"efforts of '{self.system}' have no")]
         return float(found) if found.ndim == 0 else found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

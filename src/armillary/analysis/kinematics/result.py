@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import index, place
 from armillary.analysis.kinematics.landmarks import Landmark, summary
 from armillary.columns import aligned, counted, html_table, html_text
-from armillary.errors import ArmillaryError, nearest, require
+from armillary.errors import ArmillaryError, require
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.notebook import sparkline
@@ -64,11 +65,7 @@ class Sweep:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The values of one column."""
-        if not isinstance(name, str) or name not in self.names:
-            raise ArmillaryError(
-                f"sweep of '{self.system}' has no column '{name}'{nearest(name, self.names)}"
-            )
-        return self.values[:, self.names.index(name)]
+        return self.values[:, place(name, self.names, f"sweep of '{self.system}' has no column")]
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
@@ -86,8 +83,7 @@ class Sweep:
 
     def initial(self, row: int) -> dict[str, float]:
         """The coordinates of a row by name, to start a simulation or another sweep from."""
-        if not isinstance(row, int | np.integer) or not -len(self) <= row < len(self):
-            raise ArmillaryError(f"sweep of '{self.system}' has {len(self)} rows; there is no row {row}")
+        row = index(row, len(self), "row")
         i = int(row)
         if not self.found[i]:
             raise ArmillaryError(f"row {row} of the sweep of '{self.system}' was not reached")

@@ -96,7 +96,7 @@ class Workspace:
             (self.sweep, self.edges, {"color": "C0", "s": 6, "label": "end of a range"}),
             (self.singular, self.singular.found, {"color": "C3", "s": 6, "label": "singular"}),
         )
-        with drawn((6.4, 6.0), path, show=show, ax=None) as figure:
+        with drawn((6.4, 6.0), path, show=show) as figure:
             axes = figure.subplots()
             for source, rows, look in groups:
                 axes.scatter(source[x][rows], source[y][rows], **look)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.arguments import one_of, real
-from armillary.analysis.linear.responses import needs_ports, place
+from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import minimal_matrices, transmission_zeros
 from armillary.errors import ArmillaryError, require
 
@@ -121,8 +121,8 @@ def transfer_function(lin: LinearModel, output: str | None, name: str | None) ->
     for given, known, what in ((output, lin.outputs, "output"), (name, lin.inputs, "input")):
         if given is None and len(known) > 1:
             raise ArmillaryError(f"name the {what} of the transfer function: {what}='{known[0]}', …")
-    i = place(output or lin.outputs[0], lin.outputs, "output")
-    j = place(name or lin.inputs[0], lin.inputs, "input")
+    i = port(output or lin.outputs[0], lin.outputs, "output")
+    j = port(name or lin.inputs[0], lin.inputs, "input")
     D = lin.D[i : i + 1, j : j + 1]
     A, B, C = minimal_matrices(lin.A, lin.B[:, j : j + 1], lin.C[i : i + 1])
     poles = np.linalg.eigvals(A).astype(complex)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import count, real, several
+from armillary.algebra.arguments import count, from_zero, index, several
 from armillary.analysis.linear.jacobians import Linearization
-from armillary.analysis.linear.responses import needs_ports, place
+from armillary.analysis.linear.responses import needs_ports, port
 from armillary.columns import aligned, counted, html_table, html_text
-from armillary.errors import ArmillaryError, shown
+from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
 from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
@@ -115,8 +115,7 @@ class LinearModel(PickledValue):
         """One of many operating points."""
         if not self.many:
             raise ArmillaryError("the linear model has one operating point alone; use it as it is")
-        if not isinstance(i, int | np.integer) or not -len(self) <= i < len(self):
-            raise ArmillaryError(f"there is no operating point {shown(i)}; they are 0 to {len(self) - 1}")
+        i = index(i, len(self), "operating point")
 
         def picked(values: Mapping[str, Any]) -> Mapping[str, Any]:
             return MappingProxyType({n: float(v[i]) if np.ndim(v) else v for n, v in values.items()})
@@ -138,7 +137,7 @@ class LinearModel(PickledValue):
         Exact where the rates and outputs that are kept do not depend on the others, as on cyclic coordinates.
         """
         names = several(states, "states of keep")
-        chosen = [place(name, self.states, "state") for name in names]
+        chosen = [port(name, self.states, "state") for name in names]
         return replace(
             self,
             A=self.A[..., chosen, :][..., :, chosen],
@@ -197,7 +196,7 @@ class LinearModel(PickledValue):
         if order is not None:
             order = count(order, "the order of a reduced model")
         if tolerance is not None:
-            tolerance = real(tolerance, "the tolerance of reduce")
+            tolerance = from_zero(tolerance, "the tolerance of reduce", most=1)
         found = balanced_truncation(self.A, self.B, self.C, order, tolerance)
         about = "state of a reduced model"
         states = tuple(Variable(f"x{i + 1}", "", 1.0, about, "state") for i in range(len(found.A)))

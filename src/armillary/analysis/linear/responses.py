@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import pair, reals
+from armillary.algebra.arguments import pair, place, reals
 from armillary.columns import counted
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.results import Run
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class FrequencyResponse:
 
     def __getitem__(self, key: tuple[str, str]) -> np.ndarray:
         output, name = pair(key, "frequency responses")
-        return self.values[..., place(output, self.outputs, "output"), place(name, self.inputs, "input")]
+        return self.values[..., port(output, self.outputs, "output"), port(name, self.inputs, "input")]
 
     @property
     def magnitude(self) -> np.ndarray:
@@ -84,11 +84,9 @@ class FrequencyResponse:
         return f"FrequencyResponse({self.system!r}: {sizes}, {len(self.omega)} frequencies, {span})"
 
 
-def place(name: str, known: Sequence[str], what: str) -> int:
-    """The place of an input or output of a linear model."""
-    if not isinstance(name, str) or name not in known:
-        raise ArmillaryError(f"the linear model has no {what} '{name}'{nearest(name, known)}")
-    return list(known).index(name)
+def port(name: str, known: Sequence[str], what: str) -> int:
+    """The place of a state, input or output of a linear model."""
+    return place(name, known, f"the linear model has no {what}")
 
 
 def frequency_response(lin: LinearModel, omega: Any = None) -> FrequencyResponse:
@@ -148,7 +146,7 @@ def time_response(lin: LinearModel, times: Any, name: str | None, kind: str) -> 
         if len(lin.inputs) > 1:
             raise ArmillaryError(f"name the input of a {kind} response: input='{lin.inputs[0]}', …")
         name = lin.inputs[0]
-    j = place(name, lin.inputs, "input")
+    j = port(name, lin.inputs, "input")
     t = _times(lin, times)
     n = len(lin.A)
     h = float(t[1] - t[0]) if lin.step is None else lin.step

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from armillary.algebra.arguments import count, names_by_number, read_only, real
+from armillary.algebra.arguments import count, from_zero, index, names_by_number, read_only, real
 from armillary.analysis.modes.bodies import LinearPlace
 from armillary.analysis.modes.body_shapes import BodyShapes, body_shapes
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
@@ -89,11 +89,7 @@ class Modes(PickledValue):
                 hint = nearest(key, known) or "; name modes with modes.named({number: name})"
                 raise ArmillaryError(f"no mode of '{self.system}' is called '{key}'{hint}")
             return self.names.index(key)
-        if isinstance(key, bool) or not isinstance(key, int | np.integer):
-            raise ArmillaryError(f"a mode is taken by its number or its name, not by {key!r}")
-        if not -len(self) <= key < len(self):
-            raise IndexError(f"'{self.system}' has {counted(len(self), 'mode')}, there is no mode {key}")
-        return int(key) % len(self)
+        return index(key, len(self), "mode")
 
     # ------------------------------------------------------------ numbers of all modes
 
@@ -273,7 +269,7 @@ def modes_of(
     tolerance: float = ZERO,
 ) -> Modes:
     """The modes of a matrix whose states are these variables."""
-    tolerance = real(tolerance, "tolerance=")
+    tolerance = from_zero(tolerance, "tolerance=", most=1)
     if A.ndim != 2:
         raise ArmillaryError(
             f"modes() is for one operating point, and '{system}' was linearised at {len(A)}; linearise it at "

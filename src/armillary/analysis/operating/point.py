@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import place
 from armillary.analysis.operating.json_files import point_content, read_point, write_json
 from armillary.analysis.operating.stability import Stability
 from armillary.analysis.operating.wording import listed
@@ -60,7 +61,8 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
     # ------------------------------------------------------------ values by name
 
     def __getitem__(self, name: str) -> float:
-        return self.initial[name]
+        names = tuple(self.initial)
+        return self.initial[names[place(name, names, f"the operating point of '{self.system}' has no")]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.initial)

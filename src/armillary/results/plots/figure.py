@@ -113,6 +113,8 @@ def drawn(
     is one, and shown with ``show``.
     """
     flag(show, "show=")
+    if ax is not None:
+        arguments.instance(ax, matplotlib("axes").Axes, "ax: one axes of Matplotlib, as plt.gca() gives it,")
     if path is not None:
         check_suffix(path)
     interactive = ax is None and (path is None or show)

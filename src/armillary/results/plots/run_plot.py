@@ -63,6 +63,8 @@ def plot(
     several = cast("list[Run]", listed)
     chart = chart_of(several, names, x=x, labels=labels, title=title)
     if path is not None and suffix in _PAGES:
+        if ax is not None:
+            raise ArmillaryError("a page has axes of its own: leave ax out, or save as PNG, SVG or PDF")
         from armillary.results.plots.webpage import write_page  # what pages need costs time at start-up
 
         write_page(Path(path), chart)

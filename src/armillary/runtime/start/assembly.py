@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.errors import ParameterError
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.mechanics.constraints.closing.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import address
@@ -75,7 +75,8 @@ class LoopStart:
     def __init__(self, equations: DerivedEquations) -> None:
         reduction, program = equations.reduction, equations.program
         layout = reduction.layout
-        assert layout is not None
+        if layout is None:
+            raise ArmillaryError(f"'{equations.system.name}' has no loops to close: it has no constraints")
         self.equations, self.sizes = equations, ConstraintSizes(equations)
         self._coordinates = list(equations.coordinates)
         self._speeds = [u.data.name for u in equations.system.speeds]

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra import arguments
 from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.errors import ParameterError, nearest, outside
+from armillary.errors import ParameterError, nearest, outside, shown
 from armillary.studies.sampling.correlation import Correlated
 from armillary.studies.sampling.distributions import Choice, Distribution, LogNormal, Normal
 from armillary.studies.sampling.numbers import factor
@@ -71,11 +72,11 @@ class Design:
             )
         self.kind = kind
         self.seed = _whole(seed, "the seed", least=0)
-        self.distributions, self.correlated = _read(vary, units or {})
+        self.distributions, self.correlated = _read(vary, arguments.table(units, "units=", ParameterError))
         self.names = tuple(self.distributions)
-        self._check(levels, second_order)
+        self._check(levels, arguments.flag(second_order, "second_order=", ParameterError))
         self.levels = {str(n): v for n, v in levels.items()} if isinstance(levels, Mapping) else levels
-        self.second_order = bool(second_order)
+        self.second_order = second_order
         self._axes = self._grid_axes() if kind == "grid" else {}
         self.runs = self._count(runs)
         self._points = self._unit_points()
@@ -97,8 +98,7 @@ class Design:
 
     def block(self, i0: int, i1: int) -> dict[str, np.ndarray]:
         """Values by name of the runs i0 up to, not including, i1."""
-        if not 0 <= i0 < i1 <= self.runs:
-            raise ParameterError(f"there are no runs {i0} to {i1}: the design has runs 0 to {self.runs - 1}")
+        self._check_runs(i0, i1)
         if self.kind == "list":
             return {name: each.values[i0:i1] for name, each in self.distributions.items()}  # type: ignore[attr-defined]
         if self.kind == "grid":
@@ -120,7 +120,15 @@ class Design:
         """Points in the unit cube, (names, runs), that the runs' values are made from."""
         if self._points is None:
             raise ParameterError(f"a {self.kind} has values, no points in the unit cube")
+        self._check_runs(i0, i1)
         return self._points(i0, i1)
+
+    def _check_runs(self, i0: Any, i1: Any) -> None:
+        whole = all(isinstance(i, int | np.integer) for i in (i0, i1))
+        if not whole or not 0 <= i0 < i1 <= self.runs:
+            raise ParameterError(
+                f"there are no runs {shown(i0)} to {shown(i1)}: the design has runs 0 to {self.runs - 1}"
+            )
 
     def as_data(self) -> dict[str, Any]:
         """The design as plain data, for TOML and JSON; from_data() makes it again."""
@@ -135,9 +143,10 @@ class Design:
     def from_data(data: Mapping[str, Any], units: Mapping[str, str] | None = None) -> Design:
         """A design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal": [1, 0.1]}}}."""
         known = ("vary", "kind", "runs", "seed", "levels", "second_order")
+        data = arguments.table(data, "a design", ParameterError)
         for key in data:
             if key not in known:
-                raise ParameterError(f"a design has no '{key}'{nearest(str(key), known)}")
+                raise ParameterError(f"a design has no '{key}'{nearest(key, known)}")
         return Design(**{"vary": {}, **data}, units=units)
 
     def __repr__(self) -> str:

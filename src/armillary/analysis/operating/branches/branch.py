@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra import arguments
 from armillary.analysis.operating.json_files import write_json
 from armillary.columns import aligned, counted, html_table, html_text
-from armillary.errors import ArmillaryError, nearest, require
+from armillary.errors import ArmillaryError, require
 from armillary.results.pickles import PickledValue
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal
@@ -70,9 +71,7 @@ class Branch(PickledValue):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Values of a column along the branch."""
-        if not isinstance(name, str) or name not in self.names:
-            raise ArmillaryError(f"the branch of '{self.system}' has no '{name}'{nearest(name, self.names)}")
-        return self.values[:, self.names.index(name)]
+        return self.values[:, arguments.place(name, self.names, f"the branch of '{self.system}' has no")]
 
     @property
     def stable(self) -> np.ndarray:
@@ -82,11 +81,10 @@ class Branch(PickledValue):
 
     def point(self, index: int) -> OperatingPoint:
         """One of the points, with its table and stability; also an initial state for runs."""
-        if not isinstance(index, int | np.integer) or not -len(self) <= index < len(self):
-            raise ArmillaryError(f"the branch has points 0 to {len(self) - 1}, not {index!r}")
+        index = arguments.index(index, len(self), "point")
         if self._point is None:
             raise ArmillaryError("a branch from another process has no points; call model.trace here")
-        return self._point(int(index) % len(self))
+        return self._point(index)
 
     # ------------------------------------------------------------ tables
 
