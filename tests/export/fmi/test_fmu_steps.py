@@ -5,40 +5,64 @@ from __future__ import annotations
 import math
 import zipfile
 from ctypes import c_double, c_int, c_size_t, c_uint32
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import armillary as arm
 from tests.export.fmi.fmu_models import need_compiler
-from tests.export.fmi.host import FailedCall, Host
+from tests.export.fmi.host import FailedCall, Host, simulate_fmu
+
+# Nothing for 20 s; then jumps at the start, between communication points 0.1 s apart, and on them.
+KICKS = arm.Signal(
+    [0.0, 20.0, 20.13, 20.3, 20.8, 20.87], [0.0, 2.0, -3.0, 5.0, 1.0, 4.0], interpolation="hold"
+)
+
+
+def kicked_spring() -> Any:
+    """A unit mass on a unit spring with a push from outside, and kicks."""
+    s = arm.System("spring")
+    s.input("push", units="N")
+    s.input("kick", units="N")
+    s.parameter("k", 1.0, units="N/m")
+    m = s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", "push + kick - k*m.q1", s.ground.x, at=m)
+    s.output("double", 2 * m.q1, units="m")
+    return s.derive()
+
+
+def kicked_mass() -> Any:
+    """A unit mass that is pushed and kicked."""
+    s = arm.System("pushed")
+    s.input("push", units="N")
+    s.input("kick", units="N")
+    m = s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("push_x", "push + kick", s.ground.x, at=m)
+    s.output("place", m.q1 + 0.5 * s.time**2, units="m")
+    return s.derive()
 
 
 @pytest.fixture(scope="module")
 def spring(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A unit mass on a unit spring with a push from outside; dop853 in co-simulation."""
+    """dop853 in co-simulation."""
     need_compiler()
-    s = arm.System("spring")
-    s.input("push", units="N")
-    s.parameter("k", 1.0, units="N/m")
-    m = s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
-    s.force("spring", "push - k*m.q1", s.ground.x, at=m)
-    s.output("double", 2 * m.q1, units="m")
     path = tmp_path_factory.mktemp("spring") / "spring.fmu"
-    return s.derive().export("fmu", path, method="dop853", rtol=1e-11, atol=1e-12)
+    tolerances: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
+    return kicked_spring().export("fmu", path, method="dop853", inputs={"kick": KICKS}, **tolerances)
 
 
 @pytest.fixture(scope="module")
 def pushed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A unit mass that is pushed; rk4 with inner steps of 0.01 s."""
+    """rk4 with inner steps of 0.01 s."""
     need_compiler()
-    s = arm.System("pushed")
-    s.input("push", units="N")
-    m = s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
-    s.force("push_x", "push", s.ground.x, at=m)
-    s.output("place", m.q1 + 0.5 * s.time**2, units="m")
-    eom, folder = s.derive(), tmp_path_factory.mktemp("pushed")
-    return {v: eom.export("fmu", folder / f"{v}.fmu", version=v, step=0.01) for v in ("2.0", "3.0")}
+    eom, folder = kicked_mass(), tmp_path_factory.mktemp("pushed")
+    return {
+        v: eom.export("fmu", folder / f"{v}.fmu", version=v, step=0.01, inputs={"kick": KICKS})
+        for v in ("2.0", "3.0")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +94,40 @@ def test_an_fmu_chooses_its_steps_by_its_own_tolerance_or_the_importer_s(spring:
         one.close()
     assert errors[0] < 1e-9
     assert 1e-8 < errors[1] < 1e-1
+
+
+def test_data_that_jump_on_communication_points_act_from_there_on(
+    spring: Path, pushed: dict[str, Path]
+) -> None:
+    """The last stage of the step to a jump and the first after it were on the same side of it: a kick of
+    5 N was off by 1e-2 m/s. Communication points of importers may be off by roundings. In model
+    exchange the importer ends its steps at the jumps that are announced, and sees the data before them until
+    then.
+    """
+    dop853: dict[str, Any] = {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}
+    whole: dict[str, Any] = {"t0": 20.0, "sample": 0.1, "inputs": {"kick": KICKS}}
+    by_rk4 = kicked_mass().compile().simulate(21.0, step=0.01, **whole)
+    by_dop853 = kicked_spring().compile().simulate(21.0, **dop853, **whole)
+    units = ((spring, by_dop853), (pushed["2.0"], by_rk4), (pushed["3.0"], by_rk4))
+    for path, run in units:
+        for off in (-1, 0, 1):
+            times = [20.0, *(20.0 + 0.1 * np.arange(1, 11) + off * np.spacing(20.0))]
+            one = Host(path)
+            one.initialize(20.0, {})
+            for i, (t, after) in enumerate(pairwise(times)):
+                one.step(t, after - t)
+                found = one.get(["m.q1", "m.u1"])
+                assert found == pytest.approx([run["m.q1"][i + 1], run["m.u1"][i + 1]], abs=1e-10)
+            one.close()
+        of_model: dict[str, Any] = {
+            "start_time": 20.0,
+            "stop_time": 21.0,
+            "output_interval": 0.1,
+            "output": ["m.q1", "m.u1"],
+        }
+        exchanged = simulate_fmu(path, fmi_type="ModelExchange", relative_tolerance=1e-11, **of_model)
+        for name in ("m.q1", "m.u1"):
+            np.testing.assert_allclose(exchanged[name], run[name], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("version", ["2.0", "3.0"])

@@ -42,6 +42,8 @@ _HEADER = """\
 #define model_move {stem}_move
 #define model_arrive {stem}_arrive
 #define model_renew {stem}_renew
+#define model_end_at {stem}_end_at
+#define model_next_jump {stem}_next_jump
 #define model_record {stem}_record
 #define model_happen {stem}_happen
 #define model_adopt_signs {stem}_adopt_signs
@@ -51,6 +53,8 @@ void {stem}_start_run({stem}_run *run);
 void {stem}_move({stem}_run *run);
 void {stem}_arrive({stem}_run *run);
 void {stem}_renew({stem}_run *run);
+void {stem}_end_at({stem}_run *run, double t_end);
+double {stem}_next_jump({stem}_run *run, double *after, double *before);
 void {stem}_record({stem}_run *run);
 void {stem}_happen({stem}_run *run);
 void {stem}_adopt_signs({stem}_run *run);
@@ -76,6 +80,7 @@ void {stem}_adopt_signs({stem}_run *run);
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
+#define HAS_JUMPS {jumps} /* data of inputs over time jump or bend */
 #define HAS_PHYSICAL {physical}
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
 #define N_COORDINATES {coordinates} /* the first of the states */
@@ -189,6 +194,7 @@ def variables_header(
         "atol": repr(float(solver.atol)),
         "upper": interface.source.stem.upper(),
         "masses": int(interface.source.masses is not None),
+        "jumps": int(bool(program.stops)),
         "run_parameters": int(interface.source.masses is not None or interface.source.start is not None),
         "adjoint": int(adjoint),
         "parameters": len(description.parameters),

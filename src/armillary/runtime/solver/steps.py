@@ -30,7 +30,11 @@ def pass_jumps(run: RunRecord, reached: real) -> None:
         while not JUMP_HARD[run.jump]:
             run.jump = run.jump + 1
     run.stop = JUMP_TIME[run.jump]
-    if run.stop >= run.t_end - APART * max(abs(run.t0), abs(run.t_end)):
+    near: real = APART * max(abs(run.t0), abs(run.t_end))
+    beyond: truth = run.stop >= run.t_end - near
+    if PIECES:
+        beyond = run.stop > run.t_end + near
+    if beyond:
         run.stop = INFINITY
 
 
@@ -200,6 +204,8 @@ def adaptive_step(run: RunRecord) -> None:
             h = before_jump(run, run.stop)
             t_last = run.t + h
             t_new = run.stop
+            if PIECES and abs(run.t_end - run.stop) <= APART * max(abs(run.t0), abs(run.t_end)):
+                t_new = max(run.stop, run.t_end)  # both are reached
     stages(run, run.t, h)
     if end_enters_error(run):
         run.k_end = derivatives(t_last, run.trial)

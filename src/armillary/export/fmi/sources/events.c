@@ -107,6 +107,22 @@ static double next_clock(const fmu *me)
     return next;
 }
 
+/* The time is that of the importer again, and data that jump there have done so. */
+double fmu_next_jump(fmu *me)
+{
+#if HAS_JUMPS
+    fmu_values *now = &me->now;
+    double next;
+    now->run.t = now->time;
+    next = model_next_jump(&now->run, &now->after, &now->before);
+    now->run.t = fmax(now->run.t, now->after);
+    return next;
+#else
+    (void)me;
+    return HUGE_VAL;
+#endif
+}
+
 /* How far Euler parameters and closed loops are off; `state` is put right. */
 static double drift(const fmu *me, double *state)
 {
@@ -150,9 +166,12 @@ int fmu_discrete(fmu *me, fmu_news *news)
     fmu_values *now = &me->now;
     model_run *run = &now->run;
     double state[ROOM(N_STATES)], corrected[ROOM(N_PACKED)];
-    int happening[ROOM(N_EVENTS)] = {0};
+    int happening[ROOM(N_EVENTS)] = {0}, any;
+    double jump = HUGE_VAL;
     memcpy(state, fmu_states(me), N_STATES * sizeof *state);
-    if (fmu_happening(me, happening) && fire(me, happening) != FMU_OK) return FMU_ERROR;
+    any = fmu_happening(me, happening);
+    if (!me->cosimulation) jump = fmu_next_jump(me); /* after events that data before it make happen */
+    if (any && fire(me, happening) != FMU_OK) return FMU_ERROR;
     if (!me->cosimulation) {
 #if HAS_UPDATE
         if (!now->ended && (now->fresh || now->completed)) {
@@ -169,7 +188,7 @@ int fmu_discrete(fmu *me, fmu_news *news)
     news->more = 0;
     news->ended = now->ended;
     news->moved = memcmp(state, fmu_states(me), N_STATES * sizeof *state) != 0;
-    news->next = next_clock(me);
+    news->next = fmin(next_clock(me), jump);
     news->scheduled = news->next < HUGE_VAL;
     return FMU_OK;
 }

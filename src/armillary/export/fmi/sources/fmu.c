@@ -304,6 +304,11 @@ int fmu_exit_initialization(fmu *me)
 #if N_CONFIGURATIONS > 1
     if (me->now.run.status == MODEL(EVENT)) return fmu_stopped(me, me->now.run.failed);
 #endif
+#if HAS_JUMPS
+    me->now.time = me->now.run.t;
+    me->now.after = -HUGE_VAL;
+    if (!me->cosimulation) fmu_next_jump(me);
+#endif
     me->now.fresh = 1;
     me->now.mode = me->cosimulation && !me->events ? STEPPING : EVENT;
     me->known = 0;
@@ -314,6 +319,10 @@ int fmu_set_time(fmu *me, double time)
 {
     if (!isfinite(time)) return fmu_fail(me, "the time is not a finite number");
     me->now.run.t = time;
+#if HAS_JUMPS
+    me->now.time = time;
+    if (me->now.mode == CONTINUOUS) me->now.run.t = fmin(fmax(time, me->now.after), me->now.before);
+#endif
     me->known = 0;
     return FMU_OK;
 }

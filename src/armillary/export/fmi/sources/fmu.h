@@ -61,6 +61,10 @@ typedef struct {
     double motion[N_STATES + N_SETTINGS];   /* as the importer has set it or last read it */
     int32_t loose;                          /* run.state still has to follow from it */
 #endif
+#if HAS_JUMPS
+    double time;                            /* model exchange: as the importer has set it, */
+    double after, before;                   /* and what bounds the time that the equations see, between events */
+#endif
     double tolerance;                       /* of the importer; 0: none */
     int32_t given[ROOM(N_STATES)];          /* 1 for states that the importer has set */
     int32_t changed;                        /* a parameter or a coordinate is not that of the description */
@@ -150,6 +154,7 @@ int fmu_stopped(fmu *me, int k);
 int fmu_opened(fmu *me); /* loops that cannot be closed after an event has set coordinates */
 #endif
 int fmu_happening(fmu *me, int *happening); /* one truth per event that happens now; whether any does */
+double fmu_next_jump(fmu *me); /* of data; model exchange */
 int fmu_discrete(fmu *me, fmu_news *news);
 int fmu_completed(fmu *me, int *event, int *ended);
 

@@ -63,7 +63,7 @@ static void inform(fmu *me)
     if (!me->between) return;
     me->now.mode = INTERMEDIATE;
     me->known = me->fed = 0;
-    if (me->between(me, &until) && until >= run->t && until < run->t_end) run->t_end = until;
+    if (me->between(me, &until) && until >= run->t && until < run->t_end) model_end_at(run, until);
     me->now.mode = STEPPING;
     if (me->fed) {
         take_inputs(run);
