@@ -168,7 +168,10 @@ def test_branches_are_shown_drawn_and_saved(tmp_path: Path) -> None:
         (lambda m, op: m.trace(op, 3, 1, 2), "must be a text"),
         (lambda m, op: m.trace(op, "torque", 15, 20), "no solution with torque = 15"),
         (lambda m, op: hoop().trace(op, "W", 1, 2), "belongs to another model"),
-        (lambda m, op: m.trace(op, "torque", 0, 9).point(1000), "has points 0 to"),
+        (
+            lambda m, op: m.trace(op, "torque", 0, 9).point(1000),
+            "there is no point 1000; they are numbered 0 to",
+        ),
         (lambda m, op: m.trace(op, "torque", 0, 9)["bob"], "has no 'bob'"),
     ],
 )
