@@ -95,6 +95,7 @@ def test_root_loci_are_kept_in_files_and_shown(locus: arm.RootLocus, tmp_path: P
     again = arm.RootLocus.load(tmp_path / "locus.json")
     assert str(again) == str(named) and "4.292382536  becomes stable" in str(named)
     assert np.array_equal(again["castering"], locus[3]) and again.crossings == locus.crossings
+    assert np.array_equal(np.array(list(locus)).T, locus.eigenvalues)
     assert "<table>" in named._repr_html_()
     _, parts = named.plot(path=tmp_path / "locus.svg").axes
     assert parts.get_xlabel() == "heading.u1 (m/s)"
@@ -113,3 +114,7 @@ def test_wrong_sweeps_are_explained() -> None:
         arm.root_locus("car", "P", [1, 2])
     with pytest.raises(arm.ArmillaryError, match=r"no branch .* is called 'weave'"):
         arm.root_locus(model, "P", [1, 2])["weave"]
+    s = arm.System("free")
+    s.body("A", joint=arm.Prismatic("x"), mass="m", inertia=0)
+    with pytest.raises(arm.ArmillaryError, match="all eigenvalues are zero at all values"):
+        arm.root_locus(s.derive().compile(tier="quick"), "m", [1, 2])

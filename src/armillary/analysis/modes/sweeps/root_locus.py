@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -51,6 +51,9 @@ class RootLocus:
         """The number of branches."""
         found: int = self.eigenvalues.shape[1]
         return found
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: int | str) -> np.ndarray:
         """The eigenvalues of a branch, by number or name."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.analysis.modes.eigensystem import eigensystem
+from armillary.errors import ArmillaryError
 
 _ALIKE = 0.9  # MAC of a pair below which values between are looked at
 _DEPTH = 8  # of such bisections
@@ -56,7 +57,12 @@ class Tracker:
 
     def follow(self) -> Spectra:
         """Spectra at the values, each column of which is one mode."""
-        found = self._spectra(self.values, self._known)
+        found = self._spectra(self.values, self._known) if self.others else None
+        if found is None or not np.any(found.eigenvalues):
+            raise ArmillaryError(
+                "all eigenvalues are zero at all values, so that there is no mode to follow; give at=… the "
+                "operating point to linearise at"
+            )
         for k in range(1, len(self.values)):
             order = self._matched(found[k - 1], found[k])
             found.eigenvalues[k], found.vectors[k] = found.eigenvalues[k, order], found.vectors[k][:, order]
