@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import os
 import pickle
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +92,23 @@ def test_results_of_analyses_are_pickled_as_plain_data(model: arm.CompiledModel,
             frozen["L"] = 2.0
     with pytest.raises(ValueError, match="read-only"):
         again.A[0, 0] = 1.0
+
+
+def test_names_are_imported_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python ends the import of a package by one thread and of its module by another as a deadlock."""
+    together, most, whole = [0], [0], importlib.import_module
+
+    def slow(name: str) -> Any:
+        together[0] += 1
+        most[0] = max(most[0], together[0])
+        time.sleep(0.01)
+        together[0] -= 1
+        return whole(name)
+
+    monkeypatch.setattr(importlib, "import_module", slow)
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(lambda name: getattr(arm, name), ("Run", "Batch", "Study", "Fmu")))) == 4
+    assert most == [1]
 
 
 def test_wrong_keys_of_results_get_a_sentence(model: arm.CompiledModel) -> None:

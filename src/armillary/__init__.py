@@ -8,6 +8,7 @@ s.gravity(9.81, -s.ground.y)
 run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 """
 
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.derivatives.calculus import constant_part, derivative, evaluate, nominal, solve_for
@@ -367,6 +368,9 @@ __all__ = [
 _WORDS = {"Hinge": "Revolute", "Pin": "Revolute", "Slider": "Prismatic", "Ball": "Spherical", "Weld": "Fixed"}
 
 
+_importing = RLock()  # where threads import a package and its modules at once, Python stops one of them
+
+
 def __getattr__(name: str) -> Any:
     module = next((module for module, names in _LATER.items() if name in names.split()), None)
     if module is None:
@@ -379,7 +383,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'armillary' has no attribute '{name}'{hint}")
     from importlib import import_module
 
-    return getattr(import_module(module), "model_schema" if name == "schema" else name)
+    with _importing:
+        return getattr(import_module(module), "model_schema" if name == "schema" else name)
 
 
 def __dir__() -> list[str]:
