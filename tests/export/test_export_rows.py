@@ -91,15 +91,21 @@ printf('%s\\n', strjoin(r.names(:)', ','));
 
 
 def in_node(folder: Path) -> dict[str, np.ndarray]:
-    run = f"m.simulate({DURATION}, {{ step: {STEP}, sample: {SAMPLE}, initial: {{ 'bob.q1': 1.0 }} }})"
-    text = f"import {{ load }} from './swinging.js';\nconst m = await load(), r = {run};\n"
-    text += "const { time, values } = r, plain = ([k, v]) => [k, Array.from(v)];\n"
-    text += (
-        "console.log(JSON.stringify(Object.fromEntries(Object.entries({ time, ...values }).map(plain))));\n"
-    )
+    """A run, and the same with a duration that ends before the row after the event."""
+    runs = [
+        f"m.simulate({duration}, {{ step: {STEP}, sample: {SAMPLE}, initial: {{ 'bob.q1': 1.0 }} }})"
+        for duration in (DURATION, STOP + 0.05)
+    ]
+    text = "import { load } from './swinging.js';\nconst m = await load();\n"
+    text += "const plain = ([k, v]) => [k, Array.from(v)];\n"
+    text += "const all = (r) => Object.entries({ time: r.time, ...r.values });\n"
+    text += "const shown = (r) => Object.fromEntries(all(r).map(plain));\n"
+    text += f"console.log(JSON.stringify([{', '.join(runs)}].map(shown)));\n"
     (folder / "now.mjs").write_text(text)
     told = subprocess.run(["node", "now.mjs"], cwd=folder, check=True, capture_output=True, text=True).stdout
-    return {name: np.array(values) for name, values in json.loads(told).items()}
+    whole, short = json.loads(told)
+    assert whole == short
+    return {name: np.array(values) for name, values in whole.items()}
 
 
 @pytest.mark.parametrize(

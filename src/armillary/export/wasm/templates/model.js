@@ -285,6 +285,7 @@ change what sets them, or give other initial coordinates to start from`);
     const { t0 = 0, step } = start, every = sample || step || (tEnd - t0) / 1000, time = [], rows = [];
     const count = Math.floor((tEnd - t0) / every + 1e-9), last = t0 + count * every;
     const times = Array.from({ length: count + 1 }, (_, k) => k === count && Math.abs(last - tEnd) <= 1e-9 * every ? tEnd : t0 + k * every);
+    if (times[count] < tEnd) times.push(Infinity); // the run goes on to its end after the last row
     this.set("t_end", tEnd);
     this.setStops(t0, tEnd);
     this.steps(times, (t, row) => { time.push(t); rows.push(row); });
