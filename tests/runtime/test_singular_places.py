@@ -16,6 +16,7 @@ import pytest
 from scipy.integrate import DOP853
 
 import armillary as arm
+from armillary.ensembles.engines.python import PythonEngine
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs as travel
@@ -246,6 +247,16 @@ def test_events_of_a_step_that_is_taken_back_happen_once() -> None:
     assert_near(run["A.q1"], Q0 + 12.0 * run.time, 1e-6, "crank angle")
 
 
+def test_an_event_next_to_a_place_that_a_step_jumped_over_happens_in_the_step_across() -> None:
+    """The first step that is tried jumps over two flat positions, so that no pivot shows it."""
+    run = watched().simulate(
+        1.0, sample=0.05, initial=started(Q0, 9.0), parameters={"g": 0.0, "there": math.pi}
+    )
+    assert [e.time for e in run.events] == pytest.approx([(math.pi - Q0) / 9.0], abs=1e-8)
+    assert len(steps_across(run)) == 3
+    assert_near(run["A.q1"], Q0 + 9.0 * run.time, 1e-7, "crank angle")
+
+
 def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left to Python, however long the steps of the method; runs of a batch are single runs."""
     monkeypatch.setattr(travel, "leap", None)
@@ -254,8 +265,11 @@ def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: 
     runs = [model().simulate(1.0, sample=0.1, initial=started(Q0, u)) for u in speeds]
     assert [len(steps_across(run)) for run in runs] == [2, 4, 6]
     starts = {**started(Q0, 0.0), "A.u1": np.array(speeds)}
-    batch = model().simulate_batch(1.0, sample=0.1, initial=starts, outputs=["A.q1", "C.u1"])
-    assert list(batch.status) == ["finished"] * 3
+    singly, one = [], PythonEngine.one
+    monkeypatch.setattr(PythonEngine, "one", lambda *a: (singly.append(a[2]), one(*a)))
+    fresh = model()._compiler(model().equations)  # of which one configuration is known
+    batch = fresh.simulate_batch(1.0, sample=0.1, initial=starts, outputs=["A.q1", "C.u1"])
+    assert list(batch.status) == ["finished"] * 3 and singly == [0]  # which shows what the others will meet
     for i, run in enumerate(runs):
         for name in ("A.q1", "C.u1"):
             assert np.array_equal(batch[name][i], run[name])

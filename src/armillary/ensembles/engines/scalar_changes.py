@@ -43,6 +43,8 @@ class ScalarChanges:
             if code is not None:
                 sections[c, SECTIONS.index("outputs")] = code.address("outputs")
             own = {"constants": (model.address("precompute"), len(model.equations.program.constants))}
+            for name in model.change_code.lengths:  # which a table of one configuration has not
+                sections[c, SECTIONS.index(name)] = model.change_code.address(name)
             codes = {"change_constants": model.change_code, "rating_constants": self.ratings[c]}
             own |= {
                 name: (made.address("precompute"), len(made.program.constants))
@@ -73,7 +75,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
     first = model.equations.configuration
     given = plan.starts.single(0)["parameters"]  # any will do: each run has constants of its own
     known = known_changes(Configurations(model.configuration_models, first, Instance(model, given)))
-    if known is None or len(known.configurations) < 2:
+    if known is None or (len(known.configurations) < 2 and not known.tables.shape.passing):
         return None
     models = tuple(model.configuration_models[c] for c in known.configurations)
     codes = tuple(_outputs(plan, other) for other in models)

@@ -45,7 +45,7 @@ from one that lets its body go on, and is not an accumulation.
 from __future__ import annotations
 
 from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.thresholds.change_thresholds import AROUND
+from armillary.runtime.loop.thresholds.change_thresholds import AROUND, LITTLE_STRENGTH, WEAK_RANK
 from armillary.runtime.loop.thresholds.event_thresholds import (
     CLEAR,
     FIRST_LOOK,
@@ -59,7 +59,7 @@ from armillary.runtime.loop.thresholds.event_thresholds import (
     SUSPECT,
 )
 from armillary.runtime.solver.dense import probe
-from armillary.runtime.solver.forecasts import horizon, jumped_over, longest_step
+from armillary.runtime.solver.forecasts import horizon, longest_step, shorter_helps
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -157,6 +157,16 @@ def land(run: RunRecord, h: real) -> None:
     run.prepared = False
 
 
+def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
+    """Whether an event of the user's own so far into the step just taken, which may have jumped over several
+    places of lost rank, is next to one: no step leads on from there, but one across has it inside.
+    """
+    if run.passing or not below(k, N_OWN_EVENTS) or RANK_EVENT[run.configuration] == NONE:
+        return False
+    events_inside(run, x)
+    return run.g[RANK_EVENT[run.configuration]] + WEAK_RANK <= LITTLE_STRENGTH
+
+
 def retreat(run: RunRecord, place: real) -> None:
     """The step just taken, taken back, for it has jumped over a place where constraints lose rank or another
     choice of dependent speeds is better: short steps lead there, and shorter ones where these jump, too.
@@ -201,9 +211,13 @@ def cut(run: RunRecord, high: real) -> None:
         if x < place or first == NONE:
             place = x
             first = k
-    if PASSING and jumped_over(run, first, place):
-        retreat(run, place)
-        return
+    if PASSING and shorter_helps(run, place):
+        back: truth = NEAR_PLACE[first] == FLIPS
+        if not back:
+            back = leads_nowhere(run, first, place)
+        if back:
+            retreat(run, place)
+            return
     # A time to be met: the end of the run, and with a fixed step every grid point.
     goal: real = run.t_end if adaptive(run) else run.t
     t_event: real = run.t_old + place

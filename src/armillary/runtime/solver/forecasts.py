@@ -63,13 +63,11 @@ def rank_lost_after(run: RunRecord) -> real:
     return ahead
 
 
-def jumped_over(run: RunRecord, k: whole, x: real) -> truth:
-    """Whether an event so far into the step just taken shows a place that the step has jumped over, and
-    shorter ones may lead there.
-    """
+def shorter_helps(run: RunRecord, x: real) -> truth:
+    """Whether shorter steps may lead to a place so far into the step just taken, which has jumped over it."""
     t: real = run.t_old + x
     passed: truth = t < run.short_begin or t > run.short_end
-    return NEAR_PLACE[k] == FLIPS and (passed or run.h_taken > FINEST * horizon(run, AROUND))
+    return passed or run.h_taken > FINEST * horizon(run, AROUND)
 
 
 def longest_step(run: RunRecord) -> real:

@@ -22,6 +22,7 @@ RANK_LEFT = (
 RANK_SMALL = (
     0.05  # a smallest singular value, of rows of length one, with which nothing has to be extrapolated
 )
+LITTLE_STRENGTH = 1e-3  # of a constraint, squared, next to a place: no run can begin there
 NO_STRENGTH = 1e-10  # of a constraint, squared, so near the place that no other choice of speeds is better
 BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin

@@ -438,7 +438,7 @@ _RARE = (
     *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
     *("plan_passage", "rank_falls", "rank_left", "measure_scales", "read_rows", "turn_rows"),
-    *("row_near_place", "across_state", "retreat", "chooses_in_place"),
+    *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place"),
 )
 _INLINED = ("sign_of", "closeness")
 _REPORTS = ("report", "report_change", "report_passage")
