@@ -164,3 +164,22 @@ def test_a_circular_orbit_has_its_closed_form() -> None:
     A = s.derive().compile(tier="quick").linearize({"probe.q1": 1.6, "boom.u1": n}).A
     expected = [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, -2 * n / 1.6], [0, 3 * n * n, 2 * n * 1.6, 0]]
     np.testing.assert_allclose(A, expected, rtol=0, atol=1e-14)
+
+
+def test_a_linkage_that_a_lock_holds_has_a_linear_model_without_states() -> None:
+    """Output = input remains, and is the whole response."""
+    s = arm.System("held")
+    A = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(0.1, 0.1, 0.1))
+    B = s.body("B", A, arm.Revolute("z"), at=(0.3, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    C = s.body("C", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.close_loop(B.point("end", (0.9, 0, 0)), C.origin, [s.ground.x, s.ground.y], name="pin")
+    s.start({"A.q1": 0.5, "B.q1": -0.7, "C.q1": 1.1})
+    s.lock(A.u1)
+    s.input("push")
+    s.output("twice", "2*push")
+    model = s.derive().compile(tier="quick")
+    found = model.linearize(inputs=["push"], outputs=["twice"])
+    assert found.A.shape == (0, 0) and found.B.shape == (0, 1) and found.D.tolist() == [[2.0]]
+    assert len(found.modes()) == 0 and found.frequency_response([1.0])["twice", "push"] == 2.0
+    with pytest.raises(arm.ArmillaryError, match="nothing in 'held' can move"):
+        model.undamped_modes()

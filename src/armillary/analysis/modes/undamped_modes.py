@@ -141,6 +141,8 @@ def _checked(system: str, variables: Sequence[Variable]) -> tuple[list[int], lis
             "constraints on its speeds, such as rolling, leave no mass matrix and stiffness of one size; use "
             "model.linearize(…).modes()"
         )
+    if not speeds:
+        raise ArmillaryError(f"nothing in '{system}' can move: constraints and locks leave it no modes")
     return positions, speeds
 
 
