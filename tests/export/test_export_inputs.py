@@ -14,9 +14,6 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.export.inputs import with_inputs
-from armillary.export.jax.module import needs_runs
-from armillary.export.text.source import source
 
 CC = shutil.which("cc")
 TIMES = np.array([0.1, 0.2, 0.45, 0.7, 0.8])
@@ -120,17 +117,6 @@ def test_other_languages_end_their_steps_there_too(tmp_path: Path, language: str
     run = made.compile().simulate(0.9, step=0.03, inputs={"push": signal})
     last = [float(x) for x in done.stdout.strip().splitlines()[-1].split(",")]
     assert last[1] == pytest.approx(run["b.q1"][-1], abs=1e-12)
-
-
-def test_jax_locates_what_a_rollout_would_step_across() -> None:
-    """A rollout by steps of 2 ms across data that are held was off by 1e-2."""
-    for how, needed in {"hold": True, "linear": False}.items():
-        signal = arm.Signal(TIMES, VALUES, interpolation=how)
-        assert needs_runs(source(with_inputs(kicked(), {"push": signal}))) is needed
-    s = arm.System("ended")
-    s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
-    s.event("end", "t - 0.5", stop=True)
-    assert needs_runs(source(s.derive()))
 
 
 def test_other_languages_take_them_too(tmp_path: Path) -> None:

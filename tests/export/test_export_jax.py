@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.export.jax.module import needs_runs
+from armillary.export.text.source import source
 from tests.export.conformance import CASES, equations, expected
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
@@ -64,15 +66,21 @@ def slider() -> arm.System:
 
 
 def test_a_rollout_is_differentiated_and_mapped(tmp_path: Path) -> None:
-    eom = slider().derive()
-    module, model = load(eom.export("jax", tmp_path / "slider")), eom.compile()
+    """Also across jumps of data, at ends of steps and within them."""
+    s = slider()
+    s.input("kick", units="N")
+    s.force("kicks", "kick", s.ground.x, at="a")
+    kicks = arm.Signal([0.0, 0.1, 0.123, 0.127, 0.3], [2.0, -30.0, 50.0, 10.0, -20.0], interpolation="hold")
+    eom, data = s.derive(), {"kick": kicks}
+    module, model = load(eom.export("jax", tmp_path / "slider", inputs=data)), eom.compile()
     steps, step, start = 40, 0.01, {"a.q1": 0.3, "a.u1": 0.5}
 
     def end(parameters: object, state: object) -> object:
         return module.rollout(parameters, state, module.initial_memory(), step, steps).rows[-1, 0]
 
     def value(parameters: dict[str, float], initial: dict[str, float]) -> float:
-        run = model.simulate(steps * step, step=step, parameters=parameters, initial={**start, **initial})
+        initial = {**start, **initial}
+        run = model.simulate(steps * step, step=step, parameters=parameters, initial=initial, inputs=data)
         return float(run.final["a.q1"])
 
     state = jax.numpy.array(module.initial_state(start))
@@ -147,9 +155,17 @@ def test_events_that_lock_and_set_are_located_as_in_the_process(tmp_path: Path) 
             [t for t, _ in found.events], [event.time for event in run.events], rtol=1e-12
         )
         runs.append(found)
-    assert "rollout" not in vars(module)
+    with pytest.raises(AttributeError, match=r"no rollout, because events .* set something.* use simulate"):
+        module.rollout  # noqa: B018
     assert {name for _, name in runs[0].events} == {"catch", "let go", "kick"}
     assert len(runs[0].events) != len(runs[1].events)
+
+
+def test_events_that_only_end_the_run_are_located_too() -> None:
+    s = arm.System("ended")
+    s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
+    s.event("end", "t - 0.5", stop=True)
+    assert needs_runs(source(s.derive()))
 
 
 def test_steps_that_do_not_fit_are_refused_and_rows_are_picked(tmp_path: Path) -> None:

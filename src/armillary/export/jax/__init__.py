@@ -2,7 +2,7 @@
 
 The layout is that of exported Python (python/module.py); module.py has the differences, ``solver.txt`` is the
 rollout by `lax.scan`, for which solver.py prints the methods. Where events set something, end the
-run or change the configuration, and where data of inputs jump, ``runs.txt`` has the solver that is described
+run or change the configuration, ``runs.txt`` has the solver that is described
 once, printed by flow.py.
 """
 

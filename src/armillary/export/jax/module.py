@@ -10,12 +10,12 @@ from armillary.export.text.source import Source
 
 
 def needs_runs(made: Source) -> bool:
-    """Whether a system needs located events, or steps that end between grid points: events of the user's own
-    set something or end the run, joints lock or dependent speeds are exchanged, or data of inputs jump.
+    """Whether a system needs located events: events of the user's own set something or end the run, joints
+    lock or dependent speeds are exchanged.
     """
     own = [event for event in made.equations.targets.watched if not event.hidden]
     located = any(event.changes or event.stop for event in own)
-    return located or bool(made.others) or any(jumps for _, jumps in made.program.stops)
+    return located or bool(made.others)
 
 
 class JaxModule(PythonModule):
@@ -23,7 +23,7 @@ class JaxModule(PythonModule):
 
     package = "armillary.export.jax"
     reserved = (
-        *(*PythonModule.reserved, "Rollout", "rollout", "advance", "settle", "whole"),
+        *(*PythonModule.reserved, "Rollout", "rollout", "part_of_step", "advance", "settle", "whole"),
         *(
             "jax",
             "jnp",
@@ -60,6 +60,8 @@ class JaxModule(PythonModule):
         if needs_runs(made):
             self.has = self.has | {"runs"}
             self.adaptive, self.settings, self.needed = True, PythonModule.settings, PythonModule.needed
+        if any(jumps for _, jumps in made.program.stops):
+            self.has = self.has | {"hard"}
 
     call_of_geometry = (
         f"compiled_geometry(run.t, jnp.asarray({PythonModule.whole_state}), run.constants, run.memory)"
@@ -71,7 +73,7 @@ class JaxModule(PythonModule):
     def solver(self) -> str:
         if "runs" in self.has:
             return self.filled("runs.txt", run_values(self.made, self.has, function_name))
-        return self.filled("solver.txt", solver_values())
+        return self.filled("solver.txt", solver_values(self.made))
 
     def given(self, name: str) -> str:
         return f"real(parameters.{name})"

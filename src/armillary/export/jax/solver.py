@@ -12,19 +12,24 @@ from armillary.export.text.configurations import SENTENCE, TRUTHS, change_tables
 from armillary.export.text.files.settings import setting_values
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source
+from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.solver.language.translator import SolverFunction, read_solver, solver_for
 from armillary.runtime.solver.methods import exported_methods
 
 WIDTH = 110
 
 
-def solver_values() -> dict[str, str]:
-    """What the template puts in: a function for a step of each method, and their names."""
+def solver_values(made: Source) -> dict[str, str]:
+    """What the template puts in: a function for a step of each method, and their names; times of jumps."""
     methods = exported_methods(adaptive=False)
     printer = JaxSolverPrinter(read_solver((), methods, [f"{m.name}_stages" for m in methods]))
     return {
         "methods": printer.text().rstrip("\n"),
         "method_names": ", ".join(f'"{m.name}": {m.name}' for m in methods),
+        "jump_times": _listed([*(repr(t) for t, jumps in made.program.stops if jumps), "jnp.inf"]),
+        "snap": repr(SNAP),
+        "roundings": repr(ROUNDINGS),
     }
 
 
@@ -59,10 +64,8 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         "change_tables": "\n".join(lines),
         "sections": section_lines(made, named, WIDTH),
         "fires": "\n".join(f"    {line}" for line in fires),
-        "jump_times": "\n".join(
-            wrapped(", ".join([*(t for t, _ in times), "jnp.inf"]), WIDTH, "    ", "    ")
-        ),
-        "jump_hard": "\n".join(wrapped(", ".join([*(j for _, j in times), "True"]), WIDTH, "    ", "    ")),
+        "jump_times": _listed([*(t for t, _ in times), "jnp.inf"]),
+        "jump_hard": _listed([*(j for _, j in times), "True"]),
         "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
         "fields": "\n".join(printer.fields()),
         "solver": printer.text().rstrip("\n"),
