@@ -163,8 +163,10 @@ def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
     """
     if run.passing or not below(k, N_OWN_EVENTS) or RANK_EVENT[run.configuration] == NONE:
         return False
+    strength: real = 0.0
     events_inside(run, x)
-    return run.g[RANK_EVENT[run.configuration]] + WEAK_RANK <= LITTLE_STRENGTH
+    strength = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
+    return strength <= LITTLE_STRENGTH
 
 
 def retreat(run: RunRecord, place: real) -> None:
