@@ -349,6 +349,25 @@ def test_a_stop_inside_the_step_across_ends_the_run_there(how: dict[str, Any]) -
     assert run.final["A.q1"] == pytest.approx(Q0 + U0 * 0.66, abs=1e-7)
 
 
+@pytest.mark.parametrize("how", [*METHODS.values(), {"sample": 0.3}], ids=[*METHODS, "between rows"])
+def test_a_stop_in_the_flat_position_itself_has_the_row_of_the_motion(how: dict[str, Any]) -> None:
+    """There the state alone determines neither dependent speeds nor accelerations."""
+    run = turned({"t_enough": FLAT}, how)
+    assert run.time[-1] == pytest.approx(FLAT, abs=1e-12)
+    expected = {"A.q1": math.pi, "C.q1": math.pi, "B.u1": -U0, "C.u1": U0, "a_x": 0.15 * U0**2}
+    assert {name: run.final[name] for name in expected} == pytest.approx(expected, abs=1e-7)
+
+
+def test_metrics_of_batches_have_the_row_of_a_stop_in_the_flat_position() -> None:
+    times = np.array([FLAT, FLAT + 1e-6])
+    batch = watched().simulate_batch(
+        1.0, sample=0.3, initial=started(Q0, U0), parameters={"g": 0.0, "t_enough": times},
+        metrics={"u": "final(C.u1)"}, progress=False,
+    )  # fmt: skip
+    assert list(batch.status) == ["event"] * 2
+    assert batch["u"] == pytest.approx([U0, U0], abs=1e-7)
+
+
 @cache
 def clocked() -> CompiledModel:
     s = parallelogram()

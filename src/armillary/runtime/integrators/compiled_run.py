@@ -28,6 +28,7 @@ from armillary.runtime.integrators.records import (
 from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.layout import FUNCTIONS, LOGGED, PASSED, Control, LoopShape, Phase, Reason
+from armillary.runtime.loop.thresholds.change_thresholds import BLIND, MIDDLE
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 
 if TYPE_CHECKING:
@@ -347,6 +348,12 @@ class CompiledRun:
     def _outlook(self) -> Outlook:
         return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
 
+    def _near_place(self) -> bool:
+        """Whether the run ends where rows are found from rows around (`near_place` of passages.py)."""
+        c = self.control
+        inside = self.shape.partitioned and c.passing
+        return bool(inside and abs((c.t - c.t_old) / c.h_taken - MIDDLE) < BLIND)
+
     def _choice(self) -> list[tuple[int, int]]:
         """Rows and dependent speeds that were chosen where the run ended."""
         pairs = self.control.pairs
@@ -397,6 +404,9 @@ class CompiledRun:
             failed_event=control.failed if status == "events accumulate" else None,
             calm=calm,
             near=control.near if status == "event" else 0.0,
+            last_row=self._get("shown", self.shape.outputs)
+            if status == "event" and self._near_place()
+            else None,
         )
 
 

@@ -156,3 +156,4 @@ class Integration:
     outlook: Outlook | None = None
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it
+    last_row: np.ndarray | None = None  # at that event, where its state alone does not determine it

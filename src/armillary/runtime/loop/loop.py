@@ -79,13 +79,16 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
         ended = f["status"].differs(Reason.RUNNING)
         with f.when(f["phase"].equals(Phase.SETTLED)):
             with f.when(due <= f["t"] + f.choose(ended, 0.0, f["near"])):
-                _row_here(f, every)
+                _row_here(f, every, solver)
                 loop.again()
             f["phase"] = Phase.READY
             with f.when(every & (f["at_grid"].equals(1) | ended)):
-                _row_here(f, every)
+                _row_here(f, every, solver)
                 loop.again()
         with f.when(ended):
+            if program.shape.partitioned:
+                with f.when(_ends_near_place(f, solver)):
+                    f.internal(solver["row_near_place"], f["t"])
             f.give(f["status"])
         with f.when(f["budget"] <= 0):
             f.give(f.whole(Reason.PAUSED))
@@ -137,10 +140,28 @@ def _shown_row(f: LoopFunction) -> None:
     f["filled"] = f["filled"] + 1
 
 
-def _row_here(f: LoopFunction, every: Value) -> None:
-    state = f.vector("state")
+def _ends_near_place(f: LoopFunction, solver: dict[str, LoopFunction]) -> Value:
+    """Whether an event has ended the run where rows are found from rows around."""
+    near: Value = f.internal(solver["near_place"], f["t"])
+    return f["status"].equals(Reason.EVENT) & near
+
+
+def _row_here(f: LoopFunction, every: Value, solver: dict[str, LoopFunction]) -> None:
     with f.when(every):
         f.outside("times")[f["filled"]] = f["t"]
+    if not f.shape.partitioned:
+        _row_of_state(f)
+        return
+    near = _ends_near_place(f, solver)
+    with f.when(near):
+        f.internal(solver["row_near_place"], f["t"])
+        _shown_row(f)
+    with f.when(~near):
+        _row_of_state(f)
+
+
+def _row_of_state(f: LoopFunction) -> None:
+    state = f.vector("state")
     if f.shape.update:
         with f.when(f["status"].differs(Reason.RUNNING)):
             f.update(f["t"], state)

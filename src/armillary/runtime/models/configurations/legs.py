@@ -67,7 +67,9 @@ class RunLegs:
         time = np.concatenate([p.time for p in self.parts])
         samples = np.concatenate([p.samples for p in self.parts])
         if last.status == "event" and not (len(time) and time[-1] >= last.t_stop):
-            row = self.instance.outputs(last.t_stop, last.final_state, last.final_memory)
+            row = last.last_row
+            if row is None:
+                row = self.instance.outputs(last.t_stop, last.final_state, last.final_memory)
             time, samples = np.append(time, last.t_stop), np.vstack([samples, row])
         return replace(
             last,
