@@ -269,9 +269,8 @@ class Starts(VariedValues):
     @cached_property
     def _no_start(self) -> Columns:
         equations = self.model.equations
-        moving = len(equations.coordinates) + len(equations.system.speeds) + len(equations.states)
         state, memory = len(equations.program.state), len(equations.program.memory)
-        return np.full(state, np.nan), np.full(memory, np.nan), np.full(moving, np.nan)
+        return np.full(state, np.nan), np.full(memory, np.nan), np.full(len(equations.motion_names), np.nan)
 
     @cached_property
     def _given_by_numbers(self) -> bool:

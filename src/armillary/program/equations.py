@@ -107,10 +107,14 @@ class DerivedEquations:
         return tuple(s.data.name for s in self.targets.states)
 
     @cached_property
+    def motion_names(self) -> tuple[str, ...]:
+        """Names of [coordinates, all speeds, states], the order in which starts and changes have them."""
+        return (*self.coordinates, *self.all_speeds, *self.states)
+
+    @cached_property
     def startable(self) -> dict[str, Expr]:
         """Coordinates, speeds and states of the user's own that may have initial values, by name."""
-        known = {*self.coordinates, *(u.data.name for u in self.system.speeds), *self.states}
-        known -= {p.speed.data.name for p in self.reduction.given.values()}
+        known = set(self.motion_names) - {p.speed.data.name for p in self.reduction.given.values()}
         return {s.data.name: s for s in self.system.initial if s.data.name in known}
 
     @cached_property
@@ -130,13 +134,10 @@ class DerivedEquations:
 
     @cached_property
     def start_places(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
-        """Where in [coordinates, all speeds, states] an initial value is, with its factor, by name; and that
-        vector as it is described.
-        """
-        order = (*self.coordinates, *self.all_speeds, *self.states)
-        number = {name: i for i, name in enumerate(order)}
+        """Where in a motion an initial value is, with its factor, by name; and the motion as described."""
+        number = {name: i for i, name in enumerate(self.motion_names)}
         places = {name: (number[name], factor) for name, factor in self.start_factors.items()}
-        return places, [self.described_start[name] for name in order]
+        return places, [self.described_start[name] for name in self.motion_names]
 
     @property
     def freedom(self) -> str:

@@ -132,9 +132,7 @@ class _Runs(Code):
         self.call_address(events.raw, NOTHING, t.raw, state, constants.raw, memory, g)
         with self.when(self.room("g")[k] <= CHOICE_MARGIN):
             if self.shape.changes:
-                equations = self.plan.code.equations
-                moving = (equations.coordinates, equations.system.speeds, equations.states)
-                self.column(sum(map(len, moving)), "motion", run, self.room("motion"))
+                self.column(len(self.plan.code.equations.motion_names), "motion", run, self.room("motion"))
                 rooms = self.address["control"], self.address["room"]
                 self.call_address(self.address["choose_start"], NOTHING, *rooms)
             else:

@@ -85,7 +85,7 @@ def _leave(equations: DerivedEquations) -> StepSection:
     targets, system, plain = equations.targets, equations.system, equations.reduction.plain
     speeds = [as_expr(plain(u)) for u in system.speeds]
     released = released_settings(system)
-    labels = (*_motion_names(equations), *(f"{u.data.name} after {e.name}" for e, u, _ in released))
+    labels = (*equations.motion_names, *(f"{u.data.name} after {e.name}" for e, u, _ in released))
     with truncated(None):
         settings = [as_expr(plain.exact(value)) for _, _, value in released]
     return StepSection(LEAVE, labels, (*targets.coordinates, *speeds, *targets.states, *settings))
@@ -126,8 +126,3 @@ def _impulse(equations: DerivedEquations, before: Sequence[Expr]) -> StepSection
     )
     after = [as_expr(found.get(i, u)) for i, u in enumerate(before)]
     return StepSection(IMPULSE, tuple(names), tuple(after))
-
-
-def _motion_names(equations: DerivedEquations) -> tuple[str, ...]:
-    speeds = (u.data.name for u in equations.system.speeds)
-    return (*equations.coordinates, *speeds, *equations.states)

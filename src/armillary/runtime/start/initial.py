@@ -56,8 +56,7 @@ def whole_start(
         plain = False
     if not plain:  # anything else than plain numbers by name, or a value that is not finite
         values, named = given_values(equations, initial)
-        order = (*equations.coordinates, *equations.all_speeds, *equations.states)
-        found = [*map(values.__getitem__, order)]
+        found = [*map(values.__getitem__, equations.motion_names)]
     y = np.array(found, dtype=float)
     first, last = len(equations.coordinates), len(y) - len(equations.states)
     return _unit_quaternions(equations, y[:first]), y[first:last], y[last:], named
@@ -113,7 +112,7 @@ def _number(equations: DerivedEquations, name: str, value: Any) -> float:
 
 def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
     system = equations.system
-    known = [*equations.coordinates, *(u.data.name for u in system.speeds), *equations.states]
+    known = equations.motion_names
     given = {p.speed.data.name for p in equations.reduction.given.values()}
     if name in given or (name not in known and any(name == q.data.name for q in system.coordinates)):
         how = "locked" if name in equations.configuration.locked else "prescribed"

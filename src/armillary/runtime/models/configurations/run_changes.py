@@ -289,7 +289,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
     return ChangeShape(
         coordinates=coordinates,
         speeds=speeds,
-        motion=coordinates + speeds + len(equations.states) + settings,
+        motion=len(equations.motion_names) + settings,
         settings=settings,
         lockable=len(lockable),
         own_events=len(equations.targets.shown_events),
