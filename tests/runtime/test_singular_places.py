@@ -352,10 +352,20 @@ def test_a_stop_inside_the_step_across_ends_the_run_there(how: dict[str, Any]) -
 @pytest.mark.parametrize("how", [*METHODS.values(), {"sample": 0.3}], ids=[*METHODS, "between rows"])
 def test_a_stop_in_the_flat_position_itself_has_the_row_of_the_motion(how: dict[str, Any]) -> None:
     """There the state alone determines neither dependent speeds nor accelerations."""
-    run = turned({"t_enough": FLAT}, how)
-    assert run.time[-1] == pytest.approx(FLAT, abs=1e-12)
     expected = {"A.q1": math.pi, "C.q1": math.pi, "B.u1": -U0, "C.u1": U0, "a_x": 0.15 * U0**2}
-    assert {name: run.final[name] for name in expected} == pytest.approx(expected, abs=1e-7)
+    for run in (
+        turned({"t_enough": FLAT}, how),
+        watched().simulate(FLAT, **TURNING, **how | {"sample": FLAT}),
+    ):
+        assert run.time[-1] == pytest.approx(FLAT, abs=1e-12)
+        assert {name: run.final[name] for name in expected} == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize(("early", "places"), [(1e-3, 0), (1e-9, 1), (-1e-9, 1)])
+def test_runs_end_next_to_the_flat_position(early: float, places: int) -> None:
+    run = watched().simulate(FLAT - early, **TURNING, step=1e-3)
+    assert run.info.get("configurations", "").count("passed") == places
+    assert_near(run["C.u1"], U0, 1e-7, "speed")
 
 
 def test_metrics_of_batches_have_the_row_of_a_stop_in_the_flat_position() -> None:

@@ -141,9 +141,9 @@ def _shown_row(f: LoopFunction) -> None:
 
 
 def _ends_near_place(f: LoopFunction, solver: dict[str, LoopFunction]) -> Value:
-    """Whether an event has ended the run where rows are found from rows around."""
+    """Whether the run has ended, by an event or its time, where rows are found from rows around."""
     near: Value = f.internal(solver["near_place"], f["t"])
-    return f["status"].equals(Reason.EVENT) & near
+    return (f["status"].equals(Reason.EVENT) | f["status"].equals(Reason.FINISHED)) & near
 
 
 def _row_here(f: LoopFunction, every: Value, solver: dict[str, LoopFunction]) -> None:

@@ -205,7 +205,8 @@ def chooses_in_place(run: RunRecord) -> truth:
     if run.crossed[CHOICE_EVENT[run.configuration]] <= 0:
         return False
     run.g = events(run.t, run.state)
-    return run.g[RANK_EVENT[run.configuration]] + WEAK_RANK <= NO_STRENGTH
+    strength: real = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
+    return strength <= NO_STRENGTH
 
 
 def change(run: RunRecord) -> None:

@@ -217,6 +217,12 @@ def search(run: RunRecord) -> None:
     """The step searched for events, from where they are known; memory is updated wherever it ends."""
     run.at_grid = False
     scan(run)
+    if run.t > run.t_end:  # which may be in the place: the step was taken beyond it, with no stage near
+        probe(run, run.t_end - run.t_old)
+        run.state = run.point
+        run.t = run.t_end
+        run.pending = False
+        run.near = 0.0
     judge_events(run)
     run.at_grid = True
 
@@ -226,9 +232,6 @@ def cross(run: RunRecord) -> None:
     h: real = run.across
     end: real = run.t + h
     run.across = 0.0
-    if end >= run.t_end:
-        h = run.t_end - run.t
-        end = run.t_end
     take_stages(run, h)
     sound: truth = False
     sound = is_sound(run, h)
@@ -253,7 +256,8 @@ def cross(run: RunRecord) -> None:
     run.restart = True
     if ADAPTIVE:
         run.choose_step = True
-    report_passage(run)
+    if run.singular <= run.t_end:
+        report_passage(run)
     search(run)
 
 
