@@ -30,6 +30,9 @@ class ScalarChanges:
 
     tables: RunChanges
     models: tuple[CompiledModel, ...]
+    sections: tuple[
+        ChangeCode, ...
+    ]  # that lead into configurations and out of them, made before threads begin
     codes: tuple[Compiled | None, ...]  # outputs of the batch alone, where these are not all
     ratings: tuple[ChangeCode | None, ...]  # of choices of dependent speeds, where there are several
     first: int  # number of the configuration in which runs start
@@ -43,9 +46,9 @@ class ScalarChanges:
             if code is not None:
                 sections[c, SECTIONS.index("outputs")] = code.address("outputs")
             own = {"constants": (model.address("precompute"), len(model.equations.program.constants))}
-            for name in model.change_code.lengths:  # which a table of one configuration has not
-                sections[c, SECTIONS.index(name)] = model.change_code.address(name)
-            codes = {"change_constants": model.change_code, "rating_constants": self.ratings[c]}
+            for name in self.sections[c].lengths:  # which a table of one configuration has not
+                sections[c, SECTIONS.index(name)] = self.sections[c].address(name)
+            codes = {"change_constants": self.sections[c], "rating_constants": self.ratings[c]}
             own |= {
                 name: (made.address("precompute"), len(made.program.constants))
                 for name, made in codes.items()
@@ -82,7 +85,8 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
     rated = known.tables.sections[:, SECTIONS.index("ratings")]
     choices = (model.choices(c.locked) if rated[n] else None for n, c in enumerate(known.configurations))
     ratings = tuple(found.code if found is not None else None for found in choices)
-    return ScalarChanges(known.tables, models, codes, ratings, known.configurations.index(first))
+    sections = tuple(other.change_code for other in models)
+    return ScalarChanges(known.tables, models, sections, codes, ratings, known.configurations.index(first))
 
 
 def _outputs(plan: Plan, model: CompiledModel) -> Compiled | None:
