@@ -257,6 +257,14 @@ def test_an_event_next_to_a_place_that_a_step_jumped_over_happens_in_the_step_ac
     assert_near(run["A.q1"], Q0 + 9.0 * run.time, 1e-7, "crank angle")
 
 
+def test_a_step_that_would_jump_over_two_flat_positions_is_noticed() -> None:
+    """Its end is accurate, but not its dense output, which may have a stage next to one of them."""
+    u = 9.402010050251256
+    run = model().simulate(1.0, sample=0.1, initial=started(Q0, u), parameters={"g": 0.0})
+    assert len(steps_across(run)) == 3
+    assert_near(run["A.q1"], Q0 + u * run.time, 1e-7, "crank angle")
+
+
 def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left to Python, however long the steps of the method; runs of a batch are single runs."""
     monkeypatch.setattr(travel, "leap", None)

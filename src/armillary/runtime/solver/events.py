@@ -45,7 +45,13 @@ from one that lets its body go on, and is not an accumulation.
 from __future__ import annotations
 
 from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.thresholds.change_thresholds import AROUND, LITTLE_STRENGTH, WEAK_RANK
+from armillary.runtime.loop.thresholds.change_thresholds import (
+    AROUND,
+    BELIEVED,
+    LITTLE_STRENGTH,
+    MOST_LOOKS,
+    WEAK_RANK,
+)
 from armillary.runtime.loop.thresholds.event_thresholds import (
     CLEAR,
     FIRST_LOOK,
@@ -296,11 +302,24 @@ def first_place(run: RunRecord) -> real:
     return x
 
 
-def next_look(run: RunRecord, x: real) -> real:
-    """Where the event functions are evaluated after a place in the step: at twice as far, and in a step
-    across a place where rank is lost, from where on searched ones are known, only where they are sound.
+def stride_of_looks(run: RunRecord) -> real:
+    """How far apart the event functions are evaluated in a step: in one so long that it may jump over two
+    places where rank is lost, pivots have their other sign between these.
     """
-    following: real = 2.0 * x
+    looks: real = 1.0
+    if RANK_EVENT[run.configuration] != NONE:
+        looks = min(1.0 + floor(run.h_taken / horizon(run, BELIEVED)), MOST_LOOKS)
+    return run.h_taken / looks
+
+
+def next_look(run: RunRecord, x: real, stride: real) -> real:
+    """Where the event functions are evaluated after a place in the step: at twice as far, or so far beyond
+    it; and in a step across a place where rank is lost, from where on searched ones are known, only where
+    they are sound.
+    """
+    following: real = min(2.0 * x, x + stride)
+    if following > run.h_taken - 0.5 * stride and x < run.h_taken:
+        following = run.h_taken
     if PASSING and run.passing:
         if run.searched > 0.0 or not (x > 0.0):
             following = run.h_taken
@@ -325,8 +344,13 @@ def scan(run: RunRecord) -> None:
         run.crossed[k] = 0
         signless = signless or run.sign[k] == 0
     x: real = run.h_taken
-    if PASSING and run.passing:
-        x = next_look(run, run.searched)
+    if PASSING:
+        stride: real = run.h_taken
+        if run.passing:
+            x = next_look(run, run.searched, stride)
+        else:
+            stride = stride_of_looks(run)
+            x = stride
     if signless and not (PASSING and run.passing and run.searched > 0.0):
         x = first_place(run)
     found: truth = False
@@ -356,7 +380,7 @@ def scan(run: RunRecord) -> None:
             run.low[k] = x
         if found or at_end:
             break
-        x = next_look(run, x) if PASSING else 2.0 * x
+        x = next_look(run, x, stride) if PASSING else 2.0 * x
     if unseen != NONE:  # the step led past an event: it is taken back
         run.state = run.base
         run.t = run.t_old

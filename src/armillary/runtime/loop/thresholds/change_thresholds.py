@@ -11,6 +11,7 @@ WEAK_RANK = LOST_RANK  # the strength of a constraint, squared, from which on a 
 # lengths of motion, so that its stages are far enough from the place and its order near enough.
 MIDDLE, STRIDE = 0.46, 0.25
 BELIEVED = 1.0  # how far a forecast is believed, in radians or lengths of motion
+MOST_LOOKS = 8.0  # at event functions in a longer step
 SOON = 0.15  # share of the time to the place that may be left when the step across begins
 AROUND = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
 FINEST = 1e-3  # of that: shorter steps do not help
