@@ -155,7 +155,8 @@ def compiled_method(
     passes: Passes = _STANDARD,
 ) -> RoutineMethod:
     """A method compiled, or taken from the cache; ``written`` are the files that its text comes from."""
-    files = [*written, Path(__file__), Path(__file__).with_name("builder.py")]
+    here = Path(__file__)
+    files = [*written, here, here.with_name("builder.py"), here.with_name("assembly.py")]
     label = digest(*(file.read_text(encoding="utf-8") for file in files))
     made = engine(f"{name} {label}", lambda: [text()], level, passes)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
