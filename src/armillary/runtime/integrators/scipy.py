@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import Functions, Integration, Status
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.integrators.scipy_events import Events
@@ -39,7 +40,7 @@ class _Model:
 
     def __init__(self, functions: Functions, constants: np.ndarray) -> None:
         self.functions = functions
-        self.constants = constants
+        self.constants, self._constants = constants, address(constants)
         self.evaluations = 0
         ordinary = ("derivatives", "outputs", "events", "update")
         self._calls = {name: _ORDINARY(getattr(functions, name)) for name in ordinary}
@@ -49,10 +50,7 @@ class _Model:
     def __call__(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         state, result = np.ascontiguousarray(state, dtype=float), np.zeros(length)
         if length:
-            places = (state, self.constants, memory, result)
-            self._calls[name](
-                t, *[a.__array_interface__["data"][0] for a in places]
-            )  # sooner than ctypes.data
+            self._calls[name](t, address(state), self._constants, address(memory), address(result))
         return result
 
     def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -65,8 +63,9 @@ class _Model:
     def fired(self, k: int, t: float, state: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         new_memory, new_state = memory.copy(), state.copy()
         if self.functions.fire:
-            places = (a.ctypes.data for a in (state, self.constants, memory, new_memory, new_state))
-            self._fire(k, t, *places)
+            places = (state, memory, new_memory, new_state)
+            first, *others = [address(a) for a in places]
+            self._fire(k, t, first, self._constants, *others)
         return new_state, new_memory
 
     def updated(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -75,7 +74,7 @@ class _Model:
     def normalised(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         state = np.array(state, dtype=float)
         if self.functions.normalise:
-            self._normalise(t, *(a.ctypes.data for a in (state, self.constants, memory)))
+            self._normalise(t, address(state), self._constants, address(memory))
         return state
 
 

@@ -22,11 +22,16 @@ def horizon(run: RunRecord, distance: real) -> real:
     return min(distance / fast, sqrt(2.0 * distance / quickens))
 
 
-def strength_ahead(run: RunRecord, x: real) -> real:
-    """The root of the strength of the weakest constraint, so long ahead."""
+def extrapolate(run: RunRecord, x: real) -> None:
+    """The state so long ahead, to second order, into `stage`."""
     run.stage = run.state + x * run.k0
     run.trial = derivatives(run.t + x, run.stage)
     run.stage = run.state + 0.5 * x * (run.k0 + run.trial)
+
+
+def strength_ahead(run: RunRecord, x: real) -> real:
+    """The root of the strength of the weakest constraint, so long ahead."""
+    extrapolate(run, x)
     run.g = events(run.t + x, run.stage)
     return sqrt(max(run.g[RANK_EVENT[run.configuration]] + WEAK_RANK, 0.0))
 

@@ -31,7 +31,7 @@ from armillary.runtime.solver.assembly.least_squares import row_square, turn_row
 from armillary.runtime.solver.choices import read_rows
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.events import scan, sign_of
-from armillary.runtime.solver.forecasts import begin_after, horizon
+from armillary.runtime.solver.forecasts import begin_after, extrapolate, horizon
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -78,10 +78,7 @@ def rank_falls(run: RunRecord) -> truth:
     The strength of a row depends on the choice of dependent speeds and may fall where J is of full rank. At
     the place, extrapolated to second order from where the step across begins, little must be left.
     """
-    ahead: real = run.singular - run.t
-    run.stage = run.state + ahead * run.k0
-    run.trial = derivatives(run.t + ahead, run.stage)
-    run.stage = run.state + 0.5 * ahead * (run.k0 + run.trial)
+    extrapolate(run, run.singular - run.t)
     run.stage = normalise(run.singular, run.stage)
     if not is_finite(run.stage):
         return True

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.choice.partition import sizes_by_kind
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
@@ -36,7 +35,9 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     STRIDE,
     TORN,
 )
+from armillary.runtime.models.configurations.run_changes import near_place
 from armillary.runtime.models.instance import Instance
+from armillary.runtime.solver.language.language import PASSES
 from armillary.runtime.start.place import Place
 
 _AHEAD = (1e-3, 1e-4, 1e-5)  # radians or lengths of motion from which a forecast is made
@@ -267,7 +268,9 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     begin, beyond = place.t, min(end, place.t + (MIDDLE + BLIND) * h)
     while happening := _first_event(instance, (begin, place.t, end), state, memory):
         t, k = happening
-        passing = abs((t - place.t) / h - MIDDLE) < BLIND and _passes(instance, k)
+        event = instance.equations.targets.watched[k]
+        passing = abs((t - place.t) / h - MIDDLE) < BLIND
+        passing = passing and near_place(event, instance.equations) == PASSES
         if events and t > beyond:
             break
         if not passing and abs((t - place.t) / h - MIDDLE) < IN_PLACE:
@@ -312,15 +315,6 @@ def _check_changes(instance: Instance, k: int, t: float) -> None:
             f"'{system.name}' lose rank: there the motion cannot begin anew, for its accelerations are not "
             "determined; let the event happen a little earlier or later"
         )
-
-
-def _passes(instance: Instance, k: int) -> bool:
-    """Whether an event leaves the motion as it is: it sets memories alone, of which no rate depends."""
-    targets = instance.equations.targets
-    event = targets.watched[k]
-    held = {s.data.name for s in symbols(*targets.rates, *targets.geometry)}
-    only_memory = all(s.data.role == "memory" and s.data.name not in held for s in event.changes)
-    return only_memory and not instance.model.ends_a_leg(k)
 
 
 def _first_event(

@@ -212,23 +212,30 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
         "speed_of_row": [of_row.get(i, NONE) for i in range(rows)],
         "row_of_step": [i for i, _ in filled],
         "speed_of_step": [j for _, j in filled],
-        "near_place": [_near_place(event, equations) for event in equations.targets.watched],
+        "near_place": [near_place(event, equations) for event in equations.targets.watched],
         "elements": [len(elements)],
         "first_element": [len(layout.gaps) + layout.rows if layout is not None else 0],
     }
 
 
-def _near_place(event: EventRecord, equations: DerivedEquations) -> int:
+def near_place(event: EventRecord, equations: DerivedEquations) -> int:
     """What becomes of an event near a place where rank is lost (runtime/solver/passages.py): one that sets
     memories alone, of which no rate depends, leaves the motion as it is; others cannot change it there.
     """
-    held = {s.data.name for s in symbols(*equations.targets.rates, *equations.targets.geometry)}
-    only_memory = all(s.data.role == "memory" and s.data.name not in held for s in event.changes)
     if event.name == PIVOT_SIGN:
         return FLIPS
-    if only_memory and not (event.stop or changes_configuration(event, equations)):
+    if not (event.stop or changes_configuration(event, equations)) and _leaves_motion(event, equations):
         return PASSES
     return REFUSED if event.changes and not event.stop else HAPPENS
+
+
+def _leaves_motion(event: EventRecord, equations: DerivedEquations) -> bool:
+    if not event.changes:
+        return True
+    if any(s.data.role != "memory" for s in event.changes):
+        return False
+    read = symbols(*equations.targets.rates, *equations.targets.geometry)
+    return {s.data.name for s in event.changes}.isdisjoint(s.data.name for s in read)
 
 
 def _across() -> dict[str, list[float]]:
