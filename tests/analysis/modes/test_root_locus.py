@@ -75,7 +75,9 @@ def test_the_single_track_car_has_its_textbook_modes() -> None:
 
 def test_a_follower_force_makes_an_undamped_column_flutter() -> None:
     """Ziegler (1952): P = (7/2 − √2) k/l for masses 2 and 1; two frequencies meet there."""
-    (onset,) = arm.root_locus(ziegler(), "P", np.linspace(1.0, 3.0, 9)).crossings
+    locus = arm.root_locus(ziegler(), "P", np.linspace(1.0, 3.0, 9))
+    (onset,) = locus.crossings
+    assert onset.branch == 0 and locus[0][-1].real > 0  # the slower mode grows: a rule, of two alike
     assert onset.value == pytest.approx(3.5 - sqrt(2), rel=1e-11)
     assert onset.eigenvalue.imag > 0 and not onset.stabilises
     # With equal damping at both hinges, however small, the load is that of Routh's criterion; to 1e-6 of c².

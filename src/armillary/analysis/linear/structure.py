@@ -146,7 +146,7 @@ def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
         pencil = np.hstack([value * np.eye(len(Ab)) - Ab, Bb])
         found = np.linalg.svd(pencil, compute_uv=False)
         share = np.abs(vector / (scale if what == "controllable" else 1 / scale))
-        order = np.argsort(-share)
+        order = np.argsort(-np.round(share / np.max(share), 6), kind="stable")  # equal ones as the states
         named = tuple(states[i] for i in order[:3] if share[i] > 0.2 * share[order[0]])
         modes.append(ModeReach(complex(value), float(found[-1] / max(found[0], 1e-300)), named))
     gramian = lyapunov(A, B @ B.T) if len(A) and np.all(values.real < 0) else None

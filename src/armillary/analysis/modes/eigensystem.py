@@ -69,9 +69,8 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
 
 def by_size(values: np.ndarray) -> np.ndarray:
     """The order of ascending |λ|; of equal ones, but for rounding, the larger real part first."""
-    size = np.abs(values)
-    rounded = np.round(size / (np.max(size, initial=0.0) or 1.0), 10)
-    return np.lexsort((-values.imag, -values.real, rounded))
+    w = values / (np.max(np.abs(values), initial=0.0) or 1.0)
+    return np.lexsort(np.round((-w.imag, -w.real, np.abs(w)), 10))
 
 
 def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

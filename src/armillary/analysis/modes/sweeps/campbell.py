@@ -26,7 +26,7 @@ import numpy as np
 from armillary.algebra.arguments import real, several
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep, radians_per_value, sorted_values
-from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
+from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker, branch_order
 from armillary.analysis.modes.sweeps.whirl import whirl_directions
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
@@ -169,7 +169,7 @@ def campbell(
         raise ArmillaryError(
             f"'{model.equations.system.name}' has no oscillation over these values of '{spin}'"
         )
-    chosen = chosen[np.argsort(found.eigenvalues[0, chosen].imag, kind="stable")]
+    chosen = chosen[branch_order(1j * found.eigenvalues[:, chosen].imag)]
     branches = Spectra(found.values, found.eigenvalues[:, chosen], found.vectors[:, :, chosen])
     radians = radians_per_value(asked)
     return Campbell(

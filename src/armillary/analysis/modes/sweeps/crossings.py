@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
+from armillary.analysis.modes.sweeps.tracking import STILL, Spectra, Tracker
 
-STILL = 1e-9  # real parts below this part of the largest eigenvalue have no sign
 _ONSET = 1e-6  # growth, beside the largest eigenvalue, by which undamped modes have left the imaginary axis
 
 

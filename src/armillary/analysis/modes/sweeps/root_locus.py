@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from armillary.algebra.arguments import index, names_by_number
-from armillary.analysis.modes.eigensystem import by_size
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.participation import by_coordinate, speeds_of_positions
-from armillary.analysis.modes.sweeps.crossings import STILL, AxisCrossing, crossings_of, stable_ranges
+from armillary.analysis.modes.sweeps.crossings import AxisCrossing, crossings_of, stable_ranges
 from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep, operating_sweep, sorted_values
-from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
+from armillary.analysis.modes.sweeps.tracking import STILL, Spectra, Tracker, branch_order, meetings
 from armillary.analysis.modes.wording import eigenvalue_text, in_words
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
@@ -183,8 +182,7 @@ def root_locus(
     size = np.max(np.abs(found.eigenvalues), axis=1, keepdims=True)
     moving = np.flatnonzero(np.any(np.abs(found.eigenvalues) > STILL * size, axis=0))
     moving = _once(found.eigenvalues, moving)
-    first = found.eigenvalues[0, moving]
-    moving = moving[by_size(first)]
+    moving = moving[branch_order(found.eigenvalues[:, moving])]
     branches = Spectra(found.values, found.eigenvalues[:, moving], found.vectors[:, :, moving])
     shares, coordinates = _participation(asked, tracker, branches)
     crossings = tuple(crossings_of(tracker, branches))
@@ -208,8 +206,11 @@ def _once(eigenvalues: np.ndarray, branches: np.ndarray) -> np.ndarray:
 def _participation(
     sweep: OperatingSweep, tracker: Tracker, found: Spectra
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Participation of the coordinates in each branch, in the middle of the values."""
-    middle = len(found.values) // 2
+    """Participation of the coordinates in each branch, in the middle of the values, or beside it where
+    eigenvalues meet there.
+    """
+    apart = np.flatnonzero(~meetings(found.eigenvalues))
+    middle = int(apart[len(apart) // 2])
     A = tracker.matrix(middle)
     w, right = np.linalg.eig(A)
     left = np.linalg.pinv(right).conj().T

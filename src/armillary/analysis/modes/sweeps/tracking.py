@@ -8,6 +8,9 @@ assurance criterion
 and by the distance of the eigenvalues, so that the sum over all pairs is largest. Where a pair is not alike
 enough, values between are looked at.
 
+Where eigenvalues meet, rounding decides their vectors, so that modes are matched from the point before to the
+point after. Modes that meet may be equally alike to both that leave; then a rule decides (``_preference``).
+
 Source: Allemang & Brown (1982), "A correlation coefficient for modal vector analysis", Proc. 1st Int. Modal
 Analysis Conf.; the assignment is that of Kuhn and Munkres.
 """
@@ -24,7 +27,10 @@ from armillary.errors import ArmillaryError
 
 _ALIKE = 0.9  # MAC of a pair below which values between are looked at
 _DEPTH = 8  # of such bisections
+_PARTS = (0.5, 0.45, 0.55)  # of the step, one after the other where eigenvalues meet
 _TIE = 1e-6  # cost that decides between pairs that are equally alike
+_MEET = 1e-4  # distance of eigenvalues, beside the largest, at which rounding may decide their vectors
+STILL = 1e-9  # real parts below this part of the largest eigenvalue have no sign
 _SLOW = 1e-5  # eigenvalues below this part of the largest might be zero but for rounding
 
 
@@ -39,6 +45,10 @@ class Spectra:
     def __getitem__(self, k: int) -> Spectra:
         """The spectrum at one of the values."""
         return Spectra(self.values[k : k + 1], self.eigenvalues[k : k + 1], self.vectors[k : k + 1])
+
+    def reorder(self, k: int, order: np.ndarray) -> None:
+        """Change the order of the modes at one of the values."""
+        self.eigenvalues[k], self.vectors[k] = self.eigenvalues[k, order], self.vectors[k][:, order]
 
 
 class Tracker:
@@ -63,18 +73,28 @@ class Tracker:
                 "all eigenvalues are zero at all values, so that there is no mode to follow; give at=… the "
                 "operating point to linearise at"
             )
-        for k in range(1, len(self.values)):
-            order = self._matched(found[k - 1], found[k])
-            found.eigenvalues[k], found.vectors[k] = found.eigenvalues[k, order], found.vectors[k][:, order]
+        apart = np.flatnonzero(~meetings(found.eigenvalues)).tolist()
+        for k, before in zip(apart[1:], apart, strict=False):
+            found.reorder(k, self._matched(found[before], found[k]))
+        for k in range(len(self.values)):
+            if k not in apart:
+                known = max((j for j in apart if j < k), default=apart[0])
+                found.reorder(k, matched(found[known], found[k])[0])
         return found
 
     def _matched(self, before: Spectra, after: Spectra, depth: int = 0) -> np.ndarray:
         """Places in ``after`` of the modes of ``before``."""
         order, alike = matched(before, after)
-        middle = 0.5 * (before.values[0] + after.values[0])
-        if alike > _ALIKE or depth >= _DEPTH or middle in (before.values[0], after.values[0]):
+        if alike > _ALIKE or depth >= _DEPTH:
             return order
-        between = self.at(middle)
+        for part in _PARTS:
+            value = before.values[0] + part * (after.values[0] - before.values[0])
+            if value in (before.values[0], after.values[0]):
+                return order
+            between = self.at(value)
+            around = (before.eigenvalues[0], between.eigenvalues[0], after.eigenvalues[0])
+            if not meetings(np.stack(around))[1]:
+                break
         first = self._matched(before, between, depth + 1)
         found: np.ndarray = self._matched(between, after, depth + 1)[first]
         return found
@@ -150,13 +170,39 @@ def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
     return w
 
 
+def meetings(eigenvalues: np.ndarray) -> np.ndarray:
+    """Points (a row of eigenvalues each) at which more eigenvalues coincide than at both points beside."""
+    size = np.max(np.abs(eigenvalues), axis=1)[:, None, None]
+    near = np.abs(eigenvalues[:, :, None] - eigenvalues[:, None, :]) <= _MEET * size
+    count = np.sum(near, axis=(1, 2))
+    if len(count) < 2:
+        return np.zeros(len(count), dtype=bool)
+    return np.asarray(count > np.maximum(np.r_[count[1], count[:-1]], np.r_[count[1:], count[-2]]))
+
+
+def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
+    """The order of branches (points, branches) by |λ| at the first value; of equal ones, but for rounding,
+    the larger real part, then the larger imaginary part first; of equal ones by the values that follow.
+    """
+    w = eigenvalues / (np.max(np.abs(eigenvalues), initial=0.0) or 1.0)
+    keys = [key for row in w for key in (np.abs(row), -row.real, -row.imag)]
+    return np.lexsort(np.round(keys[::-1], 10)) if keys else np.arange(w.shape[1])
+
+
 def _preference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A small cost by which, of two real eigenvalues that become a pair, or of a pair that becomes two, the
-    larger one belongs to Im λ > 0; their vectors are equally alike.
+    """A small cost for pairs that are equally alike.
+
+    Of two real eigenvalues that become a complex pair, or of a pair that becomes two, the larger one belongs
+    to Im λ > 0. Of two undamped modes that become one that grows and one that decays, or the reverse, the
+    slower one belongs to the one that grows.
     """
     ranks = [np.argsort(np.argsort(x.real, axis=None, kind="stable")).reshape(x.shape) for x in (a, b)]
     joins, parts = (a.imag == 0) & (b.imag < 0), (a.imag < 0) & (b.imag == 0)
-    return np.asarray(_TIE * (ranks[0] * joins + ranks[1] * parts))
+    pace = [np.unique(np.abs(x.imag), return_inverse=True)[1].reshape(x.shape) / x.size for x in (a, b)]
+    growth = [np.where(np.abs(x.real) > STILL * np.max(np.abs(x)), np.sign(x.real), 0.0) for x in (a, b)]
+    return np.asarray(
+        _TIE * (ranks[0] * joins + ranks[1] * parts + pace[0] * growth[1] + pace[1] * growth[0])
+    )
 
 
 def matched(before: Spectra, after: Spectra) -> tuple[np.ndarray, float]:
