@@ -151,6 +151,28 @@ def test_wrong_keys_of_results_get_a_sentence(model: arm.CompiledModel) -> None:
             call()
 
 
+def test_tables_by_name_explain_a_name_that_they_do_not_hold(model: arm.CompiledModel) -> None:
+    run = model.simulate(0.02, step=0.01)
+    batch = model.simulate_batch(0.02, step=0.01, runs=2, metrics={"top": arm.Maximum("height")})
+    system = model.equations.system  # a frozen copy
+    for table, kind, known in (
+        (system.bodies, "body", "b"),
+        (system.outputs, "output", "height"),
+        (model.parameters, "parameter", "L"),
+        (run.final, "output", "height"),
+        (run.units, "output", "height"),
+        (pickle.loads(pickle.dumps(run)).units, "output", "height"),
+        (pickle.loads(pickle.dumps(batch)).metrics, "metric", "top"),
+    ):
+        assert known in table and table.get("weight") is None
+        with pytest.raises(KeyError) as raised:
+            table["weight"]
+        assert isinstance(raised.value, arm.ArmillaryError)
+        assert str(raised.value).startswith(f"there is no {kind} 'weight'; ")
+    with pytest.raises(KeyError, match="there is no body 'c'"):
+        pendulum().bodies["c"]
+
+
 def test_a_process_without_a_console_runs(model: arm.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where stdout and stderr are closed, and under pythonw, sys.stdout and sys.stderr are None."""
     closed = open(os.devnull, "w")  # noqa: SIM115

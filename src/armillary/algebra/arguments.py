@@ -14,6 +14,7 @@ from armillary.errors import ArmillaryError, UnknownNameError, nearest, shown, t
 
 Error = type[ArmillaryError]
 Kind = TypeVar("Kind")
+Item = TypeVar("Item")
 _FEW = 12  # names that an error lists
 
 
@@ -93,10 +94,29 @@ def one_of(value: Any, known: Collection[str], what: str, error: Error = Armilla
 def place(name: Any, known: Sequence[str], missing: str) -> int:
     """The place of a name among those of a result; ``missing`` is the beginning of the error, "… has no"."""
     if not isinstance(name, str) or name not in known:
-        given = name if isinstance(name, str) else shown(name)
-        hint = nearest(name, known) or (f"; {there_are(known)}" if len(known) <= _FEW else "")
-        raise UnknownNameError(f"{missing} '{given}'{hint}")
+        raise unknown_name(name, known, missing)
     return known.index(name)
+
+
+def unknown_name(name: Any, known: Collection[str], missing: str) -> UnknownNameError:
+    """The error about a name that is none of the known ones; ``missing`` is its beginning."""
+    given = name if isinstance(name, str) else shown(name)
+    hint = nearest(name, known) or (f"; {there_are(known)}" if len(known) <= _FEW else "")
+    return UnknownNameError(f"{missing} '{given}'{hint}")
+
+
+class NamedTable(dict[str, Item]):
+    """Things of one kind by name; the error about a name that is not among them is a sentence."""
+
+    def __init__(self, kind: str, things: Mapping[str, Item] | None = None) -> None:
+        super().__init__(things or {})
+        self.kind = kind
+
+    def __missing__(self, name: Any) -> Item:
+        raise unknown_name(name, self.keys(), f"there is no {self.kind}")
+
+    def copy(self) -> NamedTable[Item]:
+        return NamedTable(self.kind, self)
 
 
 def table(value: Any, what: str, error: Error = ArmillaryError) -> dict[str, Any]:

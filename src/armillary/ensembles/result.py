@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import place, unsigned_zeros
+from armillary.algebra.arguments import NamedTable, place, unsigned_zeros
 from armillary.atomic import replacing
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.ensembles.batch_file import labels_of, read_batch, write_batch
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion_picture import MotionPicture
 
 _SHOWN = 6
+_TABLES = {
+    "metrics": "metric",
+    "histories": "history of an output",
+    "parameters": "varied parameter",
+    "initial": "varied initial value",
+    "memory": "varied memory",
+}
 _HEAD, _SIDES = ["", "lowest", "median", "highest", "", ""], "<>>><<"
 
 
@@ -68,6 +75,10 @@ class Batch(PickledValue):
     messages: Mapping[int, str]
     info: Mapping[str, Any]
     picture: MotionPicture | None = None  # of its motions; no part of the batch's value or file
+
+    def __post_init__(self) -> None:
+        for held, kind in _TABLES.items():
+            object.__setattr__(self, held, NamedTable(kind, getattr(self, held)))
 
     def __getitem__(self, name: str) -> np.ndarray:
         held = {**self.varied, **self.histories, **self.metrics}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from armillary.algebra.arguments import text
+from armillary.algebra.arguments import NamedTable, text
 from armillary.algebra.expression import UNIT, Expr, symbol
 from armillary.algebra.units.dimension import TIME
 from armillary.algebra.vectors.triples import Triple
@@ -50,29 +50,29 @@ class Description:
         self.units = unit_system(units)
         self.identity = Identity(self)
         self.time = symbol("t", "time", dimension=TIME, owner=self.identity, units="s", about="time")
-        self.parameters: dict[str, Expr] = {}
-        self.bodies: dict[str, Body] = {}
-        self.flexibles: dict[str, attachment.Flexible] = {}
-        self.loads: dict[str, Load] = {}
-        self.outputs: dict[str, OutputRecord] = {}
-        self.shapes: dict[str, body_shape.Shape] = {}
-        self.memories: dict[str, Memory] = {}
-        self.states: dict[str, StateRecord] = {}
-        self.events: dict[str, EventRecord] = {}
-        self.contacts: dict[str, RigidContact] = {}
+        self.parameters: NamedTable[Expr] = NamedTable("parameter")
+        self.bodies: NamedTable[Body] = NamedTable("body")
+        self.flexibles: NamedTable[attachment.Flexible] = NamedTable("flexible body")
+        self.loads: NamedTable[Load] = NamedTable("load")
+        self.outputs: NamedTable[OutputRecord] = NamedTable("output")
+        self.shapes: NamedTable[body_shape.Shape] = NamedTable("shape")
+        self.memories: NamedTable[Memory] = NamedTable("memory")
+        self.states: NamedTable[StateRecord] = NamedTable("state")
+        self.events: NamedTable[EventRecord] = NamedTable("event")
+        self.contacts: NamedTable[RigidContact] = NamedTable("contact")
         self.prescriptions: dict[Expr, Prescription] = {}
-        self.constraints: dict[str, Constraint] = {}
+        self.constraints: NamedTable[Constraint] = NamedTable("constraint")
         self.locked: list[Expr] = []
         self.armatures: dict[Expr, Expr] = {}
         self.started: list[Expr] = []
         self.reactions: dict[str, tuple[Expr, ...]] = {}
         self.efforts: dict[Expr, Expr] = {}
-        self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
+        self.functions: NamedTable[tuple[Callable[..., Any], Any]] = NamedTable("function")
         self.definitions: dict[str, Any] = {}
         self.calls: dict[Any, Call] = {}  # that made expressions and vectors, for saved models
         self.declared_only = False  # unknown names in texts are errors, not new parameters
         self.gravities: list[Gravity] = []
-        self.attractors: dict[str, Attractor] = {}
+        self.attractors: NamedTable[Attractor] = NamedTable("attractor")
         self.centres: dict[str, tuple[Triple, Triple]] = {}
         self.smallness: dict[Expr, int] = {}
         self.coordinates: list[Expr] = []

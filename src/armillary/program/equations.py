@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
 from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.errors import ArmillaryError
@@ -149,7 +150,8 @@ class DerivedEquations:
     @property
     def parameters(self) -> dict[str, float | None]:
         """Parameters with their defaults, in their stated units; None where there is no default."""
-        return {name: p.data.default for name, p in self.system.parameters.items()}
+        found = {name: p.data.default for name, p in self.system.parameters.items()}
+        return NamedTable("parameter", found)
 
     @cached_property
     def dependents(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ class PickledValue:
     def __reduce__(self) -> tuple[Any, ...]:
         held = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._of_process}  # type: ignore[arg-type]
         read_only = tuple(n for n, x in held.items() if _is_read_only(x))
-        plain = {n: dict(x) if isinstance(x, MappingProxyType) else x for n, x in held.items()}
+        plain = {n: x.copy() if isinstance(x, MappingProxyType) else x for n, x in held.items()}
         return _made_again, (type(self), plain | dict.fromkeys(self._of_process), read_only)
 
     def __copy__(self) -> Self:

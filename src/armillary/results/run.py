@@ -87,10 +87,10 @@ class Run:
             "time": _read_only(arguments.unsigned_zeros(self.time)),
             "values": _read_only(arguments.unsigned_zeros(self.values)),
             "names": names,
-            "units": _frozen({name: self.units.get(name, "") for name in names}),
-            "descriptions": _frozen({name: self.descriptions.get(name, "") for name in names}),
-            "parameters": _frozen(parameters),
-            "parameter_units": _frozen({name: self.parameter_units.get(name, "") for name in parameters}),
+            "units": _named("output", {name: self.units.get(name, "") for name in names}),
+            "descriptions": _named("output", {name: self.descriptions.get(name, "") for name in names}),
+            "parameters": _named("parameter", parameters),
+            "parameter_units": _named("parameter", {n: self.parameter_units.get(n, "") for n in parameters}),
             "info": _frozen({key: _plain(key, value) for key, value in self.info.items()}),
             "events": tuple(Event(float(time), name) for time, name in self.events),
             "_column": _frozen({name: column for column, name in enumerate(names)}),
@@ -346,7 +346,8 @@ class Run:
 
     def _sample(self, index: int) -> dict[str, float]:
         self._require_samples()
-        return dict(zip(self.names, self.values[index].tolist(), strict=True))
+        found = dict(zip(self.names, self.values[index].tolist(), strict=True))
+        return arguments.NamedTable("output", found)
 
     def _require_samples(self) -> None:
         if not len(self):
@@ -414,6 +415,10 @@ def _given_away(array: np.ndarray) -> np.ndarray:
 
 def _frozen(mapping: dict[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(mapping)
+
+
+def _named(kind: str, things: dict[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(arguments.NamedTable(kind, things))
 
 
 def _nonempty(texts: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.model.bodies.body import Body, Point
@@ -56,8 +57,9 @@ class _Copier:
 
     def fresh(self, value: Any) -> Any:
         """A table or list of its own, even where nothing in it had to be copied; else as ``copy``."""
-        if type(value) is dict:
-            return {self.copy(key): self.copy(item) for key, item in value.items()}
+        if isinstance(value, dict):
+            items = {self.copy(key): self.copy(item) for key, item in value.items()}
+            return NamedTable(value.kind, items) if isinstance(value, NamedTable) else items
         if type(value) is list:
             return [self.copy(item) for item in value]
         return self.copy(value)
