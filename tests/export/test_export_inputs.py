@@ -79,15 +79,18 @@ def kicked() -> Any:
 @pytest.mark.parametrize("method", ["rk4", "dopri5", "dop853"])
 def test_exported_steps_end_where_data_jump(tmp_path: Path, method: str, how: str) -> None:
     """Steps of 0.03 s meet no jump: without a stop at each, a run is off by some 1e-2 with data that are
-    held, and the adaptive methods reject many steps.
+    held, and the adaptive methods reject many steps. The jump at 0.8 s belongs to the time after it.
     """
     made, signal = kicked(), arm.Signal(TIMES, VALUES, interpolation=how)
     module = loaded(made.export("python", tmp_path / how, inputs={"push": signal}))
     options: dict[str, Any] = {"step": 0.03} if method == "rk4" else dict(TOLERANCES)
-    run = made.compile().simulate(0.9, method=method, inputs={"push": signal}, sample=0.05, **options)
-    there = module.simulate(0.9, method=method, sample=0.05, **options)
-    found = np.array(there.rows)[:, list(module.OUTPUT_NAMES).index("b.q1")]
-    np.testing.assert_allclose(found, run["b.q1"], rtol=0, atol=1e-12 if method == "rk4" else 1e-10)
+    model, before = made.compile(), arm.Signal(TIMES[:-1], VALUES[:-1], interpolation=how)
+    for end in (0.8, 0.9):
+        data = before if how == "hold" and end == 0.8 else signal
+        run = model.simulate(end, method=method, inputs={"push": data}, sample=0.05, **options)
+        there = module.simulate(end, method=method, sample=0.05, **options)
+        found = np.array(there.rows)[:, list(module.OUTPUT_NAMES).index("b.q1")]
+        np.testing.assert_allclose(found, run["b.q1"], rtol=0, atol=1e-12 if method == "rk4" else 1e-10)
 
 
 @pytest.mark.parametrize("language", ["c", "fortran", "matlab", "wasm"])
@@ -95,7 +98,7 @@ def test_other_languages_end_their_steps_there_too(tmp_path: Path, language: str
     needs = {"c": "cc", "fortran": "gfortran", "matlab": "octave-cli", "wasm": "node"}[language]
     if shutil.which(needs) is None:
         pytest.skip(f"{needs} is not installed")
-    made, signal = kicked(), arm.Signal(TIMES, VALUES, interpolation="hold")
+    made, signal = kicked(), arm.Signal([*TIMES, 0.9], [*VALUES, -300.0], interpolation="hold")
     folder = made.export(language, tmp_path / language, inputs={"push": signal})
     commands = {
         "c": "cc -std=c99 -Wall -Wextra -Werror main.c kicked.c kicked_solver.c -o k -lm && ./k now.toml",
@@ -114,7 +117,8 @@ def test_other_languages_end_their_steps_there_too(tmp_path: Path, language: str
     (folder / "now.nml").write_text("&run duration = 0.9, step = 0.03 /\n")
     done = subprocess.run(commands[language], shell=True, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    run = made.compile().simulate(0.9, step=0.03, inputs={"push": signal})
+    before = arm.Signal(TIMES, VALUES, interpolation="hold")  # the jump at the end comes after the run
+    run = made.compile().simulate(0.9, step=0.03, inputs={"push": before})
     last = [float(x) for x in done.stdout.strip().splitlines()[-1].split(",")]
     assert last[1] == pytest.approx(run["b.q1"][-1], abs=1e-12)
 

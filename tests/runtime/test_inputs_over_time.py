@@ -81,6 +81,24 @@ def test_fixed_steps_keep_their_order_across_jumps_on_their_grid(model: arm.Comp
     assert 13.0 < errors[0] / errors[1] < 19.0  # 2⁴, less what higher orders take
 
 
+@pytest.mark.parametrize("method", ["rk4", "midpoint", "dopri5", "dop853", "scipy:RK45"])
+def test_a_jump_at_the_end_of_a_run_belongs_to_the_time_after_it(
+    model: arm.CompiledModel, method: str
+) -> None:
+    """v = ∫ push dt with push = 1 N, then 2 N: what begins at the last instant has no effect."""
+    push = arm.Signal([0.0, 0.5, 1.0], [1.0, 2.0, 1e4], interpolation="hold")
+    tolerance = {"rk4": 1e-6, "midpoint": 1e-3}.get(method, 1e-9)
+    how: dict[str, float] = {"rtol": 1e-10, "atol": 1e-12} if tolerance == 1e-9 else {"step": 0.025}
+    for t0, t_end in ((0.5, 1.0), (0.7, 1.0), (-0.2, 0.5)):
+        run = model.simulate(
+            t_end, t0=t0, method=method, inputs={"push": push, "u": 0.0}, initial={"b.q1": 0.0}, **how
+        )
+        w, f = OMEGA * (t_end - t0), 2.0 if t0 > 0 else 1.0
+        wanted = f / OMEGA * np.sin(w)  # of an oscillator at rest under a constant force
+        assert run["b.u1"][-1] == pytest.approx(wanted, abs=tolerance)
+        assert run["push"][-1] == push(t_end)
+
+
 def test_fixed_steps_are_split_at_jumps_between_grid_points(model: arm.CompiledModel) -> None:
     signal = arm.Signal(UNEVEN, POINTS, interpolation="hold")
     run = model.simulate(1.5, step=1e-3, inputs={"u": signal}, sample=0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from armillary.columns import aligned
 from armillary.export.c.configurations import configuration_values
@@ -38,13 +38,10 @@ def solver_texts(
     model: CModel,
     adaptive: bool = True,
     kind: Callable[[Solver, str], CSolverPrinter] | None = None,
-    more: Collection[str] = (),
 ) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them, and
-    ``more`` features than those of the system.
-    """
+    """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them."""
     wanted = (*_WANTED, *(_WANTED_OF_CHANGES if "configurations" in model.has else ()))
-    solver = solver_for({*model.has, *more}, adaptive, wanted, always_dense=False)
+    solver = solver_for(model.has, adaptive, wanted, always_dense=False)
     return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
 
 

@@ -50,5 +50,5 @@ def solver_files(model: CModel) -> dict[str, str]:
     has = model.has | ({"inputs"} if places else set())
     calls = fill(template(__package__, "calls.c.txt"), values | {"functions": "@functions@"}, has)
     printer = partial(FmuSolverPrinter, places=places, calls=calls)
-    header, code = solver_texts(model, kind=printer, more=["pieces"])
+    header, code = solver_texts(model, kind=printer)
     return {f"{model.stem}_solver.h": header, f"{model.stem}_solver.c": code}

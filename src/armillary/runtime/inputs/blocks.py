@@ -116,15 +116,15 @@ class DrivenInputs:
         return jumps, bends
 
     def stops(self, t0: float, t_end: float, adaptive: bool) -> np.ndarray | None:
-        """Times between the ends of a run at which some input jumps; for adaptive methods also those at which
-        one has a kink, for their orders hold between such times only. None where there are none.
+        """Times after the beginning of a run, up to its end, at which some input jumps; for adaptive methods
+        also those at which one has a kink, for their orders hold between such times only. None where there
+        are none.
         """
         jumps, bends = self.breaks()
-        times = np.union1d(jumps, bends) if adaptive else jumps
-        times = times[(times > t0) & (times < t_end)]
         near = APART * max(abs(t0), abs(t_end))
-        times = times[np.diff(times, prepend=-np.inf) > near]
-        times = times[(times > t0 + near) & (times < t_end - near)]
+        times = np.union1d(jumps, bends[bends < t_end - near]) if adaptive else jumps
+        times = times[(times > t0 + near) & (times <= t_end + near)]
+        times = np.minimum(times[np.diff(times, prepend=-np.inf) > near], t_end)
         return times if len(times) else None
 
 

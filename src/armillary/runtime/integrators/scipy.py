@@ -198,7 +198,7 @@ def integrate_with_scipy(
     model = _Model(functions, constants)
     run = _Run(model, _Rows(model, settings.samples), settings.t0, t_end, state, memory)
     method: Any = None
-    ahead = [] if stops is None else [float(x) for x in stops if settings.t0 < x < t_end]
+    ahead = [] if stops is None else [float(x) for x in stops if settings.t0 < x <= t_end]
     first = settings.step  # the step to begin with: a change of memory alone keeps the last one's size
     shown = time.monotonic()
     try:

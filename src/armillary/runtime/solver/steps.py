@@ -31,10 +31,7 @@ def pass_jumps(run: RunRecord, reached: real) -> None:
             run.jump = run.jump + 1
     run.stop = JUMP_TIME[run.jump]
     near: real = APART * max(abs(run.t0), abs(run.t_end))
-    beyond: truth = run.stop >= run.t_end - near
-    if PIECES:
-        beyond = run.stop > run.t_end + near
-    if beyond:
+    if run.stop > run.t_end + near:
         run.stop = INFINITY
 
 
@@ -204,7 +201,7 @@ def adaptive_step(run: RunRecord) -> None:
             h = before_jump(run, run.stop)
             t_last = run.t + h
             t_new = run.stop
-            if PIECES and abs(run.t_end - run.stop) <= APART * max(abs(run.t0), abs(run.t_end)):
+            if abs(run.t_end - run.stop) <= APART * max(abs(run.t0), abs(run.t_end)):
                 t_new = max(run.stop, run.t_end)  # both are reached
     stages(run, run.t, h)
     if end_enters_error(run):

@@ -136,12 +136,12 @@ class ArmillaryModel {
     return this;
   }
 
-  // Times between the ends of a run at which data of inputs jump, or bend where the method chooses its steps: steps end there.
+  // Times up to the end of a run at which data of inputs jump, or bend where the method chooses its steps: steps end there.
   setStops(t0, tEnd) {
     const near = 64 * Number.EPSILON * Math.max(Math.abs(t0), tEnd < Infinity ? Math.abs(tEnd) : 0), stops = [];
     for (const [t, jumps] of this.about.stops) {
       const apart = !stops.length || t - stops[stops.length - 1] > near;
-      if ((jumps || this.method.adaptive) && apart && t > t0 + near && t < tEnd - near) stops.push(t);
+      if ((jumps || this.method.adaptive) && apart && t > t0 + near && t <= tEnd + near) stops.push(Math.min(t, tEnd));
     }
     this.array("stops", stops.length + 1).set([...stops, Infinity]);
   }

@@ -82,7 +82,6 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end 
 EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = True
 CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
 LOCKING_EVENTS = SETTINGS = CHOICES = True
-PIECES = True  # a run goes on after its end: a jump of data that lies there ends a step, too
 PARTITIONED = True  # this process alone, which derives what it chooses
 PASSING = True  # likewise: places where constraints lose rank are passed
 
