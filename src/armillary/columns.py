@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 
 def aligned(
-    rows: Sequence[Sequence[str]], sides: str = "", *, gap: int = 2, width: Callable[[str], int] = len
+    rows: Sequence[Sequence[str]], sides: str = "", *, width: Callable[[str], int] = len
 ) -> list[str]:
     """Lines of cells; ``sides`` has "<" or ">" for each column, to the left where it ends early.
 
@@ -20,7 +20,7 @@ def aligned(
     for row in rows:
         spaces = [" " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)]
         cells = [s + c if side == ">" else c + s for c, s, side in zip(row, spaces, sides, strict=True)]
-        lines.append((" " * gap).join(cells).rstrip())
+        lines.append("  ".join(cells).rstrip())
     return lines
 
 

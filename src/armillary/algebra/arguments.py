@@ -126,10 +126,10 @@ def table(value: Any, what: str, error: Error = ArmillaryError) -> dict[str, Any
     return {str(name): item for name, item in (value or {}).items()}
 
 
-def names_by_number(value: Any, error: Error = ArmillaryError) -> Mapping[Any, Any]:
+def names_by_number(value: Any) -> Mapping[Any, Any]:
     """Names for some of several things, by their numbers."""
     if not isinstance(value, Mapping):
-        raise error(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
+        raise ArmillaryError(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
     return value
 
 
@@ -152,10 +152,10 @@ def several(value: Any, what: str, error: Error = ArmillaryError) -> list[Any]:
     return list(value)
 
 
-def pair(value: Any, what: str, error: Error = ArmillaryError) -> tuple[Any, Any]:
+def pair(value: Any, what: str) -> tuple[Any, Any]:
     """Two names, the key of a table of two sides."""
     if not isinstance(value, tuple) or len(value) != 2:
-        raise error(f"{what} are taken by two names, ['of', 'by'], not by {shown(value)}")
+        raise ArmillaryError(f"{what} are taken by two names, ['of', 'by'], not by {shown(value)}")
     return value
 
 

@@ -11,6 +11,8 @@ from armillary.algebra.expression import Expr, _node, number
 from armillary.algebra.nodes.node import intern, negated
 from armillary.algebra.units.dimension import ONE, Dimension
 
+_LONG = 24  # terms of a constant sum
+
 
 class Signed(str):
     """The name of an intermediate value that a user has given: it stands for that value, sign and all."""
@@ -95,8 +97,8 @@ def measured(x: Any, dimension: Dimension, name: str) -> Expr:
     return _node("let", (x,), name, dimension, ("let", x, name, dimension))
 
 
-def settled(definition: Expr, name: str = "k", length: int = 24) -> Expr:
+def settled(definition: Expr, name: str = "k") -> Expr:
     """A constant sum that has grown long, closed to further opening, so that chains stay linear."""
-    if definition.kind != "sum" or len(definition.args) <= length:
+    if definition.kind != "sum" or len(definition.args) <= _LONG:
         return definition
     return _intermediate(definition, name, None)

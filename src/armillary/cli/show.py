@@ -12,14 +12,14 @@ import click
 from armillary.columns import aligned
 
 
-def columns(rows: Sequence[Sequence[str]], *, header: bool = True, indent: str = "  ") -> str:
+def columns(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
     """Rows of cells in columns; numbers end at the same place, the first row is bold on a terminal."""
     if not rows:
         return ""
     body = rows[1:] if header else rows
     right = [bool(body) and all(map(_numeric, column)) for column in zip(*body, strict=True)]
     sides = "".join(">" if numbers else "<" for numbers in right)
-    lines = [indent + line for line in aligned(rows, sides, width=_width)]
+    lines = ["  " + line for line in aligned(rows, sides, width=_width)]
     if header:
         lines[0] = click.style(lines[0], bold=True)
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def differs(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return True
     size = value.magnitude if is_quantity(value) else value
-    return hasattr(size, "__len__") and bool(np.ndim(size))
+    return isinstance(size, Sized) and bool(np.ndim(size))
 
 
 def of_run(inside: Mapping[str, Any], i: int) -> dict[str, float]:

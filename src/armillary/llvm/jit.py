@@ -22,6 +22,7 @@ LIBRARY_FUNCTIONS = (
 )
 
 _ready = False
+_LEVEL = 2  # of code generation for programs
 _ADDRESS = re.compile(r"inttoptr \(?i64 \d")
 _PRODUCT_AND_SUM = re.compile(
     r"%(\S+) = call (double|<\d+ x double>) @llvm\.fmuladd\.\w+\(\2 (.*), \2 (.*), \2 (.*)\)"
@@ -41,10 +42,10 @@ def is_arranged(text: str) -> bool:
 class Compiled:
     """Functions of one module, by name; freed with this object."""
 
-    def __init__(self, text: str, *, level: int = 2) -> None:
+    def __init__(self, text: str) -> None:
         self.tier = "quick" if quick() else "final"
-        name = "" if holds_addresses(text) else f"program {level} {text}"
-        self._engine = engine(name, lambda: [text], level, ARRANGED if is_arranged(text) else UNBRANCHED)
+        name = "" if holds_addresses(text) else f"program {_LEVEL} {text}"
+        self._engine = engine(name, lambda: [text], _LEVEL, ARRANGED if is_arranged(text) else UNBRANCHED)
 
     def address(self, name: str) -> int:
         """Address of a function, 0 where the module has none of that name."""

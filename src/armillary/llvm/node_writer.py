@@ -14,6 +14,7 @@ from weakref import proxy
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.llvm import vector_math
 from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, real
@@ -433,7 +434,7 @@ class Writer(Instructions):
         """Lookup tables and foreign functions."""
         lanes, table = self.module.lanes, node.data
         passed = ", ".join(f"{self.real} {a}" for a in args)
-        if hasattr(table, "breaks"):
+        if isinstance(table, Piecewise):
             name = f"table_{table.digest:x}"
             self.module.need(name, lambda: lookup_function(name, table, lanes))
             return self.emit(f"call {self.real} @{name}({passed})")

@@ -110,7 +110,6 @@ def read_erd(path: Path) -> FileContent:
 class _Header(NamedTuple):
     channels: int
     samples: int
-    record_bytes: int
     kind: int
     step: float
     texts: dict[str, str]  # by keyword; HISTORY lines joined
@@ -124,7 +123,7 @@ def _read_header(file: TextIO) -> _Header:
     numbers = re.split(r"[,\s]+", file.readline().strip(" ,\n"))
     if len(numbers) < 6:
         raise ValueError("its second line lacks channels, samples, records, bytes, kind of numbers and step")
-    channels, samples, _, record_bytes, kind = (int(number) for number in numbers[:5])
+    channels, samples, _, _, kind = (int(number) for number in numbers[:5])
     if not 1 <= channels <= _MOST:
         raise ValueError(f"it has {channels} channels")
     texts: dict[str, str] = {}
@@ -134,7 +133,7 @@ def _read_header(file: TextIO) -> _Header:
     for line in iter(file.readline, ""):
         keyword = line[:8].strip().upper()
         if keyword == "END":
-            return _Header(channels, samples, record_bytes, kind, float(numbers[5]), texts, lists, own)
+            return _Header(channels, samples, kind, float(numbers[5]), texts, lists, own)
         if keyword in _WIDTHS:
             lists[last := keyword] = line[8:].rstrip("\n")
         elif keyword.startswith("&") and last:  # a list too long for one line goes on

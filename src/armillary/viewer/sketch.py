@@ -53,7 +53,7 @@ class Sketch:
         self.look, self.poses = look, poses
         self.index = {name: i for i, name in enumerate(poses.names)}
         self.up = np.array(look.up())
-        self.right, self.upward, self.towards = self._axes(view)
+        self.right, self.upward = self._axes(view)
         self.springs = [
             [self.placed(look.named.get(end["body"], look.ground), end["at"]) for end in spring["ends"]]
             for spring in look.springs()
@@ -93,8 +93,8 @@ class Sketch:
                     found.append(self.direction(body, axis))
         return found
 
-    def _axes(self, view: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Directions to the right and upwards on the paper, and towards the eye."""
+    def _axes(self, view: str) -> tuple[np.ndarray, np.ndarray]:
+        """Directions to the right and upwards on the paper."""
         hinges = self._hinges()
         if view in "xyz":
             towards = np.eye(3)["xyz".index(view)]
@@ -110,7 +110,7 @@ class Sketch:
             upward = np.eye(3)[1 if abs(towards[1]) < 0.9 else 0]
             upward = upward - towards * (upward @ towards)
         upward = upward / np.linalg.norm(upward)
-        return np.cross(upward, towards), upward, towards
+        return np.cross(upward, towards), upward
 
     def _scale(self, points: np.ndarray) -> None:
         flat = np.stack([points @ self.right, points @ self.upward], axis=1)

@@ -75,13 +75,10 @@ def helpers(code: str) -> str:
     return "\n".join(text for name, text in HELPERS.items() if f"{name}(" in code)
 
 
-def lookup_function(name: str, table: Any, printer: Printer, prefix: str = "static") -> str:
-    """A table as a function: bisection on each axis, then Horner's rule (algebra/user_functions/tables.py).
-
-    ``prefix`` comes before the types of data and function.
-    """
+def lookup_function(name: str, table: Any, printer: Printer) -> str:
+    """A table as a function: bisection on each axis, then Horner's rule (user_functions/tables.py)."""
     lines = [f"/* Table '{comment(table.name)}': a polynomial in each interval between its breaks. */"]
-    lines.append(f"{prefix} double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
+    lines.append(f"static double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
     lines.append("{")
     for a, breaks in enumerate(table.breaks):
         lines += _array(f"breaks{a}", breaks, printer)

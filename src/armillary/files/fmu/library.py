@@ -13,6 +13,7 @@ import tempfile
 from collections import deque
 from collections.abc import Mapping
 from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ class Library:
             make.argtypes = (c_char_p, c_int, c_char_p, c_char_p, POINTER(_Callbacks), c_int, c_int)
             kind = int(not self.exchange)
             found = make(
-                name.encode(), kind, token, resources.as_uri().encode(), byref(self._callbacks()), 0, 0
+                name.encode(), kind, token, resources.as_uri().encode(), byref(self._callbacks), 0, 0
             )
         elif self.exchange:
             make = self.function("InstantiateModelExchange")
@@ -175,12 +176,11 @@ class Library:
             raise SimulationError(f"FMU '{self.fmu.name}' could not be instantiated{self._said()}")
         return int(found)
 
+    @cached_property
     def _callbacks(self) -> _Callbacks:
-        if not hasattr(self, "_kept"):
-            libc = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
-            allocate, release = (ctypes.cast(f, c_void_p) for f in (libc.calloc, libc.free))
-            self._kept = _Callbacks(self._logger, allocate, release, None, None)
-        return self._kept
+        libc = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+        allocate, release = (ctypes.cast(f, c_void_p) for f in (libc.calloc, libc.free))
+        return _Callbacks(self._logger, allocate, release, None, None)
 
     def initialize(
         self,

@@ -26,14 +26,12 @@ def web_assembly(
     room: int = 0,
     apart: Sequence[str] = (),
     table: Sequence[str] = (),
-    vectors: bool = False,
 ) -> Linked:
     """Modules of LLVM text as one WebAssembly module that exports some of their functions.
 
     ``room`` is the memory in bytes that the host needs behind the module's own; functions named in ``apart``
     are never copied into others, which keeps the module small; those in ``table`` are called by their place
-    in it, from 1 on. ``vectors``: loops are made of vector
-    instructions where they can be.
+    in it, from 1 on.
     """
 
     kept = {*exports, *table}
@@ -45,12 +43,12 @@ def web_assembly(
             if not function.is_declaration and function.name not in kept:
                 function.linkage = "internal"
 
-    code = translated([*map(for_modules, texts), library_text()], *_builder(vectors, quick()), adjust)
+    code = translated([*map(for_modules, texts), library_text()], *_builder(quick()), adjust)
     return linked(code, exports, HOSTS, room, table)
 
 
 @cache
-def _builder(vectors: bool, quick: bool) -> tuple[Any, Any]:
+def _builder(quick: bool) -> tuple[Any, Any]:
     """A target machine with vectors of 128 bits, and LLVM's passes for it; none if ``quick``."""
     llvm = prepared()
     llvm.initialize_all_targets()
@@ -58,5 +56,5 @@ def _builder(vectors: bool, quick: bool) -> tuple[Any, Any]:
     level, speed = (0, 0) if quick else (3, 2)
     machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(opt=level, features="+simd128")
     options = llvm.create_pipeline_tuning_options(speed_level=speed)
-    options.loop_vectorization, options.slp_vectorization = vectors, False
+    options.loop_vectorization, options.slp_vectorization = False, False
     return machine, llvm.create_pass_builder(machine, options)

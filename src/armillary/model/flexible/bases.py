@@ -9,6 +9,7 @@ craig-bampton  static modes of an interface, each with one of its freedoms moved
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,7 +66,7 @@ class Structure:
         found: set[int] = set()
         if entries is None:
             return np.array([], dtype=int)
-        if not isinstance(entries, str | int) and not hasattr(entries, "__iter__"):
+        if not isinstance(entries, str | int | Iterable):
             raise ModelError(f"{self.where}: {what}={short(entries)} must be names of nodes or freedoms")
         for entry in map(str, (entries,) if isinstance(entries, str | int) else entries):
             name, _, axis = entry.rpartition(".")

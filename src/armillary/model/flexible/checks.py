@@ -90,7 +90,7 @@ def how_many(modes: Any, where: str, least: int = 1) -> int:
 
 def station_names(stations: Any, taken: Iterable[str], where: str) -> dict[str, Any]:
     """Stations by name; in a sequence they are named "1", "2", …"""
-    if isinstance(stations, str) or not hasattr(stations, "__iter__"):
+    if isinstance(stations, str) or not isinstance(stations, Iterable):
         raise ModelError(
             f"{where}: stations={short(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
         )
@@ -146,7 +146,7 @@ def node_places(value: Any, where: str, what: str = "nodes") -> tuple[list[str],
             numbers(place, where, f"the position of node '{name}'", (3,))
         places = list(value.values())
     else:
-        places = list(value) if hasattr(value, "__iter__") else [value]
+        places = list(value) if isinstance(value, Iterable) else [value]
         names = [str(i + 1) for i in range(len(places))]
     if value is None or isinstance(value, str):
         raise ModelError(f"{where}: {what}={value!r} must be positions (x, y, z), by name or in order")

@@ -119,7 +119,7 @@ def happenings(system: Description) -> list[LockingEvent]:
     return [LockingEvent(events) for events in dict.fromkeys(kept) if not any(e.stop for e in events)]
 
 
-def lock_sets(system: Description, most: int = _MOST) -> LockSets:
+def lock_sets(system: Description) -> LockSets:
     """All sets of locked speeds that events can lead to, nearest to the start first."""
     first = initial_configuration(system).locked
     reasons = {first: "as derived"}
@@ -135,7 +135,7 @@ def lock_sets(system: Description, most: int = _MOST) -> LockSets:
             transitions.setdefault((locked, happening), found)
             reasons.setdefault(found.after, happening.text())
             then = (found.after, past | {k} if crossing.once else past)
-            if then not in seen and len(seen) < most:
+            if then not in seen and len(seen) < _MOST:
                 seen.add(then)
                 queue.append(then)
     for found in transitions.values():

@@ -237,15 +237,23 @@ class CompiledModel:
         states: Any = None,
     ) -> np.ndarray:
         """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        if self.base is not self:
+            return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
         q = vector(q, len(self.coordinate_names), "coordinates")
-        u = vector(u, len(self.speed_names), "speeds")
-        y = np.concatenate([q, u, self._own_states(states)])
-        return self.derivatives(t, y, parameters, memory=memory)[len(q) : len(q) + len(u)]
+        second = self._second_half_at(t, q, u, parameters, memory)
+        own = initial_states(self.equations, None)
+        own = own if states is None else vector(states, len(self.state_names), "states")
+        return self._speed_rates(t, np.concatenate([q, second, own]), parameters, memory)
 
-    def _own_states(self, states: Any) -> np.ndarray:
-        if states is None:
-            return initial_states(self.equations, None)
-        return vector(states, len(self.state_names), "states")
+    def _speed_rates(self, t: float, y: np.ndarray, parameters: Any, memory: Any) -> np.ndarray:
+        """u̇ at a state."""
+        first = len(self.coordinate_names)
+        return self.derivatives(t, y, parameters, memory=memory)[first : first + len(self.speed_names)]
+
+    def _second_half_at(self, t: float, q: np.ndarray, u: Any, parameters: Any, memory: Any) -> np.ndarray:
+        """What follows the coordinates in a state, from speeds as they are given."""
+        u = vector(u, len(self.speed_names), "speeds")
+        return self.second_half(Instance(self, parameters), t, q, u, self._stored(memory, t))
 
     def outputs(
         self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
@@ -312,10 +320,12 @@ class CompiledModel:
     def _call(
         self, name: str, length: int, t: float, y: np.ndarray, parameters: Any, memory: Any
     ) -> np.ndarray:
+        return Instance(self, parameters).call(name, length, t, y, self._stored(memory, t))
+
+    def _stored(self, memory: Any, t: float) -> np.ndarray:
+        """The memory of a single call: as given, else as at the start of a run."""
         stored = initial_memory(self.equations, None, t)
-        if memory is not None:
-            stored = vector(memory, len(stored), "memory")
-        return Instance(self, parameters).call(name, length, t, y, stored)
+        return stored if memory is None else vector(memory, len(stored), "memory")
 
     def state(
         self,
@@ -366,8 +376,7 @@ class CompiledModel:
 
     def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""
-        values = self._table.inside(self._table.values(parameters))
-        return dict(zip(self._table.names, values.tolist(), strict=True))
+        return dict(zip(self._table.names, self.parameters_inside(parameters).tolist(), strict=True))
 
     def refused(self, inside: Mapping[str, float]) -> str:
         """Why this kind of model does not run with parameters in its own units, "" where it does."""

@@ -99,16 +99,11 @@ class CompiledRedundantModel(CompiledModel):
         v_dot = v_dot[self.layout.first_speed : self.layout.first_own]
         r, system = self._redundant, self.equations.system
         names = [*self.coordinate_names, *self.speed_names]
-        values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
+        values = self.inside(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
         values |= {a.data.name: x for a, x in zip(r.accelerations, v_dot, strict=True)}
         values |= {system.time.data.name: t}
         found = evaluate_all(r.joint_accelerations.values(), values)
         return {u.data.name: float(x) for u, x in zip(system.speeds, found, strict=True)}
-
-    def parameter_values(self, parameters: Mapping[str, Any] | None) -> dict[str, float]:
-        """Parameters by name, in the model's own units."""
-        table = self._table
-        return dict(zip(table.names, table.inside(table.values(parameters)).tolist(), strict=True))
 
     # ------------------------------------------------------------ where a run starts
 
@@ -132,7 +127,7 @@ class CompiledRedundantModel(CompiledModel):
 
     def total_mass(self, parameters: Mapping[str, Any] | None) -> float:
         """Mass of all moving bodies; 1 where they have none."""
-        mass = evaluate_all([self._redundant.total_mass], self.parameter_values(parameters))[0]
+        mass = evaluate_all([self._redundant.total_mass], self.inside(parameters))[0]
         return float(mass) if mass > 0 else 1.0
 
     def dependent_constraints(
@@ -141,7 +136,7 @@ class CompiledRedundantModel(CompiledModel):
         """Constraints that are redundant at this state, because they follow from those before them."""
         r = self._redundant
         names = [*self.coordinate_names, *self.speed_names]
-        values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
+        values = self.inside(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
         values[self.equations.system.time.data.name] = t
         index = {v: i for i, v in enumerate(r.speeds)}
         places = [(k, index[v]) for k, form in enumerate(r.forms) for v in form]

@@ -96,19 +96,6 @@ class CompiledSensitiveModel(CompiledModel):
 
     # ------------------------------------------------------------ values
 
-    def accelerations(
-        self,
-        t: float,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
-    ) -> np.ndarray:
-        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
-        return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
-
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
@@ -118,13 +105,9 @@ class CompiledSensitiveModel(CompiledModel):
     def _plain(self, instance: Instance) -> Instance:
         return Instance(self.base, instance.parameters, instance.inputs)
 
-    def _call(
-        self, name: str, length: int, t: float, y: np.ndarray, parameters: Any, memory: Any
-    ) -> np.ndarray:
+    def _stored(self, memory: Any, t: float) -> np.ndarray:
         stored = self._extended(initial_memory(self.equations, None, t))
-        if memory is not None:
-            stored = vector(memory, len(stored), "memory")
-        return Instance(self, parameters).call(name, length, t, y, stored)
+        return stored if memory is None else vector(memory, len(stored), "memory")
 
     def _extended(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
         """Memory with its derivatives, zero where none are given."""

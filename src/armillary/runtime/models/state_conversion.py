@@ -14,7 +14,7 @@ from armillary.llvm.jit import Compiled
 from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.start.initial import initial_memory, vector
+from armillary.runtime.start.initial import vector
 
 
 class CompiledConvertedModel(CompiledModel):
@@ -24,21 +24,8 @@ class CompiledConvertedModel(CompiledModel):
 
     equations: DerivedConvertedEquations
 
-    def accelerations(
-        self,
-        t: float,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
-    ) -> np.ndarray:
-        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
-        second = self._converted(t, q, u, parameters, memory)
-        places = vector(q, len(self.coordinate_names), "coordinates")
-        state = np.concatenate([places, second, self._own_states(states)])
-        return self._call("accelerations", len(self.speed_names), t, state, parameters, memory)
+    def _speed_rates(self, t: float, y: np.ndarray, parameters: Any, memory: Any) -> np.ndarray:
+        return self._call("accelerations", len(self.speed_names), t, y, parameters, memory)
 
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
@@ -47,15 +34,6 @@ class CompiledConvertedModel(CompiledModel):
         count = len(self.equations.targets.speeds)
         work = np.concatenate([q, np.zeros(count + len(self.state_names)), u])
         return instance.call("momenta", count, t, work, memory) + 0.0  # no −0
-
-    def _converted(
-        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None, memory: Any
-    ) -> np.ndarray:
-        q = vector(q, len(self.coordinate_names), "coordinates")
-        u = vector(u, len(self.speed_names), "speeds")
-        stored = initial_memory(self.equations, None, t)
-        stored = stored if memory is None else vector(memory, len(stored), "memory")
-        return self.second_half(Instance(self, parameters), t, q, u, stored)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.equations.system.name!r}, {self.equations.operations})"
@@ -78,4 +56,5 @@ class CompiledMomentumModel(CompiledConvertedModel):
         self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
     ) -> np.ndarray:
         """The momenta of the state at coordinates q and speeds u."""
-        return self._converted(t, q, u, parameters, memory)
+        q = vector(q, len(self.coordinate_names), "coordinates")
+        return self._second_half_at(t, q, u, parameters, memory)

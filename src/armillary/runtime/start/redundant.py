@@ -51,7 +51,7 @@ def joint_values(
                 raise ParameterError(f"there is no coordinate, speed or state '{name}'{hint}")
             values[name] = state_number(by_name[name], value, where)
     plain = Undimensioned()
-    known = model.parameter_values(parameters) | {system.time.data.name: t}
+    known = model.inside(parameters) | {system.time.data.name: t}
     for p in system.prescriptions.values():
         if p.coordinate is not None and p.position is not None:
             values[p.coordinate.data.name] = float(evaluate_all([plain(as_expr(p.position))], known)[0])

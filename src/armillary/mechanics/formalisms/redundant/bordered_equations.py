@@ -94,11 +94,11 @@ class Bordered:
         """Whether a constraint is one of rotations alone, whose multiplier is a moment."""
         return self.turning.issuperset(form)
 
-    def support(self, values: dict[Expr, float]) -> list[str]:
-        """Parts without mass or inertia of their own, after their constraints have been added to M."""
+    def support(self, values: dict[Expr, float]) -> None:
+        """M with the constraints of parts added that have no mass or inertia of their own."""
         weak = [p for p in self.parts.parts if _singular(p, values)]
         if not weak:
-            return []
+            return
         touched = {v for p in weak for v in p.speeds}
         mass = total_mass(self.parts.parts)
         for form, goal in zip(self.forms, self.goals, strict=True):
@@ -107,7 +107,6 @@ class Bordered:
             self._add_square(mass * self.length2 if self._turns(form) else mass, form, goal)
         self.matrix = {key: fn.named(x, "M") for key, x in self.matrix.items()}
         self._check(weak, values)
-        return [p.name for p in weak]
 
     def _check(self, weak: list[AbsoluteBody], values: dict[Expr, float]) -> None:
         """An error where the constraints leave a massless part to itself."""

@@ -66,7 +66,6 @@ class Redundant:
     solution: tuple[Expr, ...]  # v̇ and λ for the inputs
     aligned: tuple[Expr, ...]
     placed: dict[Expr, Expr]  # absolute coordinates and speeds from q and u
-    supported: tuple[str, ...]  # bodies whose own mass matrix is singular
     total_mass: Expr
 
     def exact(self, softness: Expr) -> list[Expr]:
@@ -113,7 +112,7 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
     for (speed, inertia), gamma in zip(driven.items(), gained, strict=True):
         solver.add_armature(inertia, _form(u[speed], speeds), gamma)
     place = absolute_states(system, parts, plain)
-    supported = solver.support(_sample(system, parts, place, plain))
+    solver.support(_sample(system, parts, place, plain))
     moving = rates | dict(zip(speeds, accelerations, strict=True))
     dots = dict(zip(u, directional_derivatives(u.values(), moving), strict=True))
     accelerated = {plain(system.accelerations[s]): dots[plain(s)] for s in system.speeds}
@@ -139,7 +138,6 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
         solution=tuple(solver.solution(forces(system, parts, u, plain))),
         aligned=tuple(align[q] for q in joints),
         placed=place,
-        supported=tuple(supported),
         total_mass=total_mass(parts.parts),
     )
 

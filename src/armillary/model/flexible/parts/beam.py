@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -154,9 +155,8 @@ class Beam:
     def _read_motions(self, motions: Any, where: str) -> tuple[str, ...]:
         if motions is None:
             return tuple(self.rigidities)
-        chosen = (
-            (motions,) if isinstance(motions, str) or not hasattr(motions, "__iter__") else tuple(motions)
-        )
+        alone = isinstance(motions, str) or not isinstance(motions, Iterable)
+        chosen = (motions,) if alone else tuple(motions)
         if not chosen:
             raise ModelError(f"{where}: motions is empty; leave it out, or name some of {', '.join(MOTIONS)}")
         for motion in chosen:
