@@ -53,7 +53,7 @@ def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
     names = ("derivatives", "outputs", "events", "update", "correct", "geometry")
     made: dict[str, Any] = {name: driven(getattr(program, name)) for name in names}
     fire, stepping = (tuple(driven(s) for s in found) for found in (program.fire, program.stepping))
-    made |= {"fire": fire, "stepping": stepping, "stops": _stops(data)}
+    made |= {"fire": fire, "stepping": stepping, "stops": _stops(data), "tabled": tuple(pieces)}
     return replace(equations, program=replace(program, **made))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import zipfile
 from ctypes import c_double, c_int, c_size_t, c_uint32
 from itertools import pairwise
@@ -128,6 +129,21 @@ def test_data_that_jump_on_communication_points_act_from_there_on(
         exchanged = simulate_fmu(path, fmi_type="ModelExchange", relative_tolerance=1e-11, **of_model)
         for name in ("m.q1", "m.u1"):
             np.testing.assert_allclose(exchanged[name], run[name], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_an_input_with_data_is_a_variable_that_follows_them(pushed: dict[str, Path], version: str) -> None:
+    """It was an input that read 0, and what an importer connected to it had no effect."""
+    with zipfile.ZipFile(pushed[version]) as archive:
+        text = archive.read("modelDescription.xml").decode()
+    causality = dict(re.findall(r'name="(push|kick)" valueReference="\d+" (?:[^>]*?)causality="(\w+)"', text))
+    assert causality == {"push": "input", "kick": "local"}
+    one = Host(pushed[version])
+    one.initialize(20.0, {"push": 0.5})
+    assert one.get(["push", "kick", "der(m.u1)"]) == pytest.approx([0.5, 2.0, 2.5], abs=1e-14)
+    one.step(20.0, 0.2)
+    assert one.get(["push", "kick", "der(m.u1)"]) == pytest.approx([0.5, -3.0, -2.5], abs=1e-14)
+    one.close()
 
 
 @pytest.mark.parametrize("version", ["2.0", "3.0"])

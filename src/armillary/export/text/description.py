@@ -202,7 +202,15 @@ def description(
             for s, kind, value in zip(start.symbols, kinds, start.given, strict=True)
         ),
         memory=tuple(
-            Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period, m.factor, m.hidden)
+            Stored(
+                name,
+                *_labels(m.symbol, m.about),
+                memory[i],
+                m.input and name not in program.tabled,
+                m.period,
+                m.factor,
+                m.hidden or name in program.tabled,
+            )
             for i, (name, m) in enumerate(system.memories.items())
         )
         + tuple(
