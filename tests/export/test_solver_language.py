@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.loop.tableau import Tableau
-from armillary.runtime.solver.language.translator import read_solver
+from armillary.runtime.solver.language.translator import FEATURES, read_solver
 from armillary.runtime.solver.methods import exported_methods, source
 from tests.export.test_export_python import load
 
@@ -44,6 +44,19 @@ def test_a_function_changes_the_run_if_one_does_that_it_calls() -> None:
     changing = {name for name, function in solver.functions.items() if function.changes_run}
     assert {"find_row", "turn", "settle", "probe", "locate"} <= changing
     assert not {"next_due", "closeness", "sign_of"} & changing
+
+
+def test_names_of_a_function_are_no_words_of_languages_nor_those_of_constants_that_it_reads() -> None:
+    """Constants and functions are printed in lower case; `until` and `end` are words of MATLAB and Octave."""
+    features = set(FEATURES) - {"SCHEME", "ALWAYS_DENSE"}
+    solver = read_solver(features, exported_methods(True), ("start_run", "find_row", "choose_start"))
+    words = {"end", "until", "do", "function", "otherwise", "loop", "type", "match", "double", "default"}
+    for name, function in solver.functions.items():
+        own = {*function.locals, *function.arguments}
+        read = {n.id for s in function.body for n in ast.walk(s) if isinstance(n, ast.Name)}
+        assert not own & words, name
+        assert not own & {n.lower() for n in read if n in solver.constants}, name
+    assert not {n.lower() for n in solver.constants} & set(solver.functions)
 
 
 def test_coefficients_are_the_doubles_of_the_tableau() -> None:

@@ -14,11 +14,17 @@ from armillary.export.text.configurations import (
     change_sizes,
     common_numbers,
     has_function,
+    passing_numbers,
 )
 from armillary.export.text.layout import wrapped
-from armillary.runtime.models.configurations.run_changes import change_shape, configuration_numbers
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.runtime.models.configurations.run_changes import (
+    across_tables,
+    change_shape,
+    configuration_numbers,
+)
 
-_OF_CHANGES = ("leave", "enter", "impulse", "ratings")
+_OF_CHANGES = ("leave", "enter", "impulse", "ratings", CONSTRAINT_GEOMETRY)
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
 _OF_ONE = ("role", "direction", "ends", "lands")
 _OF_ALL = {
@@ -29,13 +35,14 @@ _SIZES = {
     "N_OWN_EVENTS": "own_events", "N_CONFIGURATIONS": "configuration_count", "N_STATES": "states_room",
     "N_EVENTS": "events_room", "N_CONSTANTS": "constants_most", "N_SPEEDS": "speeds", "N_MOTION": "motion",
     "N_LOCKABLE": "lockable", "N_MEMBERS": "members", "N_SETTINGS": "settings",
-    "N_OWN_MOTION": "own_motion",
+    "N_OWN_MOTION": "own_motion", "N_ROWS": "rows", "N_ELEMENTS": "elements", "N_STAGES": "stages",
+    "N_NESTS": "nests", "N_LOOKS": "looks",
 }  # fmt: skip
 
 
 def configuration_files(model: CModel) -> dict[str, str]:
     """The files of all configurations; none where there is one."""
-    if not model.source.others:
+    if not model.source.changing:
         return {}
     stem = model.stem
     files = {f"{stem}_changes.h": _header(model), f"{stem}_changes.c": _file(model, whole=False)}
@@ -75,7 +82,7 @@ _APART = """\
 def changing_functions(model: CModel) -> str:
     """The functions by which a run leaves and enters a configuration."""
     texts = []
-    for f in change_functions(model.program):
+    for f in change_functions(model.source):
         targets = [f"out[{i}]" for i in range(len(f.section.results))]
         signature = Signature(f"{model.stem}_{f.name}", f"{INPUTS}, {RESULT}", targets)
         texts.append(function(signature, f"{f.about}.", model.sections.body(f.section)))
@@ -112,7 +119,7 @@ def _plain(arguments: str) -> str:
 
 def _functions(model: CModel) -> set[str]:
     """Names of the functions that a configuration has."""
-    found = {name for name, there in has_function(model.program).items() if there}
+    found = {name for name, there in has_function(model.program, model.source.passing).items() if there}
     return {"precompute", "derivatives", "outputs"} | found
 
 
@@ -120,11 +127,15 @@ def configuration_values(model: CModel, vectors: Sequence[str], code: str) -> di
     """Sizes and tables of the solver's files; ``vectors`` are those of states in a run, ``code`` the text of
     the functions that read the tables.
     """
-    if not model.source.others:
+    if not model.source.changing:
         return {"own_events": f"{model.upper}_EVENTS"}
     models = configurations(model)
     every = [m.source.equations for m in models]
-    sizes = {_SIZES[name]: str(value) for name, value in change_sizes(every).items() if name in _SIZES}
+    sizes = {
+        _SIZES[name]: str(value)
+        for name, value in change_sizes(every, model.source.passing).items()
+        if name in _SIZES
+    }
     return sizes | {
         "configuration_tables": _tables(models, code),
         "cleared": " = ".join(f"run->{name}[i]" for name in vectors),
@@ -151,9 +162,14 @@ def _tables(models: Sequence[CModel], code: str) -> str:
         for name in numbers[0]
         if name not in _OF_ONE
     }
-    shared |= common_numbers([m.source.equations for m in models], lockable)
+    every = [m.source.equations for m in models]
+    shared |= common_numbers(every, lockable)
+    if model.source.passing:
+        shared |= passing_numbers(every)
     read = code + "used_states[ watched_events["  # these by the fixed text; names alone are words of comments
     texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\[", read)]
+    if model.source.passing:
+        texts += [_array(name, values, "double") for name, values in across_tables().items()]
     texts += [
         "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",
         "/* The present configuration of a run. */",
@@ -164,9 +180,9 @@ def _tables(models: Sequence[CModel], code: str) -> str:
     return "\n".join(texts)
 
 
-def _array(name: str, values: Iterable[int]) -> str:
-    text = "\n".join(wrapped(", ".join(map(str, values)) or "0", 100, "    ", "    "))
-    return f"static const int {name}[] = {{\n{text}}};"
+def _array(name: str, values: Iterable[float], kind: str = "int") -> str:
+    text = "\n".join(wrapped(", ".join(map(repr, values)) or "0", 100, "    ", "    "))
+    return f"static const {kind} {name}[] = {{\n{text}}};"
 
 
 _TYPES = """\
@@ -176,7 +192,8 @@ typedef void section(double t, const double *state, const double *constants, con
 /* The functions and the numbers of a configuration; no function: 0. */
 typedef struct {
     void (*precompute)(const double *parameters, double *constants);
-    section *derivatives, *outputs, *events, *update, *leave, *enter, *impulse, *ratings;
+    section *derivatives, *outputs, *events, *update;
+    section *leave, *enter, *impulse, *ratings, *constraint_geometry;
     void (*fire)(int event, double t, const double *state, const double *constants, const double *memory,
         double *new_memory, double *new_state);
     void (*normalise)(double t, double *state, const double *constants, const double *memory);

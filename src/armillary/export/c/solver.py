@@ -10,6 +10,7 @@ from armillary.columns import aligned
 from armillary.export.c.configurations import configuration_values
 from armillary.export.c.model import CModel
 from armillary.export.c.text import quoted
+from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import SolverPrinter
@@ -19,7 +20,7 @@ from armillary.runtime.solver.methods import exported_methods
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(
-    ("Wholes", "Truths", "Locks", "PlaceFlags", "SpeedFlags"), "int"
+    ("Wholes", "Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "int"
 )  # of vectors; others are of reals
 # Sizes and tables of configurations; those of the present one are in `present`.
 _OF_CONFIGURATIONS = {
@@ -27,6 +28,8 @@ _OF_CONFIGURATIONS = {
     **{name: name.lower() for name in ("LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT")},
     **{name: name.lower() for name in ("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES")},
     **{name: name.lower() for name in ("SETTING_EVENT", "SETTING_SPEED", "SETTING_LOCK")},
+    **{name.upper(): name for name in (*OF_PASSING, "first_element", "speed_kind", "at_end")},
+    **{name: name.lower() for name in ACROSS},
     "STOPS": "present(run)->ends",
 }
 # Functions that the fixed text of solver.c.txt calls.
@@ -73,6 +76,13 @@ def printed_solver(model: CModel, printer: CSolverPrinter, methods: Sequence[Met
 _COMPARING = {
     "smaller": "static double smaller(double a, double b) { return a < b ? a : b; }\n",
     "larger": "static double larger(double a, double b) { return a > b ? a : b; }\n",
+    "copy_whole": """\
+static void copy_whole(int count, const int *from, int *to)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = from[i];
+}
+""",
 }
 
 
@@ -103,7 +113,13 @@ def _jumps(model: CModel) -> dict[str, str]:
 
 _EXTENTS = {
     "Motion": "@_MOTION", "Ratings": "@_MEMBERS", "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE",
+    "Geometry": "@_ELEMENTS", "Jacobian": "@_ROWS * @_SPEEDS", "RowReals": "@_ROWS",
+    "Slopes": "@_STAGES * @_STATES_ROOM", "Nests": "@_NESTS * @_STATES_ROOM", "OutputFlags": "@_OUTPUTS",
 }  # fmt: skip
+
+
+def _extent(kind: str, upper: str) -> str:
+    return _EXTENTS[kind].replace("@", upper)
 
 
 class CSolverPrinter(SolverPrinter):
@@ -149,19 +165,24 @@ class CSolverPrinter(SolverPrinter):
         names |= {name: name.lower() for name in solver.constants}
         if any(f.name == "configuration" for f in solver.fields):
             names |= _OF_CONFIGURATIONS
-            roles = ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE")
-            names |= {role: str(number) for number, role in enumerate(roles)}
+            names |= {word: str(number) for word, number in WORDS.items()}
             names |= {"N_EVENTS": f"{upper}_EVENTS_ROOM", "N_STATES": "N", "N_OWN_EVENTS": "OWN_EVENTS"}
             names |= {
                 f"N_{word}": f"{upper}_{word}"
-                for word in ("CONFIGURATIONS", "SPEEDS", "LOCKABLE", "MEMBERS", "SETTINGS", "OWN_MOTION")
+                for word in (
+                    *("CONFIGURATIONS", "SPEEDS", "LOCKABLE", "MEMBERS", "SETTINGS", "OWN_MOTION"),
+                    *("ROWS", "ELEMENTS", "STAGES", "NESTS", "LOOKS", "OUTPUTS"),
+                )
             }
+            names["N_JACOBIAN"] = _extent("Jacobian", upper)
             names["N_COORDINATES"] = f"{upper}_PLACES"
             names["LOCKED"] = f"(locked_in + run->configuration * {upper}_LOCKABLE)"
         super().__init__(solver, names)
         self.stem, self.upper, self.record_type = stem, upper, f"{stem}_run"
 
     def of_present(self, name: str, index: ast.expr) -> str:
+        if name in ("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "NEAR_PLACE"):
+            return super().of_present(name, index)
         return self.item(self.names[name], self.expression(index))
 
     def statement(self, node: ast.stmt, last: bool) -> list[str]:
@@ -177,7 +198,7 @@ class CSolverPrinter(SolverPrinter):
         if kind == "PlaceFlags":
             return f"{self.upper}_COORDINATES"
         if kind in _EXTENTS:
-            return _EXTENTS[kind].replace("@", self.upper) + (" + 1" if room else "")
+            return _extent(kind, self.upper) + (" + 1" if room else "")
         if self.changing and kind not in ("Memory", "Outputs", "Pivots", "Kinds"):
             return f"{self.upper}_EVENTS_ROOM"
         if kind in ("Memory", "Outputs"):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from armillary.export.text.configurations import TRUTHS, change_tables, has_function
 from armillary.export.text.layout import listed
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 _WIDTH = 130
@@ -23,8 +24,12 @@ _SECTIONS = {
     "enter": (_MOTION, "most_states", "0.0_dp"),
     "impulse": (_MOTION, "n_speeds", "0.0_dp"),
     "ratings": (_MOTION, "n_members", "0.0_dp"),
+    CONSTRAINT_GEOMETRY: (_STATE, "n_elements", "0.0_dp"),
 }
-_TABLES = {"STOPS": "stops_at", "DIRECTION": "direction_of", "LANDS": "lands_at"}
+_TABLES = {
+    "STOPS": "stops_at", "DIRECTION": "direction_of", "LANDS": "lands_at", "NEAR_PLACE": "near_place_of",
+    "LOOK": "look_at", "ELEMENTS": "elements_of", "AT_END": "is_at_end",
+}  # fmt: skip
 _SIZES = {"N_STATES": "most_states", "N_EVENTS": "most_events", "N_CONSTANTS": "most_constants"}
 
 
@@ -35,7 +40,7 @@ def fortran_name(name: str) -> str:
 
 def sections_of(made: Source) -> list[str]:
     """The subroutines of a configuration, by name."""
-    had = has_function(made.program)
+    had = has_function(made.program, made.passing)
     names = ["precompute", *_SECTIONS, "fire", "normalise"]
     return [name for name in names if had.get(name, True)]
 
@@ -55,9 +60,11 @@ def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str],
         module = f"{stem}_model" + (f"_{c}" if c else "")
         renamed = listed([f"{s}_{c} => {s}" for s in sections_of(one)], _WIDTH, "    ", " &")
         lines += [f"  use {module}, only: &", *renamed]
-    called = [f"{name}_of" for name in (*_SECTIONS, "precompute", "fire", "normalise")]
+    called_here = [name for name in _SECTIONS if made.passing or name != CONSTRAINT_GEOMETRY]
+    called = [f"{name}_of" for name in (*called_here, "precompute", "fire", "normalise")]
     lines += ["  implicit none", "  private", "  public :: &", *listed(called, _WIDTH, "    ", " &"), ""]
-    for name, size in found.sizes.items():
+    sizes = {name: size for name, size in found.sizes.items() if name != "N_OUTPUTS"}
+    for name, size in sizes.items():
         lines.append(f"  integer, parameter, public :: {fortran_name(name)} = {size}")
     for name, values in found.counted_from(1).items():
         truths = name in TRUTHS
@@ -66,8 +73,13 @@ def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str],
         declared = f"{fortran_name(name)}({len(values)})"
         _, *others = array(f"{kind}, public", declared, texts or [f"{kind} ::"], "")
         lines += others
+    for name, reals in found.reals.items():
+        _, *others = array(
+            "real(dp), public", f"{fortran_name(name)}({len(reals)})", [f"{x!r}_dp" for x in reals], ""
+        )
+        lines += others
     lines += ["", "contains", ""]
-    lines += [line for name in _SECTIONS for line in _dispatcher(name, every)]
+    lines += [line for name in called_here for line in _dispatcher(name, every)]
     lines += _others(every)
     return "\n".join([*lines, f"end module {stem}_changes"]) + "\n"
 

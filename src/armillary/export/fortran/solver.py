@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from math import isinf
 
 from armillary.export.fortran.configurations import fortran_name
-from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
+from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.files.settings import SAMPLES, run_keys
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators import usual_method
@@ -17,7 +17,10 @@ from armillary.runtime.solver.methods import exported_methods, method_names
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
 }  # fmt: skip
-_ELEMENTS = {"Wholes": "integer", **dict.fromkeys(("Truths", "Locks", "PlaceFlags"), "logical")}
+_ELEMENTS = {
+    "Wholes": "integer",
+    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "logical"),
+}
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
 
@@ -88,7 +91,7 @@ class FortranSolverPrinter(SolverPrinter):
         self.sizes = _SIZES
         if any(f.name == "configuration" for f in solver.fields):
             spelled |= {name: fortran_name(name) for name in (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")}
-            spelled |= {role: str(number) for number, role in enumerate(ROLES)}
+            spelled |= {word: str(number) for word, number in WORDS.items()}
             self.sizes = _SIZES | {kind: fortran_name(name) for kind, name in CHANGE_EXTENTS.items()}
         for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = method.name

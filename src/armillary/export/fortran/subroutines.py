@@ -58,7 +58,7 @@ def section_texts(made: Source, sections: Sections) -> list[str]:
             ),
         }
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
-    return texts + [_section(f, sections) for f in change_functions(program)]
+    return texts + [_section(f, sections) for f in change_functions(made)]
 
 
 def functions(made: Source, sections: Sections) -> list[str]:

@@ -46,7 +46,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
-    made = source(equations, configurations, recloses=True)
+    made = source(equations, configurations, recloses=True, passes=True)
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
@@ -61,7 +61,7 @@ def export(
         path,
         {
             f"{stem}_model.f90": short_lines(model_text(made, sections)),
-            **({f"{stem}_changes.f90": short_lines(_changes(made))} if made.others else {}),
+            **({f"{stem}_changes.f90": short_lines(_changes(made))} if made.changing else {}),
             f"{stem}_solver.f90": short_lines(filled("solver.txt")),
             f"{stem}.f90": short_lines(program_text(made)),
             f"test_{stem}.f90": short_lines(filled("test.txt")),
@@ -139,7 +139,7 @@ def _public(made: Source) -> list[str]:
     names += ["check_physical", "physical_names"] if "physical" in has else []
     if "masses" in has:
         names += ["pivot_shares", "n_pivots", "n_kinds", "kind_of", "weak_masses", "six_digits"]
-        names += ["pivot_of"] if made.others else []
+        names += ["pivot_of"] if made.changing else []
     lines = listed(names, WIDTH, "    ", " &")
     return ["  public :: &", *lines]
 
@@ -158,7 +158,7 @@ def _data(made: Source) -> list[str]:
         lines += _array(
             "integer", f"kind_of({len(kinds)})", kinds, "the kind of speeds that a state is one of; 0: none"
         )
-        if made.others:
+        if made.changing:
             owners = [str(c + 1) for c in masses.owners]
             lines += _array("integer", "pivot_of(n_pivots)", owners, "the configuration of each pivot")
         lines += _names("weak_masses", "n_pivots", masses.texts)

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Sequence
 
 from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
-from armillary.export.text.configurations import ROLES
+from armillary.export.text.configurations import WORDS
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
@@ -47,7 +47,7 @@ class FlowPrinter(SolverPrinter):
             "N_MEMORY": "len(MEMORY)", "INFINITY": "jnp.inf", "NAN": "jnp.nan", "NONE": "-1", "FIRST": "0",
             **OTHER_SIZES,
         }  # fmt: skip
-        names |= {role: str(number) for number, role in enumerate(ROLES)}
+        names |= {word: str(number) for word, number in WORDS.items()}
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from armillary.export.text.configurations import SENTENCE, change_tables, has_function
 from armillary.export.text.layout import wrapped
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 _FUNCTIONS = (
     *("precompute", "derivatives", "outputs", "events", "update", "fire", "normalise"),
-    *("leave", "enter", "impulse", "ratings"),
+    *("leave", "enter", "impulse", "ratings", CONSTRAINT_GEOMETRY),
 )
 _MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(varargin) zeros(0, 1)"}
 
@@ -25,7 +26,7 @@ def change_values(made: Source, package: str) -> dict[str, str]:
     sections = []
     for one in (made, *made.others):
         own = f"{package}.configuration{one.prefix}" if one.prefix else package
-        had = has_function(one.program)
+        had = has_function(one.program, one.passing)
         names = {name: had.get(name, True) for name in _FUNCTIONS}
         sections.append(
             structure({
@@ -35,6 +36,7 @@ def change_values(made: Source, package: str) -> dict[str, str]:
             })
         )  # fmt: skip
     tables = {name.lower(): f"[{' '.join(map(str, v))}]" for name, v in found.counted_from(1).items()}
+    tables |= {name.lower(): f"[{' '.join(map(repr, reals))}]" for name, reals in found.reals.items()}
     return {
         "change_sizes": structure({name[2:].lower(): str(size) for name, size in found.sizes.items()}),
         "change_tables": structure(tables),

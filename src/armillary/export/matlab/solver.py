@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from armillary.export.matlab.configurations import structure
-from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
+from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.files.settings import setting_values
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
@@ -80,7 +80,7 @@ class MatlabSolverPrinter(SolverPrinter):
             tables = (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")
             spelled |= {name: f"r.tables.{name.lower()}" for name in tables}
             spelled |= {name: _size(name) for name in OF_CHANGES if name.startswith("N_")}
-            spelled |= {role: str(number) for number, role in enumerate(ROLES)}
+            spelled |= {word: str(number) for word, number in WORDS.items()}
             self.sizes = self.sizes | {kind: _size(name) for kind, name in CHANGE_EXTENTS.items()}
         for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
@@ -97,7 +97,7 @@ class MatlabSolverPrinter(SolverPrinter):
             if f.name in (*_GIVEN, "sample", "step"):
                 continue
             size = self.sizes.get(f.type, "numel(about.event_direction)") if f.type not in _ZEROS else ""
-            made = "false" if f.type in ("Truths", "Locks", "PlaceFlags") else "zeros"
+            made = "false" if f.type in ("Truths", "Locks", "PlaceFlags", "OutputFlags") else "zeros"
             value = _ZEROS.get(f.type) or f"{made}({size}, 1)"
             lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
         return lines

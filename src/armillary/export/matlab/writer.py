@@ -40,7 +40,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with a package of functions for this one system, an example, a test and a README."""
-    made = source(equations, configurations, recloses=True)
+    made = source(equations, configurations, recloses=True, passes=True)
     d, has = made.description, features(made)
     package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
@@ -54,7 +54,7 @@ def export(
         **solver_values(has, package),
         **_jumps(made),
         "set_places": "; ".join(str(bool(set_)).lower() for set_ in made.set_places),
-        **(change_values(made, package) if made.others else {}),
+        **(change_values(made, package) if made.changing else {}),
         "kind": " ".join(str(kind + 1) for kind in made.masses.kinds) if made.masses else "",
         "owners": " ".join(str(c + 1) for c in made.masses.owners) if made.masses else "",
     }
@@ -137,7 +137,7 @@ def _equations(made: Source, sections: Sections, package: str, own: str) -> dict
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
-    return found | {f.name: _section(f, sections) for f in change_functions(program)}
+    return found | {f.name: _section(f, sections) for f in change_functions(made)}
 
 
 def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:

@@ -13,13 +13,14 @@ from armillary.export.text.configurations import (
     has_function,
 )
 from armillary.export.text.layout import wrapped
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 # Functions of every configuration, with what stands for one that it does not have.
 _FUNCTIONS = {
     "precompute": "", "derivatives": "", "outputs": "", "events": "nothing", "update": "nothing",
     "fire": "nothing", "normalise": "unchanged", "leave": "nothing", "enter": "nothing",
-    "impulse": "nothing", "ratings": "nothing",
+    "impulse": "nothing", "ratings": "nothing", CONSTRAINT_GEOMETRY: "nothing",
 }  # fmt: skip
 # Sizes whose names belong to the start of a run.
 OTHER_SIZES = {"N_SPEEDS": "N_ALL_SPEEDS"}
@@ -29,13 +30,15 @@ Named = Callable[[Source, str], str]
 
 def configuration_values(source: Source, named: Named, width: int) -> dict[str, str]:
     """Sizes, tables and functions of all configurations, for the template of the solver."""
-    if not source.others:
+    if not source.changing:
         return {}
     found = change_tables(source)
     lines = []
     for name, values in found.tables.items():
         kept: Sequence[object] = [bool(v) for v in values] if name in TRUTHS else values
         lines += wrapped(f"{name} = [{', '.join(map(str, kept))}]", width, "", "    ")
+    for name, reals in found.reals.items():
+        lines += wrapped(f"{name} = [{', '.join(map(repr, reals))}]", width, "", "    ")
     return {
         "change_sizes": size_lines(found),
         "change_tables": "\n".join(lines),
@@ -53,11 +56,11 @@ def section_lines(source: Source, named: Named, width: int) -> str:
     """The functions of each configuration by their names."""
     every = []
     for one in (source, *source.others):
-        has = has_function(one.program)
+        has = has_function(one.program, one.passing)
         entries = [
             f"{name!r}: {named(one, name) if has.get(name, True) else missing}"
             for name, missing in _FUNCTIONS.items()
-            if has.get(name, True) or source.others
+            if has.get(name, True) or source.changing
         ]
         every.append("\n".join(wrapped("{" + ", ".join(entries) + "},", width, "    ", "     ")))
     return "\n".join(every)

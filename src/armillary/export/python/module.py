@@ -236,7 +236,7 @@ class PythonModule:
             }
             has = {*self.has, "further"} if self.of else self.has
             texts.append(fill(template(self.package, "normalise.txt"), places, has))
-        for function in change_functions(program) if program.changes else ():
+        for function in change_functions(self.made) if program.changes else ():
             add(function)
         return texts
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
-from armillary.export.text.configurations import ROLES
+from armillary.export.text.configurations import WORDS
 from armillary.export.text.files.settings import setting_values
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import SolverPrinter
@@ -16,7 +16,7 @@ from armillary.runtime.solver.methods import exported_methods
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool", "PlaceFlags": "bool"}
+_ELEMENTS = {"Wholes": "int", **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "bool")}
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP_COORDINATES"}
 
@@ -60,12 +60,21 @@ class PythonSolverPrinter(SolverPrinter):
         if any(f.name == "configuration" for f in solver.fields):
             tables = ("N_STATES", "N_EVENTS", "N_COORDINATES")  # of configurations
             names = {name: text for name, text in names.items() if name not in tables}
-            names |= {role: str(number) for number, role in enumerate(ROLES)}
+            names |= {word: str(number) for word, number in WORDS.items()}
             names |= OTHER_SIZES
             self.sizes = _SIZES | EXTENTS
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
+        nodes = [n for f in solver.functions.values() for s in f.body for n in ast.walk(s)]
+        # Vectors whose elements are set: others may be one list by two names.
+        self.changed = {
+            n.value.attr
+            for n in nodes
+            if isinstance(n, ast.Subscript)
+            and isinstance(n.ctx, ast.Store)
+            and isinstance(n.value, ast.Attribute)
+        }
 
     sizes = _SIZES
 
@@ -112,8 +121,9 @@ class PythonSolverPrinter(SolverPrinter):
         return [f"{target} = (", *wrapped(value, self.width - 16, "    ", "    "), ")"]
 
     def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
-        if isinstance(value, ast.Attribute):  # elements of the matrix are then changed
-            return [f"{target} = {self.expression(value)}{'[:]' if kind == 'Jacobian' else ''}"]
+        if isinstance(value, ast.Attribute):
+            changed = not self.changed.isdisjoint((value.attr, target.removeprefix("run.")))
+            return [f"{target} = {self.expression(value)}{'[:]' if changed else ''}"]
         parts = [n for n in ast.walk(value) if isinstance(n, ast.Attribute) and self.types[n.attr] == kind]
         used = dict.fromkeys(n.attr for n in sorted(parts, key=lambda n: n.col_offset))
         self.element = "*"

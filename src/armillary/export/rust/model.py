@@ -82,7 +82,7 @@ class RustModel:
     def _changes(self) -> Iterable[str]:
         """The functions by which a run leaves and enters this configuration."""
         sizes = {"leave": "MOTION", "enter": "STATES", "impulse": "SPEEDS", "ratings": "MEMBERS"}
-        for f in change_functions(self.program):
+        for f in change_functions(self.source):
             state = _STATE if f.name == "leave" else _STATE.replace("STATES", "MOTION")
             arguments = f"{state}, out: &mut [Real; {sizes[f.name]}]"
             targets = [f"out[{i}]" for i in range(len(f.section.results))]

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, ROLES
+from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import VECTORS, Field, Solver, SolverFunction
 
@@ -43,7 +43,7 @@ class RustSolverPrinter(SolverPrinter):
             "INFINITY": "Real::INFINITY", "NAN": "Real::NAN",
         }  # fmt: skip
         names |= {name: name[2:] for name in OF_CHANGES if name.startswith("N_")}
-        names |= {role: str(number) for number, role in enumerate(ROLES)}
+        names |= {word: str(number) for word, number in WORDS.items()}
         super().__init__(solver, names)
 
     # ---------------------------------------------------------------- the record

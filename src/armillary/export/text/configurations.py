@@ -5,15 +5,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
+from armillary.runtime.loop.layout import AT_END, NESTS, STAGES
+from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.models.configurations.run_changes import (
+    across_tables,
     change_shape,
     configuration_numbers,
     groups_of,
+    partition_numbers,
+    speed_kinds,
     system_numbers,
 )
 from armillary.runtime.solver.language.language import NONE
@@ -28,6 +34,7 @@ _ABOUT = {
     "enter": "The state of a motion",
     "impulse": "All speeds after the locks of this configuration have closed in a motion",
 }
+_GEOMETRY = "Elements of the matrix J of the constraints"
 # Tables by the names of runtime/solver/language/language.py, with those of run_changes.py where they differ.
 _OTHER_NAMES = {
     "ends": "STOPS", "locked": "LOCKED_IN", "choice": "CHOICE_EVENT", "rank": "RANK_EVENT",
@@ -35,34 +42,55 @@ _OTHER_NAMES = {
 }  # fmt: skip
 _WIDTHS = dict.fromkeys(("role", "direction", "ends", "lands"), "N_EVENTS")
 # Tables of truth values.
-TRUTHS = ("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "SETS", "MOVES")
+TRUTHS = ("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "SETS", "MOVES", "AT_END")
 _NUMBERS = (  # these begin with 0 or 1, as a language's indices do
     *("MEMBER", "CHOICE_EVENT", "RANK_EVENT", "SETTING_EVENT", "SETTING_SPEED", "SETTING_LOCK"),
+    *("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "SPEED_KIND"),
 )
+# Tables of places where constraints lose rank, of each configuration, and the lengths of their rows.
+OF_PASSING = {
+    "near_place": "N_EVENTS", "row_of": "N_ELEMENTS", "speed_of": "N_ELEMENTS", "speed_of_row": "N_ROWS",
+    "elements": "",
+}  # fmt: skip
+ACROSS = tuple(name.upper() for name in across_tables())  # tables of reals
 
 # Names of sizes and tables that the described changes read.
 OF_CHANGES = (
     *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
     *("N_MEMBERS", "N_SETTINGS", "N_OWN_MOTION", "ROLE", "GROUP_SIZE", *TRUTHS, *_NUMBERS),
+    *("N_ROWS", "N_JACOBIAN", "N_ELEMENTS", "N_STAGES", "N_NESTS", "N_LOOKS", "N_OUTPUTS"),
+    *("NEAR_PLACE", "ELEMENTS", "FIRST_ELEMENT", *ACROSS),
 )
-ROLES = ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE")
+# Words for what events do: to the configuration, and near a place where constraints lose rank.
+WORDS = {
+    word: number
+    for words in (
+        ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE"),
+        ("HAPPENS", "PASSES", "REFUSED", "FLIPS"),
+    )
+    for number, word in enumerate(words)
+}
 # Lengths of vectors by their kind, as names of sizes.
 CHANGE_EXTENTS = {
     "States": "N_STATES", "Motion": "N_MOTION", "Speeds": "N_SPEEDS", "Locks": "N_LOCKABLE",
-    "Ratings": "N_MEMBERS",
+    "Ratings": "N_MEMBERS", "Geometry": "N_ELEMENTS", "Jacobian": "N_JACOBIAN", "RowReals": "N_ROWS",
+    "Slopes": "N_SLOPES", "Nests": "N_ALL_NESTS", "OutputFlags": "N_OUTPUTS",
     **dict.fromkeys(("Reals", "Wholes", "Truths"), "N_EVENTS"),
 }  # fmt: skip
 
 
-def change_functions(program: Program) -> list[SectionFunction]:
+def change_functions(made: Source) -> list[SectionFunction]:
     """The sections of changes, with what they give."""
+    program = made.program
+    found = [(s, _ABOUT[s.name]) for s in program.changes]
+    found += [(made.constraint_geometry, _GEOMETRY)] if made.passing else []
     return [
-        SectionFunction(s, s.name, _ABOUT[s.name], s.labels, "out", str(len(s.results)))
-        for s in program.changes
+        SectionFunction(s, called_section(s.name), about, s.labels, "out", str(len(s.results)))
+        for s, about in found
     ]
 
 
-def has_function(program: Program) -> dict[str, bool]:
+def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
     """Which functions a configuration has, of those that not all have."""
     found = {
         "events": bool(program.events.results),
@@ -71,7 +99,7 @@ def has_function(program: Program) -> dict[str, bool]:
         "normalise": bool(program.quaternions or program.corrected),
     }
     changes = {s.name for s in program.changes}
-    return found | {name: name in changes for name in _ABOUT}
+    return found | {name: name in changes for name in _ABOUT} | {CONSTRAINT_GEOMETRY: passing}
 
 
 @dataclass(frozen=True)
@@ -82,6 +110,7 @@ class ChangeTables:
 
     sizes: dict[str, int]
     tables: dict[str, list[int]]
+    reals: dict[str, list[float]] = field(default_factory=dict)
 
     def counted_from(self, first: int) -> dict[str, list[int]]:
         """The tables for a language whose indices begin with ``first``; NONE comes before it."""
@@ -93,12 +122,14 @@ class ChangeTables:
 
 def change_tables(source: Source) -> ChangeTables:
     """The numbers of all configurations of a system."""
-    return tables_of([source.equations, *(other.equations for other in source.others)])
+    return tables_of([source.equations, *(other.equations for other in source.others)], source.passing)
 
 
-def tables_of(every: Sequence[DerivedEquations]) -> ChangeTables:
-    """The numbers of some configurations of a system, which have the sections of changes."""
-    sizes = change_sizes(every)
+def tables_of(every: Sequence[DerivedEquations], passing: bool = False) -> ChangeTables:
+    """The numbers of some configurations of a system, which have the sections of changes; with those of
+    places where constraints lose rank.
+    """
+    sizes = change_sizes(every, passing)
     _, lockable = change_shape(every[0])
     numbers = [configuration_numbers(e, lockable) for e in every]
     tables: dict[str, list[int]] = {}
@@ -106,14 +137,29 @@ def tables_of(every: Sequence[DerivedEquations]) -> ChangeTables:
         width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
         tables[_table(name)] = [v for own in numbers for v in _filled(own[name], width, 0)]
     tables |= {_table(name): values for name, values in common_numbers(every, lockable).items()}
-    return ChangeTables(sizes, tables)
+    if not passing:
+        return ChangeTables(sizes, tables)
+    tables |= {_table(name): values for name, values in passing_numbers(every).items()}
+    return ChangeTables(sizes, tables, {name.upper(): values for name, values in across_tables().items()})
 
 
-def change_sizes(every: Sequence[DerivedEquations]) -> dict[str, int]:
+def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
+    """The tables of whole numbers of places where constraints lose rank."""
+    sizes, numbers = change_sizes(every, True), [partition_numbers(e) for e in every]
+    found = {
+        name: [v for own in numbers for v in _filled(own[name], sizes.get(width, 1), 0)]
+        for name, width in OF_PASSING.items()
+    }
+    at_end = [int(i == AT_END) for i in range(STAGES)]
+    found["first_element"] = [0] * len(every)
+    return found | {"speed_kind": speed_kinds(every[0].system), "at_end": at_end}
+
+
+def change_sizes(every: Sequence[DerivedEquations], passing: bool = False) -> dict[str, int]:
     """Sizes of the largest configuration, and of what all have in common."""
     shape, lockable = change_shape(every[0])
     programs = [e.program for e in every]
-    return {
+    found = {
         "N_CONFIGURATIONS": len(every),
         "N_STATES": max(len(p.state) for p in programs),
         "N_EVENTS": max(1, *(len(e.targets.watched) for e in every)),
@@ -127,6 +173,19 @@ def change_sizes(every: Sequence[DerivedEquations]) -> dict[str, int]:
         "N_LOCKABLE": len(lockable),
         "N_MEMBERS": _members(every),
     }
+    if not passing:
+        return found
+    return found | {
+        "N_ROWS": shape.rows,
+        "N_JACOBIAN": shape.rows * shape.speeds,
+        "N_ELEMENTS": max(*(len(e.reduction.layout.jacobian) if e.reduction.layout else 0 for e in every), 1),
+        "N_OUTPUTS": len(programs[0].outputs.results),
+        "N_STAGES": STAGES,
+        "N_NESTS": NESTS,
+        "N_LOOKS": len(LOOKS),
+        "N_SLOPES": STAGES * found["N_STATES"],
+        "N_ALL_NESTS": NESTS * found["N_STATES"],
+    }
 
 
 def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -> dict[str, list[int]]:
@@ -136,7 +195,7 @@ def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -
     return {
         "group_size": [len(group) for group in own],
         "member": [c for group in own for c in _filled(group, _members(every), NONE)],
-        "strikes": [int(has_function(e.program)["impulse"]) for e in every],
+        "strikes": [int(any(s.name == "impulse" for s in e.program.changes)) for e in every],
         **system_numbers(every[0].system, lockable),
     }
 

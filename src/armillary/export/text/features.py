@@ -26,13 +26,14 @@ def features(source: Source) -> frozenset[str]:
         "clocks": any(m.period is not None for m in d.memory),
         "guard": any(e.guard for e in d.events),
         "parameters": bool(d.parameters),
-        "configurations": bool(source.others),
+        "configurations": source.changing,
+        "passing": source.passing,
         "contacts": bool(source.equations.system.contacts),
         "locking_events": any(e.equations.configuration.locked for e in every),
-        "settings": bool(source.others and released_settings(source.equations.system)),
+        "settings": bool(source.changing and released_settings(source.equations.system)),
         "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
-        "reclosing": bool(source.set_places) and not source.others and not source.prefix,
-        "landing_events": bool(source.others),
+        "reclosing": bool(source.set_places) and not source.changing and not source.prefix,
+        "landing_events": source.changing,
         "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }
     return frozenset(name for name, present in found.items() if present)

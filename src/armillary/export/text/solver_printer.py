@@ -26,7 +26,18 @@ _COMPARED = ("isnan", "differs", "below", "agree")
 _PRESENT = {
     **dict.fromkeys(("DIRECTION", "STOPS", "LANDS", "ROLE"), ("", "N_EVENTS")),
     "LOCKED": ("LOCKED_IN", "N_LOCKABLE"),
+    "NEAR_PLACE": ("", "N_EVENTS"),
+    **dict.fromkeys(("ROW_OF", "SPEED_OF"), ("", "N_ELEMENTS")),
+    "SPEED_OF_ROW": ("", "N_ROWS"),
 }  # fmt: skip
+
+
+CONSTRAINT_GEOMETRY = "constraint_geometry"  # the section `geometry`: the start of a run has one of this name
+
+
+def called_section(name: str) -> str:
+    """What a section is called in programs."""
+    return CONSTRAINT_GEOMETRY if name == "geometry" else name
 
 
 class SolverPrinter:
@@ -89,6 +100,10 @@ class SolverPrinter:
         """Another configuration, for the user."""
         raise NotImplementedError
 
+    def report_passage(self) -> list[str]:
+        """A step across a place where rank is lost, for the user."""
+        return self.report_change()
+
     def close_again(self) -> list[str]:
         """Loops closed anew after events have set coordinates."""
         raise NotImplementedError
@@ -143,6 +158,8 @@ class SolverPrinter:
                 return self.report(self.expression(call.args[1]))
             case ast.Expr(value=ast.Call() as call) if called(call) == "report_change":
                 return self.report_change()
+            case ast.Expr(value=ast.Call() as call) if called(call) == "report_passage":
+                return self.report_passage()
             case ast.Expr(value=ast.Call() as call) if called(call) == "close_again":
                 return self.close_again()
             case ast.Expr(value=ast.Call() as call) if called(call) == "install":
@@ -196,7 +213,7 @@ class SolverPrinter:
         function = called(value)
         if function in MODEL:
             assert isinstance(value, ast.Call)
-            return self.model(function, names, self.arguments(value))
+            return self.model(called_section(function), names, self.arguments(value))
         if function in self.solver.functions and self.solver.functions[function].changes_run:
             assert isinstance(value, ast.Call) and not declared
             return [self.call(self.solver.functions[function], self.arguments(value), names[0])]

@@ -26,7 +26,8 @@ from armillary.program.configurations.sections import released_settings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program, ProgramSection
+from armillary.program.form.program import Program, ProgramSection, section
+from armillary.program.targets.targets import CONSTRAINT_RANK
 from armillary.runtime.models.compilation import compile_equations
 
 # Names of arguments and locals that generated functions have besides those of the model.
@@ -64,6 +65,12 @@ class Source:
     values: tuple[float, ...]  # of the parameters for the reference numbers: defaults, or 1 without one
     others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
     prefix: str = ""  # at the end of the names of its functions
+    passing: bool = False  # its runs pass places where constraints lose rank
+
+    @property
+    def changing(self) -> bool:
+        """Whether its program has tables of configurations, of a single one where places are passed."""
+        return bool(self.others) or self.passing
 
     @property
     def program(self) -> Program:
@@ -136,6 +143,15 @@ class Source:
         return found if system.constraints and any(found) and self.assembly is not None else []
 
     @cached_property
+    def constraint_geometry(self) -> ProgramSection:
+        """The elements of the matrix of the constraints."""
+        layout, results = self.equations.reduction.layout, self.program.geometry.results
+        elements = layout.jacobian if layout is not None else ()
+        first = len(layout.gaps) + layout.rows if layout is not None else 0
+        labels = [f"J {i + 1}, {j + 1}" for i, j in elements]
+        return section("geometry", labels, results[first : first + len(elements)])
+
+    @cached_property
     def start(self) -> StartSource | None:
         """What a run computes from the values that it is given; None where it begins with these."""
         return started(self.equations)
@@ -156,7 +172,7 @@ class Source:
     @cached_property
     def reference(self) -> Reference:
         """Numbers of the in-process model, for self-tests; computed on first use."""
-        return reference(self.equations, bool(self.others))
+        return reference(self.equations, self.changing)
 
 
 def source(
@@ -165,11 +181,12 @@ def source(
     *,
     exchanges: bool = False,
     recloses: bool = False,
+    passes: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
     ``exchanges``, also where loops alone have no more than are listed. ``recloses``: whether its programs
-    close loops anew after events.
+    close loops anew after events; ``passes``: whether they pass places where constraints lose rank.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     if configurations is None and not exchanges:
@@ -178,15 +195,22 @@ def source(
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or not configurations_of(written).left_out
-    if configurations and len(configurations_of(written)) > 1:
-        return _with_configurations(written)
+    if configurations:
+        passing = passes and loses_rank(written)
+        if passing or len(configurations_of(written)) > 1:
+            return _with_configurations(written, passing)
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
     described = description(written, start_values(model, given), (*_remarks(equations), *_placed(written)))
     return Source(written, one_lined(described), tuple(given.values()))
 
 
-def _with_configurations(equations: DerivedEquations) -> Source:
+def loses_rank(equations: DerivedEquations) -> bool:
+    """Whether there may be places where the constraints lose rank."""
+    return any(event.name == CONSTRAINT_RANK for event in equations.targets.watched)
+
+
+def _with_configurations(equations: DerivedEquations, passing: bool) -> Source:
     """The configuration that was derived, and the others that a run can meet."""
     table = configurations_of(equations)
     table.require_all("an export")
@@ -202,8 +226,10 @@ def _with_configurations(equations: DerivedEquations) -> Source:
         # No run begins there, and its loops may not close where the description's values are.
         none = (0.0,) * len(other.program.state)
         own = StartValues(none, tuple(other.program.state), none, start.memory)
-        others.append(Source(other, one_lined(description(other, own, ())), values, prefix=f"_{k}"))
-    return Source(first, described, values, tuple(others))
+        others.append(
+            Source(other, one_lined(description(other, own, ())), values, prefix=f"_{k}", passing=passing)
+        )
+    return Source(first, described, values, tuple(others), passing=passing)
 
 
 def exported_equations(equations: DerivedEquations) -> DerivedEquations:

@@ -122,7 +122,7 @@ def _plan(
         put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
-        refused=-1, look=-inf,
+        refused=-1, look=-inf, short_begin=-inf, short_end=-inf,
         fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
         used=functions.n_states, **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
@@ -349,7 +349,7 @@ class CompiledRun:
         return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
 
     def _near_place(self) -> bool:
-        """Whether the run ends where rows are found from rows around (`near_place` of passages.py)."""
+        """Whether the run ends where rows are found from rows around (`is_near_place` of passages.py)."""
         c = self.control
         inside = self.shape.partitioned and c.passing
         return bool(inside and abs((c.t - c.t_old) / c.h_taken - MIDDLE) < BLIND)

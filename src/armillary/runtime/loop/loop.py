@@ -64,7 +64,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
             if probe:
                 with f.when(due < f["t"] - f["near"]):
                     if program.shape.partitioned:
-                        with f.when(f.internal(solver["near_place"], due)):
+                        with f.when(f.internal(solver["is_near_place"], due)):
                             f.internal(solver["row_near_place"], due)
                             _shown_row(f)
                             loop.again()
@@ -142,7 +142,7 @@ def _shown_row(f: LoopFunction) -> None:
 
 def _ends_near_place(f: LoopFunction, solver: dict[str, LoopFunction]) -> Value:
     """Whether the run has ended, by an event or its time, where rows are found from rows around."""
-    near: Value = f.internal(solver["near_place"], f["t"])
+    near: Value = f.internal(solver["is_near_place"], f["t"])
     return (f["status"].equals(Reason.EVENT) | f["status"].equals(Reason.FINISHED)) & near
 
 

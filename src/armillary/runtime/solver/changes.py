@@ -22,7 +22,7 @@ exported program ends, and the process makes a choice for this place (choices.py
 
 Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
 strength of the weakest of them, extrapolated with its slope and bend, is zero (forecasts.py). Such a place is
-passed in one step (passages.py); an exported program ends close to it.
+passed in one step (passages.py); a program that does not pass them ends close to it.
 """
 
 from __future__ import annotations
@@ -209,6 +209,14 @@ def chooses_in_place(run: RunRecord) -> truth:
     return strength <= NO_STRENGTH
 
 
+def end_at_change(run: RunRecord) -> None:
+    """The end of a run at an event that requires a configuration which is not at hand."""
+    run.status = EVENT
+    for k in range(N_EVENTS):
+        if run.crossed[k] > 0 and ROLE[k] != ORDINARY:
+            run.failed = k
+
+
 def change(run: RunRecord) -> None:
     """Another configuration for the events that happen now; where it is not at hand, the run ends here."""
     before: whole = run.configuration
@@ -220,7 +228,7 @@ def change(run: RunRecord) -> None:
             refuse_place(run)
             return
     if N_CONFIGURATIONS < 2:
-        run.status = EVENT
+        end_at_change(run)
         return
     if PARTITIONED:
         run.pairs = 0
@@ -235,10 +243,7 @@ def change(run: RunRecord) -> None:
         c = next_configuration(run)
     if c == NONE:
         install(run, before)
-        run.status = EVENT
-        for k in range(N_EVENTS):
-            if run.crossed[k] > 0 and ROLE[k] != ORDINARY:
-                run.failed = k
+        end_at_change(run)
         return
     run.state = run.stage
     run.look = -INFINITY

@@ -185,19 +185,19 @@ def retreat(run: RunRecord, place: real) -> None:
     run.prepared = False
     run.wary = True
     run.steps = run.steps - 1
-    if ADAPTIVE:
+    if adaptive(run):
         run.rejected = run.rejected + 1
     elif run.at_grid:
         run.index = run.index - 1
     for k in range(N_EVENTS):
         run.sign[k] = run.sign_old[k]
         run.crossed[k] = 0
-    around: real = min(horizon(run, AROUND), run.h_taken)
+    reach: real = min(horizon(run, AROUND), run.h_taken)
     again: truth = run.t < run.short_end
-    until: real = run.t + place + around
-    run.short_begin = max(run.t, run.t + place - around)
-    run.short_end = max(until, run.short_end) if again else until
-    run.short_step = around / 6.0
+    latest: real = run.t + place + reach
+    run.short_begin = max(run.t, run.t + place - reach)
+    run.short_end = max(latest, run.short_end) if again else latest
+    run.short_step = reach / 6.0
     if ADAPTIVE:
         run.h = min(run.h, longest_step(run))
 
@@ -324,9 +324,9 @@ def next_look(run: RunRecord, x: real, stride: real) -> real:
         if run.searched > 0.0 or not (x > 0.0):
             following = run.h_taken
         for i in range(N_LOOKS):
-            look: real = LOOK[i] * run.h_taken
-            if look > x:
-                following = min(following, look)
+            sound: real = LOOK[i] * run.h_taken
+            if sound > x:
+                following = min(following, sound)
     return following
 
 

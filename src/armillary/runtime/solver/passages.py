@@ -56,7 +56,7 @@ def measure_scales(run: RunRecord) -> None:
         run.length[i] = sqrt(total) if total > 0.0 else 1.0
 
 
-def rank_left(run: RunRecord) -> real:
+def least_singular_value(run: RunRecord) -> real:
     """The smallest singular value of J without redundant rows, in terms of these sizes and lengths."""
     for i in range(N_ROWS):
         run.right[i] = 0.0
@@ -85,10 +85,10 @@ def rank_falls(run: RunRecord) -> truth:
     read_rows(run, run.t, run.state)
     measure_scales(run)
     now: real = 0.0
-    now = rank_left(run)
+    now = least_singular_value(run)
     read_rows(run, run.singular, run.stage)
     then: real = 0.0
-    then = rank_left(run)
+    then = least_singular_value(run)
     return then <= RANK_LEFT * now or now <= RANK_SMALL
 
 
@@ -151,10 +151,10 @@ def is_sound(run: RunRecord, h: real) -> truth:
         high = high + (error / scale) * (error / scale)
         low = low + (other / scale) * (other / scale)
         gap = max(gap, abs(run.finish[m] - run.trial[m]))
-    rough: real = high + low
+    estimate: real = high + low
     if high + low > 0.0:
-        rough = h * high / sqrt((high + 0.01 * low) * float(run.used))
-    return rough <= ROUGH and gap <= TORN and is_finite(run.trial)
+        estimate = h * high / sqrt((high + 0.01 * low) * float(run.used))
+    return estimate <= ROUGH and gap <= TORN and is_finite(run.trial)
 
 
 def keep_nests(run: RunRecord, h: real) -> None:
@@ -227,7 +227,7 @@ def search(run: RunRecord) -> None:
 def cross(run: RunRecord) -> None:
     """The step across, or the same to be tried from nearer by."""
     h: real = run.across
-    end: real = run.t + h
+    t_new: real = run.t + h
     run.across = 0.0
     take_stages(run, h)
     sound: truth = False
@@ -239,8 +239,8 @@ def cross(run: RunRecord) -> None:
     run.base = run.state
     run.state = run.finish
     run.t_old = run.t
-    run.t = end
-    run.arrival = end
+    run.t = t_new
+    run.arrival = t_new
     run.h_taken = h
     run.near = 0.0
     run.share = 1.0
@@ -271,7 +271,7 @@ def continue_across(run: RunRecord) -> None:
     search(run)
 
 
-def near_place(run: RunRecord, t: real) -> truth:
+def is_near_place(run: RunRecord, t: real) -> truth:
     """Whether a row at a time in the step just taken is found from rows around it."""
     return run.passing and abs((t - run.t_old) / run.h_taken - MIDDLE) < BLIND
 

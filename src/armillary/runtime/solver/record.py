@@ -91,11 +91,12 @@ class RunRecord:
         setting: Locks  # speeds that events of this instant set
         rating: Ratings
         look: real  # when weak constraints are looked at again
-    if PARTITIONED:
+    if PARTITIONED or PASSING:
         geometry: Geometry
         jacobian: Jacobian
         left: Jacobian  # of it, in an elimination
         size: Speeds  # the largest element of each kind of speeds
+    if PARTITIONED:
         pairs: whole  # rows that have a dependent speed
         pair_row: RowNumbers  # in the order of elimination
         pair_speed: RowNumbers

@@ -14,6 +14,7 @@ from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONT
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import start_masses
+from armillary.runtime.solver.passages import is_near_place, row_near_place
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.steps import advance, pass_jumps, settle
 
@@ -61,6 +62,19 @@ def start_run(run: RunRecord) -> None:
             run.pairs = 0
         run.look = -INFINITY
         install(run, FIRST)
+    if PASSING:
+        run.across = 0.0
+        run.singular = run.t0
+        run.share = 1.0
+        run.passing = False
+        run.continues = False
+        run.searched = 0.0
+        run.arrival = run.t0
+        run.refused = NONE
+        run.short_begin = -INFINITY
+        run.short_end = -INFINITY
+        run.short_step = 0.0
+        run.wary = False
     if EVENTS:
         run.firings = 0
         run.pending = False
@@ -102,8 +116,25 @@ def row_inside(run: RunRecord, shown: real, state: States) -> None:
     run.rows = run.rows + 1
 
 
+def row_around(run: RunRecord, shown: real) -> None:
+    """The row near a place where rank is lost, found from rows around it."""
+    row_near_place(run, shown)
+    run.row = run.shown
+    run.row_time = shown
+    run.rows = run.rows + 1
+
+
+def ends_near_place(run: RunRecord) -> truth:
+    """Whether the run has ended, by an event or its time, where rows are found from rows around."""
+    over: truth = run.status == EVENT or run.status == FINISHED
+    return over and is_near_place(run, run.t)
+
+
 def row_here(run: RunRecord, shown: real) -> None:
     """The row at the present time; the last one shows the memory that a further step would begin with."""
+    if PASSING and ends_near_place(run):
+        row_around(run, run.t)
+        return
     run.row_time = shown
     run.rows = run.rows + 1
     if UPDATE and run.status != RUNNING:
@@ -118,6 +149,9 @@ def turn(run: RunRecord) -> whole:
     run.due = next_due(run)
     if run.phase == ARRIVED:
         if run.dense and run.due < run.t - run.near:
+            if PASSING and is_near_place(run, run.due):
+                row_around(run, run.due)
+                return ROW
             probe(run, run.due - run.t_old)
             row_inside(run, run.due, run.point)
             return ROW
@@ -136,6 +170,9 @@ def turn(run: RunRecord) -> whole:
             row_here(run, run.t)
             return ROW
         if run.status == EVENT and (run.rows == 0 or run.row_time < run.t):
+            if PASSING and is_near_place(run, run.t):
+                row_around(run, run.t)
+                return ROW
             row_inside(run, run.t, run.state)
             return ROW
         return STEP

@@ -167,9 +167,9 @@ def change_figures(
         put("strikes", c, [strikes[c]])
     common: dict[str, Sequence[float]] = {
         **system_numbers(system, lockable),
-        "speed_kind": _first_alike(system),
+        "speed_kind": speed_kinds(system),
     }
-    for name, table in (common | (_across() if shape.passing else {})).items():
+    for name, table in (common | (across_tables() if shape.passing else {})).items():
         put(name, 0, table)
     return ChangeFigures(shape, states, events, numbers)
 
@@ -238,7 +238,7 @@ def _leaves_motion(event: EventRecord, equations: DerivedEquations) -> bool:
     return {s.data.name for s in event.changes}.isdisjoint(s.data.name for s in read)
 
 
-def _across() -> dict[str, list[float]]:
+def across_tables() -> dict[str, list[float]]:
     """The tables of the step across a place where rank is lost."""
 
     def filled(row: Sequence[float]) -> list[float]:
@@ -257,7 +257,7 @@ def _across() -> dict[str, list[float]]:
     }
 
 
-def _first_alike(system: Description) -> list[int]:
+def speed_kinds(system: Description) -> list[int]:
     """For each speed the first one of the same unit."""
     kinds = [u.dimension for u in system.speeds]
     return [next(i for i, other in enumerate(kinds) if other is kind) for kind in kinds]

@@ -83,7 +83,7 @@ EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING
 CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
 LOCKING_EVENTS = SETTINGS = CHOICES = True
 PARTITIONED = True  # this process alone, which derives what it chooses
-PASSING = True  # likewise: places where constraints lose rank are passed
+PASSING = True  # places where constraints lose rank are passed
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,

@@ -437,8 +437,9 @@ _RARE = (
     *("choose_speeds", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
-    *("plan_passage", "rank_falls", "rank_left", "measure_scales", "read_rows", "turn_rows"),
+    *("plan_passage", "rank_falls", "least_singular_value", "measure_scales", "read_rows", "turn_rows"),
     *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place"),
+    "end_at_change",
 )
 _INLINED = ("sign_of", "closeness")
 _REPORTS = ("report", "report_change", "report_passage")
@@ -447,7 +448,7 @@ _REPORTS = ("report", "report_change", "report_passage")
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     """`settle` and `step` of a loop, `probe` where values inside a step can be asked for, and where runs
     can change their configuration `choose_start`, or, of a table without all of them, `choose_for_motion`,
-    and rows `row_near_place` for times that are `near_place`.
+    and rows `row_near_place` for times that are near a place (`is_near_place`).
     """
     shape, tableau = program.shape, program.shape.tableau
     features = {
@@ -466,7 +467,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     has = {name for name, there in features.items() if there}
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
-    across = ("across_state", "near_place", "row_near_place") if shape.partitioned else ()
+    across = ("across_state", "is_near_place", "row_near_place") if shape.partitioned else ()
     wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
     solver = read_solver(has, (), wanted, facts=facts, given={*given, "probe"}, commented=False)
     code = SolverCode(

@@ -37,7 +37,7 @@ MODEL = (
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
-    *("contacts", "locking_events", "settings", "choices", "reclosing"),
+    *("contacts", "locking_events", "settings", "choices", "reclosing", "passing"),
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)

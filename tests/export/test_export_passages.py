@@ -1,0 +1,55 @@
+"""Exported programs that pass places where constraints lose rank, beside runs in the process.
+
+A parallelogram is flat twice in a turn, where its equations are 0/0. A counter adds up the times at which it
+is flat, inside the step across; a kick changes the motion elsewhere.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.program.equations import DerivedEquations
+from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case
+from tests.verification.test_parallelogram import parallelogram, started
+
+TOLERANCE = 1e-9
+
+
+def counted() -> arm.System:
+    s = parallelogram()
+    s.memory("times", 0.0)
+    s.event("flat", s.bodies["A"].q1, set={"times": "times + t"})
+    s.event("kick", s.bodies["A"].q1 + 1.5, direction=1, set={"A.u1": "A.u1 + 0.1*sin(t)"})
+    s.output("sum of times", "times")
+    s.start(started(0.5, 3.0))
+    return s
+
+
+@cache
+def equations() -> DerivedEquations:
+    return counted().derive()
+
+
+@pytest.mark.parametrize("language", ["c", "python", "fortran", "matlab"])
+def test_programs_pass_flat_positions_as_the_process_does(language: str, tmp_path: Path) -> None:
+    """Each step across makes rounding 1e-16 to 1e-10: two builds of the process differ by as much."""
+    if language in TOOLS and not TOOLS[language]:
+        pytest.skip(f"no {language} here")
+    span = 1.0 if language == "matlab" else 3.0
+    how: dict[str, float] = {"max_step": 0.1} if language == "matlab" else {}
+    how |= {"sample": span / 8, "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
+    run = equations().compile().simulate(span, method="dop853", **how)
+    passed = str(run.info["configurations"]).count("passed")
+    assert passed >= (2 if span < 2.0 else 7)
+    case = Case(counted, span, {}, TOLERANCE, (), 0, 0)
+    folder = equations().export(language, tmp_path / language, configurations=True)
+    names, rows = LANGUAGES[language](folder, case)
+    assert len(rows) == len(run.time)
+    for name in run.names:
+        found, size = rows[:, names.index(name)], 1 + np.max(np.abs(run[name]))
+        assert np.max(np.abs(found - run[name])) <= 1e-9 * size, name
