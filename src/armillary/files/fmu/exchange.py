@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.errors import ArmillaryError
 from armillary.files.fmu.description import Exchange, Fmu, FmuVariable
-from armillary.files.fmu.instances import NOTHING, InstanceEntry, Instances, InstanceStart, Setting, slot_text
-from armillary.files.fmu.library import ERROR, Library, load
-from armillary.files.fmu.values import call_text
+from armillary.files.fmu.instance_code import InstanceCode, InstanceModule
+from armillary.files.fmu.instances import InstanceEntry, Instances, InstanceStart, Setting
+from armillary.files.fmu.library import DISCARD, ERROR, Library, load
+from armillary.files.fmu.values import transfer
+from armillary.llvm.building.assembly import REAL, TRUTH, WHOLE, constant
+from armillary.llvm.building.builder import Span, Value
 from armillary.llvm.jit import Compiled
 
 NEVER = 1e300  # the time of a next event that there is not
@@ -132,7 +135,7 @@ def exchanged(
     initial = tuple(record.event_results[i] for i in range(states))
     scheduled = record.event_results[states] < NEVER
     instances.release()
-    code = Compiled(_text(library, instances, exchange, inputs, outputs))
+    code = Compiled(str(_code(library, instances, exchange, inputs, outputs)))
     kept = (code, instances)
     arity = 2 + states + len(inputs)
 
@@ -160,193 +163,115 @@ def exchanged(
 # ---------------------------------------------------------------- compiled code
 
 
-def _text(
+def _code(
     library: Library,
     instances: _Exchange,
     exchange: Exchange,
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
-) -> str:
-    n, m = len(exchange.states), len(inputs)
-    names = ["%t", *(f"%x{i}" for i in range(n)), *(f"%u{i}" for i in range(m))]
-    blank = ", ".join(["double"] * (1 + m))
+) -> InstanceModule:
+    module = InstanceModule(library, _Record)
     table = ctypes.addressof(instances.table)
-    parts = [
-        f"define double @nothing({blank}) {{\n  ret double {NOTHING}\n}}",
-        call_text(library, "Set", "put", inputs),
-        call_text(library, "Get", "get", outputs),
-        _evaluate(library, exchange, names, n, m, len(outputs)),
-        _occur(instances, names),
-        _completed(library, instances, names, table),
-    ]
-    parts += [
-        _pick(f"value{k}", "evaluate", 32, k, names, table) for k in range(instances.lengths["results"])
-    ]
-    parts += [
-        f"define internal i1 @there(ptr %record, {_doubles(names)}) {{\n  ret i1 true\n}}",
-        _pick("first", "there", 56, n, names, table),
-    ]
-    parts += [_pick(f"after{k}", "occur", 56, k, names, table) for k in range(n + 1)]
-    return "\n".join(parts)
-
-
-def _doubles(names: Sequence[str]) -> str:
-    return ", ".join(f"double {name}" for name in names)
+    callback = ctypes.cast(instances.callback, ctypes.c_void_p).value or 0
+    module.entry("nothing", 1 + len(inputs)).fail()
+    evaluate = _evaluate(module, exchange, inputs, outputs)
+    occur = _occur(module, evaluate, callback)
+    _completed(module, evaluate, callback, table)
+    for k in range(instances.lengths["results"]):
+        _pick(module, f"value{k}", evaluate, "results", k, table)
+    for k in range(instances.lengths["event_results"]):
+        _pick(module, f"after{k}", occur, "event_results", k, table)
+    first = module.entry("first", 1 + len(evaluate.arguments))
+    first.find(first.argument(0), table)
+    first.give(first.vector("event_results")[instances.states])
+    return module
 
 
 def _evaluate(
-    library: Library, exchange: Exchange, names: Sequence[str], n: int, m: int, outputs: int
-) -> str:
+    module: InstanceModule,
+    exchange: Exchange,
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+) -> InstanceCode:
     """Time, states and inputs set and everything read, unless they are those of the last evaluation."""
-    third = library.fmu.version == "3.0"
-    rates = "GetContinuousStateDerivatives" if third else "GetDerivatives"
-    lines = [
-        f"define internal i1 @evaluate(ptr %record, {_doubles(names)}) {{", "entry:",
-        "  %time_at = getelementptr i8, ptr %record, i64 8",
-        "  %status_at = getelementptr i8, ptr %record, i64 16",
-        "  %key_at = getelementptr i8, ptr %record, i64 24",
-        "  %results_at = getelementptr i8, ptr %record, i64 32",
-        "  %known_at = getelementptr i8, ptr %record, i64 40",
-        "  %key = load ptr, ptr %key_at",
-        "  %results = load ptr, ptr %results_at",
-        "  %instance = load ptr, ptr %record",
-        "  %status = load i64, ptr %status_at",
-        "  %alive = icmp ult i64 %status, 3",
-        "  %nought0 = fmul double %t, 0.0",
-    ]  # fmt: skip
-    for i, name in enumerate(names[1:], 1):
-        lines += [
-            f"  %part{i} = fmul double {name}, 0.0",
-            f"  %nought{i} = fadd double %nought{i - 1}, %part{i}",
-        ]
-    last = len(names) - 1
-    lines += [
-        f"  %finite = fcmp oeq double %nought{last}, 0.0",
-        "  %sensible = and i1 %alive, %finite",
-        "  br i1 %sensible, label %compare, label %over",
-        "over:", "  ret i1 false", "compare:",
-        "  %known = load i64, ptr %known_at",
-        "  %same = icmp eq i64 %known, 1",
-    ]  # fmt: skip
-    compared, same = _same_key(names)
-    lines += compared
-    lines += [f"  br i1 {same}, label %fine, label %change", "fine:", "  ret i1 true", "change:"]
-    lines += [f"  store double {name}, ptr %key{i}" for i, name in enumerate(names)]
-    lines += ["  store i64 0, ptr %known_at", "  store double %t, ptr %time_at"]
-
-    def pointer(name: str) -> str:
-        return f"inttoptr (i64 {library.address(name)} to ptr)"
-
-    given = f"%key{1 + n}" if m else "%key"
-    calls = [f"call i32 {pointer('SetTime')}(ptr %instance, double %t)"]
+    put, get = transfer(module, "Set", "put", inputs), transfer(module, "Get", "get", outputs)
+    n, third = len(exchange.states), module.library.fmu.version == "3.0"
+    f = module.function("evaluate", TRUTH, (REAL,) * (1 + n + len(inputs)))
+    t, *others = f.arguments
+    nought = t * 0.0
+    for x in others:
+        nought = nought + x * 0.0
+    with f.when(~((f["status"] < ERROR) & nought.equals(0.0))):
+        f.give(f.truth(False))
+    key, results = f.vector("key"), f.vector("results")
+    with f.when(_same(f, f["known"], key)):
+        f.give(f.truth(True))
+    for i, x in enumerate(f.arguments):
+        key[i] = x
+    f["known"], f["time"] = 0, t
+    instance, count = f["instance"].raw, constant(WHOLE, n)
+    statuses = [f.answer("SetTime", instance, t.raw)]
     if n:
-        calls.append(f"call i32 {pointer('SetContinuousStates')}(ptr %instance, ptr %key1, i64 {n})")
-    calls.append(f"call i32 @put(ptr %instance, ptr {given})")
+        statuses.append(f.answer("SetContinuousStates", instance, key.at(1), count))
+    statuses.append(f.transfer(put, Span(f, key.at(1 + n)) if inputs else key))
     if n:
-        calls.append(f"call i32 {pointer(rates)}(ptr %instance, ptr %results, i64 {n})")
-    lines += [
-        f"  %outputs = getelementptr double, ptr %results, i64 {n}",
-        f"  %indicators = getelementptr double, ptr %results, i64 {n + outputs}",
-    ]
-    calls.append("call i32 @get(ptr %instance, ptr %outputs)")
+        rates = "GetContinuousStateDerivatives" if third else "GetDerivatives"
+        statuses.append(f.answer(rates, instance, results.address, count))
+    statuses.append(f.transfer(get, Span(f, results.at(n))))
     if exchange.indicators:
-        count = exchange.indicators
-        calls.append(f"call i32 {pointer('GetEventIndicators')}(ptr %instance, ptr %indicators, i64 {count})")
-    worst = "0"
-    for i, call in enumerate(calls):
-        lines += [
-            f"  %answer{i} = {call}",
-            f"  %worse{i} = icmp ugt i32 %answer{i}, {worst}",
-            f"  %worst{i} = select i1 %worse{i}, i32 %answer{i}, i32 {worst}",
-        ]
-        worst = f"%worst{i}"
-    return "\n".join([
-        *lines,
-        f"  %good = icmp ult i32 {worst}, 2",
-        "  br i1 %good, label %keep, label %bad",
-        "keep:", "  store i64 1, ptr %known_at", "  ret i1 true", "bad:",
-        f"  %failed = icmp ugt i32 {worst}, 2",
-        "  br i1 %failed, label %end, label %refused", "end:",
-        f"  %wide = zext i32 {worst} to i64",
-        "  store i64 %wide, ptr %status_at",
-        "  br label %refused", "refused:", "  ret i1 false", "}",
-    ])  # fmt: skip
+        place, size = results.at(n + len(outputs)), constant(WHOLE, exchange.indicators)
+        statuses.append(f.answer("GetEventIndicators", instance, place, size))
+    worst = f.worst(statuses)
+    with f.when(worst < DISCARD):
+        f["known"] = 1
+        f.give(f.truth(True))
+    with f.when(worst >= ERROR):
+        f["status"] = worst
+    f.give(f.truth(False))
+    return f
 
 
-def _same_key(names: Sequence[str]) -> tuple[list[str], str]:
-    """Lines that compare numbers with those at %key, after %same, and the name of what they find."""
-    lines, same = [], "%same"
-    for i, name in enumerate(names):
-        lines += [
-            f"  %key{i} = getelementptr double, ptr %key, i64 {i}",
-            f"  %old{i} = load double, ptr %key{i}",
-            f"  %equal{i} = fcmp oeq double %old{i}, {name}",
-            f"  %same{i} = and i1 {same}, %equal{i}",
-        ]
-        same = f"%same{i}"
-    return lines, same
+def _same(f: InstanceCode, known: Value, key: Span) -> Value:
+    """Whether the arguments are known to be the numbers of a key."""
+    same = known.equals(1)
+    for i, x in enumerate(f.arguments):
+        same = same & key[i].equals(x)
+    return same
 
 
-def _occur(instances: _Exchange, names: Sequence[str]) -> str:
+def _occur(module: InstanceModule, evaluate: InstanceCode, callback: int) -> InstanceCode:
     """An event at a time, state and input, once."""
-    callback = ctypes.cast(instances.callback, ctypes.c_void_p).value
-    lines = [
-        f"define internal i1 @occur(ptr %record, {_doubles(names)}) {{", "entry:",
-        f"  %ready = call i1 @evaluate(ptr %record, {_doubles(names)})",
-        "  br i1 %ready, label %compare, label %over",
-        "over:", "  ret i1 false", "compare:",
-        "  %key_at = getelementptr i8, ptr %record, i64 48",
-        "  %known_at = getelementptr i8, ptr %record, i64 64",
-        "  %key = load ptr, ptr %key_at",
-        "  %known = load i64, ptr %known_at",
-        "  %same = icmp eq i64 %known, 1",
-    ]  # fmt: skip
-    compared, same = _same_key(names)
-    lines += compared
-    return "\n".join([
-        *lines,
-        f"  br i1 {same}, label %fine, label %happen", "fine:", "  ret i1 true", "happen:",
-        f"  %done = call i64 inttoptr (i64 {callback} to ptr)(ptr %record)",
-        "  %good = icmp ne i64 %done, 0",
-        "  ret i1 %good", "}",
-    ])  # fmt: skip
+    f = module.function("occur", TRUTH, (REAL,) * len(evaluate.arguments))
+    with f.when(~f.run(evaluate, *f.arguments)):
+        f.give(f.truth(False))
+    with f.when(_same(f, f["event_known"], f.vector("event_key"))):
+        f.give(f.truth(True))
+    f.give(f.call_back(callback).differs(0))
+    return f
 
 
-def _completed(library: Library, instances: _Exchange, names: Sequence[str], table: int) -> str:
+def _completed(module: InstanceModule, evaluate: InstanceCode, callback: int, table: int) -> None:
     """The end of a step; where the FMU requests an event, its iteration."""
-    third = library.fmu.version == "3.0"
-    flag = "i8" if third else "i32"
-    call = f"inttoptr (i64 {library.address('CompletedIntegratorStep')} to ptr)"
-    callback = ctypes.cast(instances.callback, ctypes.c_void_p).value
-    return "\n".join([
-        f"define double @completed(double %handle, {_doubles(names)}) {{", "entry:",
-        f"  %event = alloca {flag}", f"  %ended = alloca {flag}",
-        *slot_text(table), "work:",
-        f"  %ready = call i1 @evaluate(ptr %record, {_doubles(names)})",
-        "  br i1 %ready, label %report, label %nothing", "report:",
-        "  %instance = load ptr, ptr %record",
-        f"  store {flag} 0, ptr %event",
-        f"  %answer = call i32 {call}(ptr %instance, {flag} 1, ptr %event, ptr %ended)",
-        f"  %wish = load {flag}, ptr %event",
-        f"  %wished = icmp ne {flag} %wish, 0",
-        "  br i1 %wished, label %happen, label %done", "happen:",
-        f"  %happened = call i64 inttoptr (i64 {callback} to ptr)(ptr %record)",
-        "  br label %done", "done:", "  ret double 0.0",
-        "nothing:", f"  ret double {NOTHING}", "}",
-    ])  # fmt: skip
+    kind = "i8" if module.library.fmu.version == "3.0" else "i32"
+    f = _found(module, "completed", evaluate, table)
+    event, ended = (f.room(1, kind).address for _ in range(2))
+    f.builder.store(constant(kind, 0), event)
+    f.answer("CompletedIntegratorStep", f["instance"].raw, constant(kind, 1), event, ended)
+    with f.when(Value(f, f.builder.load(event, kind)).differs(0)):
+        f.call_back(callback)
+    f.give(f.real(0.0))
 
 
-def _pick(name: str, worker: str, offset: int, k: int, names: Sequence[str], table: int) -> str:
+def _pick(module: InstanceModule, name: str, worker: InstanceCode, field: str, k: int, table: int) -> None:
     """One of the values that a worker finds, by handle."""
-    return "\n".join([
-        f"define double @{name}(double %handle, {_doubles(names)}) {{", "entry:",
-        *slot_text(table), "work:",
-        f"  %ready = call i1 @{worker}(ptr %record, {_doubles(names)})",
-        "  br i1 %ready, label %give, label %nothing", "give:",
-        f"  %values_at = getelementptr i8, ptr %record, i64 {offset}",
-        "  %values = load ptr, ptr %values_at",
-        f"  %at = getelementptr double, ptr %values, i64 {k}",
-        "  %found = load double, ptr %at",
-        "  ret double %found",
-        "nothing:", f"  ret double {NOTHING}", "}",
-    ])  # fmt: skip
+    f = _found(module, name, worker, table)
+    f.give(f.vector(field)[k])
+
+
+def _found(module: InstanceModule, name: str, worker: InstanceCode, table: int) -> InstanceCode:
+    """A function of handle, time, states and inputs, after the work on the record; NaN where that failed."""
+    f = module.entry(name, 1 + len(worker.arguments))
+    f.find(f.argument(0), table)
+    with f.when(~f.run(worker, *f.arguments)):
+        f.fail()
+    return f

@@ -15,12 +15,10 @@ from typing import Any
 from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.errors import SimulationError
 from armillary.files.fmu.description import FmuVariable
+from armillary.files.fmu.instance_code import SLOTS
 from armillary.files.fmu.library import DISCARD, ERROR, OK, Library
-from armillary.llvm.instructions import real
 
 Setting = float | str  # of a parameter
-NOTHING = "0x7FF8000000000000"  # not a number, in LLVM
-SLOTS = 1024  # runs at the same time
 
 
 class InstanceRecord(ctypes.Structure):
@@ -137,19 +135,3 @@ class InstanceEntry:
 
     address: int
     kept: tuple[Any, ...]
-
-
-def slot_text(table: int) -> list[str]:
-    """LLVM code that finds %record by %handle in a table and goes on at `work`, or at `nothing`."""
-    return [
-        "  %least = fcmp oge double %handle, 0.0",
-        f"  %most = fcmp olt double %handle, {real(float(SLOTS))}",
-        "  %inside = and i1 %least, %most",
-        "  br i1 %inside, label %look, label %nothing", "look:",
-        "  %slot = fptoui double %handle to i64",
-        f"  %table = inttoptr i64 {table} to ptr",
-        "  %place = getelementptr ptr, ptr %table, i64 %slot",
-        "  %record = load ptr, ptr %place",
-        "  %there = icmp ne ptr %record, null",
-        "  br i1 %there, label %work, label %nothing",
-    ]  # fmt: skip

@@ -57,17 +57,18 @@ class Callee(NamedTuple):
 
 
 class IRModule:
-    """Functions by their names, in the order in which they were made."""
+    """Functions by their names, in the order in which they were made, and lines of constants before them."""
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}
+        self.constants: list[str] = []
 
     def declared(self, name: str, kind: FunctionType) -> Function:
         """The function of this name, declared where it is not there yet."""
         return self.functions.get(name) or Function(self, kind, name)
 
     def __str__(self) -> str:
-        return "\n".join([str(function) for function in self.functions.values()])
+        return "\n".join([*self.constants, *(str(function) for function in self.functions.values())])
 
 
 class Function:
