@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from armillary.algebra.arguments import several, table
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
@@ -19,13 +18,14 @@ from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
-from armillary.program.equations import NOT_PICKLED, DerivedEquations
+from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
 from armillary.runtime.addresses import lasting
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators import Functions
 from armillary.runtime.integrators.settings import completed
+from armillary.runtime.models.compiled_program import CompiledProgram
 from armillary.runtime.models.configurations.changes import ChangeCode, RatedChoices, rated_choices
 from armillary.runtime.models.configurations.configurations import (
     NEARLY,
@@ -36,7 +36,7 @@ from armillary.runtime.models.configurations.legs import LegRunner, single_leg
 from armillary.runtime.models.failures.starts_without_mass import refuse_locked, watching_start
 from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
+from armillary.runtime.models.parameters import check_physical, with_these
 from armillary.runtime.models.run_record import (
     KnownParameters,
     key_of,
@@ -66,9 +66,6 @@ if TYPE_CHECKING:
     from armillary.runtime.models.configurations.run_changes import ChangeFigures, KnownChanges
     from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 
-_REALS = ctypes.POINTER(ctypes.c_double)
-_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
-
 
 class Compiler(Protocol):
     """What makes a model of equations: other equations of the same system are compiled as the first were."""
@@ -78,7 +75,7 @@ class Compiler(Protocol):
     ) -> CompiledModel: ...
 
 
-class CompiledModel:
+class CompiledModel(CompiledProgram):
     """One system's equations as machine code, freed with this object."""
 
     changes_inside = True  # whether a run changes its configuration in the compiled loop
@@ -86,64 +83,17 @@ class CompiledModel:
     def __init__(
         self, equations: DerivedEquations, code: Compiled, seconds: float, compiler: Compiler
     ) -> None:
-        self.equations = equations
+        super().__init__(equations, code, seconds)
         self._compiler = compiler
-        self.compile_seconds = seconds
-        self._code = code
-        self._table = parameter_table(equations)
         self.configuration_models: dict[Configuration, CompiledModel] = {equations.configuration: self}
         self._sensitive: dict[Any, CompiledSensitiveModel] = {}
-        self.coordinate_names = equations.coordinates
-        self.speed_names = equations.speeds
-        self.state_names = equations.states
-        self.output_names = tuple(c.name for c in equations.targets.columns)
-        self._default_constants: np.ndarray | None = None
         self._kept: KnownParameters | None = None  # of the last run
-        self._addresses: dict[str, int] = {}
-        self._functions: dict[str, Callable[..., None]] = {}
         self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
         self.change_figures: dict[Any, ChangeFigures | None] = {}  # by what is known of configurations
         self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
         self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
 
     # ------------------------------------------------------------ what it is made of
-
-    @property
-    def parameters(self) -> dict[str, float | None]:
-        """Parameters with their defaults, in their stated units."""
-        return self.equations.parameters
-
-    @property
-    def tier(self) -> str:
-        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
-        return self._code.tier
-
-    @property
-    def formalism(self) -> str:
-        """Name of the formalism behind the code."""
-        return self.equations.formalism
-
-    def address(self, name: str) -> int:
-        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
-        if name not in self._addresses:
-            program = self.equations.program
-            absent = {
-                "events": not program.events.results,
-                "update": not program.update.results,
-                "fire": not program.fire,
-                "normalise": not program.quaternions and not program.corrected,
-                "geometry": not program.geometry.results,
-                "solve": all(s.name != "solve" for s in program.stepping),
-                "residuals": all(s.name != "residuals" for s in program.stepping),
-            }
-            self._addresses[name] = 0 if absent.get(name) else self._code.address(name)
-        return self._addresses[name]
-
-    def function(self, name: str) -> Callable[..., None]:
-        """A generated function of a time and the addresses of state, constants, memory and results."""
-        if name not in self._functions:
-            self._functions[name] = _FUNCTION(self.address(name))
-        return self._functions[name]
 
     @cached_property
     def speeds(self) -> SpeedPlaces:
@@ -180,20 +130,6 @@ class CompiledModel:
         numbers = self.watched_index
         return [(numbers[name], least) for name, least in near.items() if name in numbers]
 
-    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
-        """Precomputed constants for a parameter set, as the generated functions take them."""
-        if parameters is None and self._default_constants is not None:
-            return self._default_constants
-        constants = self.constants_inside(self.parameters_inside(parameters))
-        if not parameters:
-            constants.setflags(write=False)
-            self._default_constants = constants
-        return constants
-
-    def parameters_inside(self, parameters: Mapping[str, Any] | None) -> np.ndarray:
-        """Values of all parameters in the model's own units, in their order."""
-        return self._table.inside(self._table.values(parameters))
-
     @lasting
     def change_code(self) -> ChangeCode:
         """The sections that lead to this configuration and away from it, compiled at their first use."""
@@ -208,14 +144,6 @@ class CompiledModel:
         if locked not in self.rated_choices:
             self.rated_choices.setdefault(locked, rated_choices(self.base.equations, locked))
         return self.rated_choices[locked]
-
-    def constants_inside(self, inside: np.ndarray) -> np.ndarray:
-        """Precomputed constants for values of all parameters in the model's own units, in their order."""
-        constants = np.zeros(max(len(self.equations.program.constants), 1))
-        inside = np.ascontiguousarray(inside)
-        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.address("precompute"))
-        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
-        return constants
 
     # ------------------------------------------------------------ values
 
@@ -373,10 +301,6 @@ class CompiledModel:
     def loops(self) -> LoopStart:
         """What closes the loops at the start of runs."""
         return LoopStart(self.equations)
-
-    def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
-        """Values of all parameters in the model's own units."""
-        return dict(zip(self._table.names, self.parameters_inside(parameters).tolist(), strict=True))
 
     def refused(self, inside: Mapping[str, float]) -> str:
         """Why this kind of model does not run with parameters in its own units, "" where it does."""
@@ -589,13 +513,6 @@ class CompiledModel:
     def picture(self) -> MotionPicture | None:
         """What draws the motions of this model: the equations that a user holds do, without machine code."""
         return None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))
-
-    def __repr__(self) -> str:
-        system, operations = self.equations.system.name, self.equations.operations
-        return f"{type(self).__name__}({system!r}, {self.formalism}, {operations})"
 
 
 def driven_equations(equations: DerivedEquations) -> DerivedEquations:

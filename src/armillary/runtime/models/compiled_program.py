@@ -1,0 +1,104 @@
+"""The machine code of a program: its functions by name, and constants for sets of parameter values."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ArmillaryError
+from armillary.llvm.jit import Compiled
+from armillary.program.equations import NOT_PICKLED, DerivedEquations
+from armillary.runtime.models.parameters import parameter_table
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
+
+
+class CompiledProgram:
+    """One program as machine code, freed with this object."""
+
+    def __init__(self, equations: DerivedEquations, code: Compiled, seconds: float) -> None:
+        self.equations = equations
+        self.compile_seconds = seconds
+        self._code = code
+        self._table = parameter_table(equations)
+        self.coordinate_names = equations.coordinates
+        self.speed_names = equations.speeds
+        self.state_names = equations.states
+        self.output_names = tuple(c.name for c in equations.targets.columns)
+        self._default_constants: np.ndarray | None = None
+        self._addresses: dict[str, int] = {}
+        self._functions: dict[str, Callable[..., None]] = {}
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """Parameters with their defaults, in their stated units."""
+        return self.equations.parameters
+
+    @property
+    def tier(self) -> str:
+        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
+        return self._code.tier
+
+    @property
+    def formalism(self) -> str:
+        """Name of the formalism behind the code."""
+        return self.equations.formalism
+
+    def address(self, name: str) -> int:
+        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
+        if name not in self._addresses:
+            program = self.equations.program
+            absent = {
+                "events": not program.events.results,
+                "update": not program.update.results,
+                "fire": not program.fire,
+                "normalise": not program.quaternions and not program.corrected,
+                "geometry": not program.geometry.results,
+                "solve": all(s.name != "solve" for s in program.stepping),
+                "residuals": all(s.name != "residuals" for s in program.stepping),
+            }
+            self._addresses[name] = 0 if absent.get(name) else self._code.address(name)
+        return self._addresses[name]
+
+    def function(self, name: str) -> Callable[..., None]:
+        """A generated function of a time and the addresses of state, constants, memory and results."""
+        if name not in self._functions:
+            self._functions[name] = _FUNCTION(self.address(name))
+        return self._functions[name]
+
+    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+        """Precomputed constants for a parameter set, as the generated functions take them."""
+        if parameters is None and self._default_constants is not None:
+            return self._default_constants
+        constants = self.constants_inside(self.parameters_inside(parameters))
+        if not parameters:
+            constants.setflags(write=False)
+            self._default_constants = constants
+        return constants
+
+    def parameters_inside(self, parameters: Mapping[str, Any] | None) -> np.ndarray:
+        """Values of all parameters in the model's own units, in their order."""
+        return self._table.inside(self._table.values(parameters))
+
+    def constants_inside(self, inside: np.ndarray) -> np.ndarray:
+        """Precomputed constants for values of all parameters in the model's own units, in their order."""
+        constants = np.zeros(max(len(self.equations.program.constants), 1))
+        inside = np.ascontiguousarray(inside)
+        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.address("precompute"))
+        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
+        return constants
+
+    def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """Values of all parameters in the model's own units."""
+        return dict(zip(self._table.names, self.parameters_inside(parameters).tolist(), strict=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))
+
+    def __repr__(self) -> str:
+        system, operations = self.equations.system.name, self.equations.operations
+        return f"{type(self).__name__}({system!r}, {self.formalism}, {operations})"
