@@ -107,3 +107,21 @@ def test_a_kink_at_the_operating_point_is_noted() -> None:
     note = model.linearize({"a.q1": 0.2}).note
     assert "the rate of 'a.u1' has a kink with 'a.q1'" in note and "max(" in note
     assert model.linearize({"a.q1": 0.3}).note == "" and model.linearize().note == ""
+
+
+def test_jumps_are_looked_for_at_all_points_of_a_batch() -> None:
+    """Beyond the first twenty too, and with parameters that are arrays."""
+    speeds = np.ones(50)
+    speeds[37] = 0.0
+    assert sliding().linearize({"block.u1": np.ones(50)}, parameters={"mu": np.ones(50)}).A.shape == (
+        50,
+        2,
+        2,
+    )
+    with pytest.raises(
+        ArmillaryError, match=r"jumps with 'block.u1' at the operating point \(point 37 of 50\)"
+    ):
+        sliding().linearize({"block.u1": speeds}, parameters={"mu": np.ones(50)})
+    places = np.full(3, 0.5)
+    places[1] = 0.0
+    assert "has a kink with 'block.q1'" in sliding().linearize({"block.q1": places, "block.u1": 1.0}).note

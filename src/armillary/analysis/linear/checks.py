@@ -20,8 +20,9 @@ from armillary.program.sensitivities.jumps import switches
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.parameters import parameter_table
 
-_CHECKED = 20  # operating points that are looked at one by one
+_CHECKED = 20  # operating points of a batch that are looked at closely
 _AT = 1e-12  # of the size of what is compared: a switch or an event is there
 _STEPS = (1e-7, 1e-9)  # to both sides of a switch: a kink shrinks with them, a jump does not
 _JUMP = 1e-9  # of the size of what jumps
@@ -68,32 +69,34 @@ def check_points(model: CompiledModel, compiled: Linearization, points: Operatin
     """
     if compiled not in _KNOWN:
         _KNOWN[compiled] = _Jumps(model.equations, compiled.form)
-    jumps = _KNOWN[compiled]
-    watched = [e for e in model.equations.targets.watched if e.name not in INTERNAL_EVENTS]
-    note = ""
-    if not watched and jumps.idle:
-        return note
-    for i in range(min(len(points), _CHECKED)):
-        instance = Instance(model, points.parameters_of(i))
-        t, state, memory = float(points.t[i]), points.states[i], points.memory[i]
-        if watched:
-            _check_events(model, instance, t, state, memory)
-        note = note or jumps(instance, t, state, memory)
-    return note
+    _check_events(model, points)
+    return _KNOWN[compiled](points)
 
 
-def _check_events(
-    model: CompiledModel, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray
-) -> None:
-    """An error for an event that changes something just here."""
-    size = 1.0 + float(np.max(np.abs(state), initial=0.0))
-    for event, value in zip(model.equations.targets.watched, instance.events(t, state, memory), strict=True):
-        acts = event.changes or event.lock or event.unlock
-        if event.name not in INTERNAL_EVENTS and acts and abs(value) <= _AT * size:
-            raise ArmillaryError(
-                f"event '{event.name}' happens just at the operating point, and what it does has no linear "
-                "model; linearise a little before or after it"
-            )
+def _check_events(model: CompiledModel, points: OperatingPoints) -> None:
+    """An error for an event that changes something just at a point; looked for at the first points, since
+    compiled code of the model, which may hold foreign functions, computes them one by one.
+    """
+    watched = model.equations.targets.watched
+    acting = [
+        (i, event)
+        for i, event in enumerate(watched)
+        if event.name not in INTERNAL_EVENTS and (event.changes or event.lock or event.unlock)
+    ]
+    for k in range(min(len(points), _CHECKED) if acting else 0):
+        instance, state = Instance(model, points.parameters_of(k)), points.states[k]
+        values = instance.events(float(points.t[k]), state, points.memory[k])
+        size = 1.0 + float(np.max(np.abs(state), initial=0.0))
+        for i, event in acting:
+            if abs(values[i]) <= _AT * size:
+                raise ArmillaryError(
+                    f"event '{event.name}' happens just at the operating point{_which(k, points)}, and what "
+                    "it does has no linear model; linearise a little before or after it"
+                )
+
+
+def _which(k: int, points: OperatingPoints) -> str:
+    return f" (point {k} of {len(points)})" if len(points) > 1 else ""
 
 
 def _kinks(roots: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
@@ -122,62 +125,72 @@ class _Jumps:
         whole = ("floor", "ceil", "mod")
         self._gaps = evaluator([side if node.data in whole else gap for node, gap, side in found])
         self._values = evaluator(roots) if found else None
-        self._equations = equations
+        self._equations, self._table = equations, parameter_table(equations)
 
-    @property
-    def idle(self) -> bool:
-        """Whether nothing can jump."""
-        return self._values is None
-
-    def __call__(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> str:
-        """An error for a jump at a point, and a note on a kink there."""
+    def __call__(self, points: OperatingPoints) -> str:
+        """An error for a jump at a point, and a note on a kink there. Switches are looked for at all points,
+        and their sides at the first of those that are on one.
+        """
         note = ""
         if self._values is None:
             return note
-        targets, plain = self._equations.targets, self._equations.reduction.plain
-        parameters = self._equations.system.parameters
-        inside = instance.model.inside(instance.parameters)
-        at: dict[Expr, Any] = {plain(parameters[name]): value for name, value in inside.items()}
-        at |= dict(zip(targets.integrated, state.tolist(), strict=False))
-        at |= dict(zip(targets.memory, memory.tolist(), strict=True)) | {targets.time: t}
+        at = self._at(points)
         with np.errstate(all="ignore"):
             for (node, ways), gap in zip(self._switches, self._gaps(at), strict=True):
-                if abs(gap) <= _AT * max((abs(at[s]) for s in ways), default=0.0) + 1e-300 and ways:
-                    self._check(node, ways, at)
-                    note = note or self._kink(node, ways, at)
+                if not ways:
+                    continue
+                size = np.max(np.broadcast_arrays(*(np.abs(at[s]) for s in ways)), axis=0)
+                there = np.abs(gap) <= _AT * size + 1e-300
+                close = np.flatnonzero(np.broadcast_to(there, (len(points),)))[:_CHECKED]
+                if close.size:
+                    here = {s: x[close] if np.ndim(x) else x for s, x in at.items()}
+                    self._check(node, ways, here, [_which(k, points) for k in close])
+                    note = note or self._kink(node, ways, here)
         return note
+
+    def _at(self, points: OperatingPoints) -> dict[Expr, Any]:
+        """Values of all symbols, a number or one for each point."""
+        targets, system = self._equations.targets, self._equations.system
+        columns = self._table.inside_columns(points.parameters)
+        at = {self._equations.reduction.plain(system.parameters[name]): x for name, x in columns.items()}
+        at |= dict(zip(targets.integrated, points.states.T, strict=False))
+        return at | dict(zip(targets.memory, points.memory.T, strict=True)) | {targets.time: points.t}
+
+    def _sides(self, at: Mapping[Expr, Any], s: Expr, h: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Rates and outputs, by (root, point), at s − h, s and s + h."""
+        assert self._values is not None
+        moved = (self._values({**at, s: at[s] + d}) for d in (-h, 0 * h, h))
+        return tuple(np.array([np.broadcast_to(x, h.shape) for x in values], dtype=float) for values in moved)
 
     def _kink(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, Any]) -> str:
         """A note where slopes to both sides of a switch differ."""
-        assert self._values is not None
         for s in ways:
-            h = _STEPS[0] * max(abs(at[s]), 1.0)
-            before, here, after = (
-                np.array(self._values({**at, s: at[s] + d}), dtype=float) for d in (-h, 0, h)
-            )
+            h = _STEPS[0] * np.maximum(np.abs(at[s]), 1.0)
+            before, here, after = self._sides(at, s, h)
             left, right = here - before, after - here
             size = np.maximum(np.abs(left), np.abs(right))
-            bent = np.flatnonzero((np.abs(right - left) > _BENT * size) & (size > 1e-12 * (h + np.abs(here))))
-            if bent.size:
+            bent = (np.abs(right - left) > _BENT * size) & (size > 1e-12 * (h + np.abs(here)))
+            if bent.any():
                 return (
-                    f"{self._labels[bent[0]]} has a kink with '{s.data.name}' at the operating point, where "
-                    f"'{node}' switches: this model holds on one side of it, or on none"
+                    f"{self._labels[np.argwhere(bent)[0][0]]} has a kink with '{s.data.name}' at the "
+                    f"operating point, where '{node}' switches: this model holds on one side of it, or on "
+                    "none"
                 )
         return ""
 
-    def _check(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, Any]) -> None:
-        assert self._values is not None
+    def _check(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, Any], which: Sequence[str]) -> None:
+        """An error where values on both sides of a switch differ."""
         for s in ways:
             apart = []
             for step in _STEPS:
-                h = step * max(abs(at[s]), 1.0)
-                after, before = (np.array(self._values({**at, s: at[s] + d}), dtype=float) for d in (h, -h))
+                before, _, after = self._sides(at, s, step * np.maximum(np.abs(at[s]), 1.0))
                 apart.append((np.abs(after - before), np.abs(after) + np.abs(before)))
             (wide, size), (close, _) = apart
-            jumped = np.flatnonzero((close > 0.5 * wide) & (close > _JUMP * np.maximum(size, 1e-6)))
+            jumped = np.argwhere((close > 0.5 * wide) & (close > _JUMP * np.maximum(size, 1e-6)))
             if jumped.size:
+                root, k = jumped[0]
                 raise ArmillaryError(
-                    f"{self._labels[jumped[0]]} jumps with '{s.data.name}' at the operating point, where "
-                    f"'{node}' switches, so it has no derivative there; linearise away from there, or smooth "
-                    "it (tanh in place of sign)"
+                    f"{self._labels[root]} jumps with '{s.data.name}' at the operating point{which[k]}, "
+                    f"where '{node}' switches, so it has no derivative there; linearise away from there, or "
+                    "smooth it (tanh in place of sign)"
                 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.errors import ArmillaryError
 from armillary.llvm.building.placement import MatrixPlacement
 from armillary.llvm.building.rows import function_rows, precompute_rows
 from armillary.llvm.jit import Compiled, holds_addresses
@@ -116,17 +116,12 @@ class ModelFunctions:
         """Precomputed constants for parameters in stated units; a row per run where any is an array."""
         if not parameters and self._default_constants is not None:
             return self._default_constants
-        single, many = self._table.columns(parameters)
-        first = single | {name: float(column[0]) for name, column in many.items()}
-        values = self._table.inside(self._table.values(first))
-        lengths = {len(v) for v in many.values()}
-        if len(lengths) > 1:
-            raise ParameterError(f"parameters have {sorted(lengths)} values; give each as many, or one")
-        runs = lengths.pop() if lengths else 1
-        inside = np.tile(values, (runs, 1))
-        for name, given in many.items():
-            i = self._table.names.index(name)
-            inside[:, i] = given * self._table.factors[i]
+        columns = self._table.inside_columns(parameters)
+        many = [len(column) for column in columns.values() if isinstance(column, np.ndarray)]
+        runs = many[0] if many else 1
+        inside = np.empty((runs, len(columns)))
+        for i, column in enumerate(columns.values()):
+            inside[:, i] = column
         out = np.zeros((runs, max(self._count, 1)))
         precompute = _CONSTANTS(self._code.address("precompute_rows"))
         precompute(runs, inside.shape[1], out.shape[1], inside.ctypes.data, out.ctypes.data)

@@ -120,6 +120,16 @@ class ParameterTable:
             [values.get(name, 0.0) * f for name, f in zip(self.names, self.factors, strict=True)], dtype=float
         )
 
+    def inside_columns(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+        """All values in the model's own units, in the order of the names; arrays where arrays are given."""
+        single, many = self.columns(given)
+        first = single | {name: float(column[0]) for name, column in many.items()}
+        found: dict[str, Any] = dict(zip(self.names, self.inside(self.values(first)).tolist(), strict=True))
+        lengths = {len(column) for column in many.values()}
+        if len(lengths) > 1:
+            raise ParameterError(f"parameters have {sorted(lengths)} values; give each as many, or one")
+        return found | {name: column * self.factors[self._number[name]] for name, column in many.items()}
+
 
 def text_number(value: str, where: str, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
     """A number in ``units`` from a text such as "50 cm", which may bring units of its own."""
