@@ -12,8 +12,8 @@ from armillary.viewer.parts.given_shapes import SURROUNDINGS
 from armillary.viewer.parts.links import COLOUR as LINK
 from armillary.viewer.parts.links import bars_of
 from armillary.viewer.parts.meshes import MeshStore
-from armillary.viewer.parts.part_surfaces import scaled, surfaces_of
-from armillary.viewer.parts.surfaces import DrawnSurface, joined, turned_to
+from armillary.viewer.parts.part_surfaces import surfaces_of
+from armillary.viewer.parts.surfaces import DrawnSurface, joined, scaled, turned_to
 
 _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 

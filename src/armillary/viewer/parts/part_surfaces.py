@@ -11,7 +11,7 @@ import numpy as np
 from armillary.files.meshes.surface import Paint
 from armillary.viewer.parts.meshes import PictureMesh
 from armillary.viewer.parts.surfaces import MAKERS as SOLIDS
-from armillary.viewer.parts.surfaces import DrawnSurface, between, joined, surface_of, turned_to
+from armillary.viewer.parts.surfaces import DrawnSurface, between, joined, placed, surface_of
 
 _CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at more are seen as an edge
 # Colours of what is not a body's own, where the part states none.
@@ -28,36 +28,17 @@ def surfaces_of(
     own = part.get("colour") or _COLOURS.get(part["kind"], "")
     if part["kind"] == "mesh":
         known = mesh_surfaces(meshes[part["mesh"]])
-        return [(_placed(one.surface, part), own or one.paint.colour) for one in known]
+        return [(placed(one.surface, part), own or one.paint.colour) for one in known]
     if part["kind"] in SOLIDS:
         made = surface_of(part)
         return [] if made is None else [(made, own)]
     if (maker := _MAKERS.get(part["kind"])) is None:
         return []
-    found = [(_placed(maker(part), part), own)]
+    found = [(placed(maker(part), part), own)]
     if "orbit" in part:
         line = _tube(np.array(part["orbit"]), 2 * _LINE * part["radius"])
-        found.append((_placed(line, part), _ORBIT))
+        found.append((placed(line, part), _ORBIT))
     return found
-
-
-def _placed(made: DrawnSurface, part: Mapping[str, Any]) -> DrawnSurface:
-    if "scale" in part:
-        made = scaled(made, part["scale"])
-    if "axis" in part:
-        made = made.moved(turned_to(part["axis"]))
-    if "axes" in part:
-        made = made.moved(np.reshape(part["axes"], (3, 3)))
-    return made.moved(np.eye(3), part["at"]) if "at" in part else made
-
-
-def scaled(made: DrawnSurface, factors: Any) -> DrawnSurface:
-    """A surface stretched along its axes; one that is mirrored has its faces turned around."""
-    s = np.asarray(factors, dtype=float)
-    normals = made.normals / s
-    normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-    faces = made.faces[:, ::-1] if np.prod(s) < 0 else made.faces
-    return DrawnSurface(made.vertices * s, normals, faces)
 
 
 # ------------------------------------------------------------ meshes

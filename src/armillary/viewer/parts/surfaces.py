@@ -44,14 +44,35 @@ def surface_of(part: Mapping[str, Any]) -> DrawnSurface | None:
     that has none.
     """
     maker = MAKERS.get(part["kind"])
-    if maker is None:
-        return None
-    made = maker(part)
+    return None if maker is None else placed(maker(part), part)
+
+
+def placed(made: DrawnSurface, part: Mapping[str, Any]) -> DrawnSurface:
+    """A surface made along z, stretched, turned and shifted as its part states."""
+    if "scale" in part:
+        made = scaled(made, part["scale"])
     if "axis" in part:
         made = made.moved(turned_to(part["axis"]))
     if "axes" in part:
         made = made.moved(np.reshape(part["axes"], (3, 3)))
     return made.moved(np.eye(3), part["at"]) if "at" in part else made
+
+
+def scaled(made: DrawnSurface, factors: Any) -> DrawnSurface:
+    """A surface stretched along its axes; one that is mirrored has its faces turned around."""
+    s = np.asarray(factors, dtype=float)
+    normals = made.normals / s
+    normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+    faces = made.faces[:, ::-1] if np.prod(s) < 0 else made.faces
+    return DrawnSurface(made.vertices * s, normals, faces)
+
+
+def _strips(rows: int, columns: int) -> np.ndarray:
+    """Triangles between places in rows, one more each way than there are strips."""
+    k = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).ravel()
+    one = np.stack([k, k + 1, k + columns + 2], axis=1)
+    other = np.stack([k, k + columns + 2, k + columns + 1], axis=1)
+    return np.concatenate([one, other])
 
 
 # ------------------------------------------------------------ solids, along z
@@ -66,15 +87,12 @@ def lathe(*profiles: Any, around: int = _AROUND) -> DrawnSurface:
         r, h, nr, nh = np.asarray(profile, dtype=float).T
         corners = np.stack([np.outer(r, c), np.outer(r, s), np.repeat(h[:, None], around + 1, 1)], axis=2)
         normals = np.stack([np.outer(nr, c), np.outer(nr, s), np.repeat(nh[:, None], around + 1, 1)], axis=2)
-        k = (np.arange(len(r) - 1)[:, None] * (around + 1) + np.arange(around)).ravel()
-        one = np.stack([k, k + 1, k + around + 2], axis=1)
-        other = np.stack([k, k + around + 2, k + around + 1], axis=1)
         lengths = np.linalg.norm(normals, axis=2, keepdims=True)
         made.append(
             DrawnSurface(
                 corners.reshape(-1, 3),
                 (normals / np.maximum(lengths, 1e-300)).reshape(-1, 3),
-                np.concatenate([one, other]),
+                _strips(len(r) - 1, around),
             )
         )
     return joined(made)
@@ -141,14 +159,6 @@ def box(size: Any) -> DrawnSurface:
     )
 
 
-def _ellipsoid(radii: Any) -> DrawnSurface:
-    ball, r = _sphere(1.0), np.asarray(radii, dtype=float)
-    normals = ball.normals / np.maximum(r, 1e-12)
-    return DrawnSurface(
-        ball.vertices * r, normals / np.linalg.norm(normals, axis=1, keepdims=True), ball.faces
-    )
-
-
 def between(start: Any, end: Any, radius: float, around: int = 14) -> DrawnSurface:
     """A cylinder from one point to another."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
@@ -169,11 +179,8 @@ def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: 
     thick = 0.14 * radius
     b = np.linspace(0, 2 * np.pi, around + 1)
     normals = out[:, None] * np.cos(b)[None, :, None] + np.array([0, 0, 1.0]) * np.sin(b)[None, :, None]
-    k = (np.arange(steps)[:, None] * (around + 1) + np.arange(around)).ravel()
-    one = np.stack([k, k + 1, k + around + 2], axis=1)
-    other = np.stack([k, k + around + 2, k + around + 1], axis=1)
     vertices = (line[:, None] + thick * normals).reshape(-1, 3)
-    return DrawnSurface(vertices, normals.reshape(-1, 3), np.concatenate([one, other]))
+    return DrawnSurface(vertices, normals.reshape(-1, 3), _strips(steps, around))
 
 
 def turned_to(axis: Any) -> np.ndarray:
@@ -196,7 +203,7 @@ MAKERS: dict[str, Callable[[Mapping[str, Any]], DrawnSurface]] = {
     "box": lambda p: box(p["size"]),
     "sphere": lambda p: _sphere(p["radius"]),
     "ball": lambda p: _sphere(p["radius"]),
-    "ellipsoid": lambda p: _ellipsoid(p["radii"]),
+    "ellipsoid": lambda p: scaled(_sphere(1.0), np.maximum(p["radii"], 1e-12)),
     "cylinder": lambda p: cylinder(p["radius"], p["length"]),
     "cone": lambda p: _cone(p["radius"], p["length"]),
     "capsule": lambda p: _capsule(p["radius"], p["length"]),
