@@ -73,6 +73,15 @@ class Reduction:
             if u not in self.given and i not in self.elimination.factors
         ]
 
+    def given_reader(self) -> Undimensioned:
+        """The reader of the description: what is prescribed or locked as what it follows from."""
+        plain, known = Undimensioned(), {}
+        for p in self.given.values():
+            known[p.speed] = plain(p.value)
+            if p.coordinate is not None and p.position is not None:
+                known[p.coordinate] = plain(p.position)
+        return plain.knowing(known)
+
     def coordinates(self, system: Description) -> list[Expr]:
         """Coordinates that are not given as functions of time."""
         known = {p.coordinate for p in self.given.values()}

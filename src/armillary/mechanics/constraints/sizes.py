@@ -14,10 +14,9 @@ from functools import reduce
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
-from armillary.mechanics.constraints.choice.dependent_speeds import Evaluate
-from armillary.mechanics.constraints.choice.partition import NOISE
+from armillary.mechanics.constraints.choice.dependent_speeds import Evaluate, largest_of
 from armillary.mechanics.constraints.rows import ConstraintRow
 from armillary.model.description import Description
 
@@ -62,7 +61,9 @@ def motion_sizes(
         ratios = []
         for dimension in {d for d, *_ in known}:
             alike = [(k, v) for d, k, v in known if d is dimension or d is None]
-            turns, others = (_largest([v for k, v in alike if k is one]) for one in (RATE, kind / TIME))
+            turns, others = (
+                largest_of([v for k, v in alike if k is one], None) for one in (RATE, kind / TIME)
+            )
             ratios += [turns / others] if turns is not None and others is not None else []
         if ratios:
             sizes[kind] = _bounded(reduce(fn.maximum, ratios), sample)
@@ -76,7 +77,7 @@ def row_sizes(
     effects: dict[Any, list[Any]] = {}
     for i, j, value in factors:
         effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
-    by_group = {group: _largest(effects[group]) for group in effects}
+    by_group = {group: largest_of(effects[group], None) for group in effects}
     known = {group: _bounded(size, sample) for group, size in by_group.items() if size is not None}
     return tuple(known.get(_group(found, i), 1.0) for i in range(len(found)))
 
@@ -106,12 +107,3 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
         return row.constraint.position.dimension
     speed = row.constraint.speed.dimension
     return None if speed is None else speed * TIME
-
-
-def _largest(values: Sequence[Any]) -> Any:
-    """The largest of numbers and constants; None where there is nothing but rounding."""
-    known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
-    varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
-    if not varying:
-        return known if known > NOISE else None
-    return reduce(fn.maximum, varying, as_expr(max(known, NOISE)))

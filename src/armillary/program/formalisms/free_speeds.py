@@ -26,7 +26,6 @@ from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors.matrices import matrix_sum
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, scaled
-from armillary.algebra.walk import transform
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
@@ -34,7 +33,8 @@ from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
-from armillary.program.targets.targets import StepSection, Targets, targets
+from armillary.program.targets.converted_targets import converted_targets
+from armillary.program.targets.targets import Targets, targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,21 +177,15 @@ def chosen_targets(system: Description, rates: Mapping[int, Any], chosen: Chosen
     back = [chosen.by_speeds.get(i, own[i]) for i in free]
     # Inputs of the conversion: speeds by their names, but not the symbols that are states themselves.
     given = {own[i]: symbol(own[i].data.name, "variable", owner=system.identity) for i in free}
-    count = len(wanted.coordinates)
-    return replace(
+    return converted_targets(
         wanted,
-        speeds=tuple(second),
-        rates=(*wanted.rates[:count], *(as_expr(rates[i]) for i in free), *wanted.rates[count + len(free) :]),
-        fires=tuple(_fired(wanted, after, [own[i] for i in free], second, back) for after in wanted.fires),
-        inputs=tuple(given.values()),
-        stepping=(
-            StepSection("momenta", tuple(s.data.name for s in second), tuple(transform(back, given.get))),
-            StepSection(
-                "accelerations",
-                tuple(f"{own[i].data.name}'" for i in free),
-                tuple(as_expr(accelerations[i]) for i in free),
-            ),
-        ),
+        {state: as_expr(rates[i]) for state, i in zip(second, free, strict=True)},
+        names=[s.data.name for s in second],
+        speeds=[own[i] for i in free],
+        by_states=wanted.speeds,
+        by_speeds=back,
+        accelerations=[as_expr(accelerations[i]) for i in free],
+        inputs=given,
     )
 
 
@@ -205,21 +199,3 @@ def described(system: Description, chosen: Chosen) -> dict[int, Expr]:
 def _bare(u: Expr) -> Expr:
     s = u.data
     return symbol(s.name, s.role, owner=s.owner, units=s.units, about=s.about, default=s.default)
-
-
-def _fired(
-    wanted: Targets,
-    after: tuple[Expr, ...],
-    speeds: Sequence[Expr],
-    second: Sequence[Expr],
-    back: Sequence[Expr],
-) -> tuple[Expr, ...]:
-    """Memory and state after an event that leaves these memory, coordinates and speeds."""
-    first = len(wanted.memory)
-    end = first + len(wanted.coordinates)
-    last = end + len(speeds)
-    before = (*wanted.coordinates, *wanted.speeds)
-    if all(x is y for x, y in zip(before, after[first:last], strict=True)):
-        return (*after[:end], *second, *after[last:])
-    new = dict(zip((*wanted.coordinates, *speeds), after[first:last], strict=True))
-    return (*after[:end], *transform(list(back), new.get), *after[last:])

@@ -19,7 +19,7 @@ from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import ENERGY
 from armillary.algebra.vectors.scalars import minus, plus
 from armillary.algebra.vectors.triples import Triple
-from armillary.algebra.walk import Undimensioned, transform
+from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.formalisms.momentum.modes import column_rates
@@ -44,7 +44,8 @@ from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.targets.targets import OutputColumn, StepSection, Targets, targets
+from armillary.program.targets.converted_targets import converted_targets
+from armillary.program.targets.targets import OutputColumn, Targets, targets
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
@@ -147,23 +148,15 @@ def momentum_targets(
     speeds = [reduction.plain(system.speeds[i]) for i in form.p]
     taken = {c.name for c in wanted.columns}
     own = [c for c in _columns(system, form) if c.name not in taken]
-    by_speeds = tuple(form.by_speeds[i] for i in form.p)
-    count = len(wanted.coordinates)
-    changed = replace(
-        wanted,
-        speeds=tuple(form.p.values()),
-        rates=(*wanted.rates[:count], *form.rates.values(), *wanted.rates[count + len(form.p) :]),
-        columns=(*wanted.columns, *own),
-        fires=tuple(_fired(wanted, f, speeds, form, by_speeds) for f in wanted.fires),
-        inputs=tuple(speeds),
-        stepping=(
-            StepSection("momenta", tuple(form.names.values()), by_speeds),
-            StepSection(
-                "accelerations",
-                tuple(f"{u.data.name}'" for u in speeds),
-                tuple(as_expr(accelerations[i]) for i in form.p),
-            ),
-        ),
+    changed = converted_targets(
+        replace(wanted, columns=(*wanted.columns, *own)),
+        dict(zip(form.p.values(), form.rates.values(), strict=True)),
+        names=list(form.names.values()),
+        speeds=speeds,
+        by_states=[form.u[i] for i in form.p],
+        by_speeds=[form.by_speeds[i] for i in form.p],
+        accelerations=[as_expr(accelerations[i]) for i in form.p],
+        inputs={u: u for u in speeds},
     )
     conjugates = tuple(form.conjugate[i] for i in form.p)
     return changed, {"reduction": form.reduction, "solved": tuple(speeds), "conjugate": conjugates}
@@ -312,17 +305,3 @@ def _coordinate_rates(system: Description, reduction: Reduction, plain: Undimens
     """Rates of time and of all coordinates that are not given."""
     moving = {plain(q): plain(system.rates[q]) for q in reduction.coordinates(system)}
     return {plain(system.time): UNIT, **moving}
-
-
-def _fired(
-    wanted: Targets, after: tuple[Expr, ...], speeds: Sequence[Expr], form: _Form, by_speeds: Sequence[Expr]
-) -> tuple[Expr, ...]:
-    """Memory and state after an event that leaves these memory, coordinates and speeds."""
-    first = len(wanted.memory)
-    end = first + len(wanted.coordinates)
-    last = end + len(speeds)
-    before = (*wanted.coordinates, *(form.u[i] for i in form.p))
-    if all(x is y for x, y in zip(before, after[first:last], strict=True)):
-        return (*after[:end], *form.p.values(), *after[last:])
-    new = dict(zip((*wanted.coordinates, *speeds), after[first:last], strict=True))
-    return (*after[:end], *transform(by_speeds, new.get), *after[last:])

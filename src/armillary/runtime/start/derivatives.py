@@ -81,13 +81,7 @@ class StartDerivatives:
 
     @cached_property
     def _plain(self) -> Undimensioned:
-        """The reader of the description: what is prescribed or locked as what it follows from."""
-        plain, known = Undimensioned(), {}
-        for p in self.equations.reduction.given.values():
-            known[p.speed] = plain(p.value)
-            if p.coordinate is not None and p.position is not None:
-                known[p.coordinate] = plain(p.position)
-        return plain.knowing(known)
+        return self.equations.reduction.given_reader()
 
     @cached_property
     def centres(self) -> list[tuple[list[str], Along]]:

@@ -17,7 +17,7 @@ from functools import reduce
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.walk import Undimensioned, transform
+from armillary.algebra.walk import transform
 from armillary.export.text.body import Place
 from armillary.model.records import UNDECIDED
 from armillary.model.space.initial_motion import mass_centre_starts
@@ -41,7 +41,7 @@ def started(equations: DerivedEquations) -> StartSource | None:
     """The start of a system; None where it begins with the values that are given."""
     system, program, targets = equations.system, equations.program, equations.targets
     converted = equations.speed_states != "speeds"
-    plain = _described(equations) if converted else equations.reduction.plain
+    plain = equations.reduction.given_reader() if converted else equations.reduction.plain
     known: dict[Expr, Expr] = {}
     bodies: dict[Expr, str] = {}
     for start in mass_centre_starts(system):
@@ -91,13 +91,3 @@ def _decided(
     after = transform(targets.fires[event], now.get)
     found = [fn.select(undecided, x, y) for x, y in zip(after, (*memory, *state), strict=True)]
     return found[: len(memory)], found[len(memory) :]
-
-
-def _described(equations: DerivedEquations) -> Undimensioned:
-    """The reader of the description: what is prescribed or locked as what it follows from."""
-    plain, known = Undimensioned(), {}
-    for p in equations.reduction.given.values():
-        known[p.speed] = plain(p.value)
-        if p.coordinate is not None and p.position is not None:
-            known[p.coordinate] = plain(p.position)
-    return plain.knowing(known)

@@ -243,17 +243,16 @@ def _run_sizes(rows: Mapping[ConstraintRow, Any], evaluate: Evaluate, kinds: Seq
     by_kind: dict[Any, list[Any]] = {kind: [] for kind in kinds}
     for (size, j, _), value in zip(factors, evaluate.sized([a for *_, a in factors]), strict=True):
         by_kind[kinds[j]].append(abs(value) / size)
-    sizes = {kind: _largest_of(values) for kind, values in by_kind.items()}
+    sizes = {kind: largest_of(values, 1.0) for kind, values in by_kind.items()}
     return {j: sizes[kind] for j, kind in enumerate(kinds)}
 
 
-def _largest_of(values: Sequence[Any]) -> Any:
-    """The largest of numbers and constants; one where there is nothing but rounding."""
-    numbers = [v for v in values if not isinstance(v, Expr)]
+def largest_of(values: Sequence[Any], otherwise: float | None) -> Any:
+    """The largest of numbers and constants; ``otherwise`` where there is nothing but rounding."""
+    known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
     varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
-    known = max(numbers, default=0.0)
     if not varying:
-        return known if known > NOISE else 1.0
+        return known if known > NOISE else otherwise
     return reduce(fn.maximum, varying, as_expr(max(known, NOISE)))
 
 
