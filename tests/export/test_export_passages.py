@@ -14,7 +14,8 @@ import pytest
 
 import armillary as arm
 from armillary.program.equations import DerivedEquations
-from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case
+from tests.export.test_export_c import CC
+from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case, run_c
 from tests.verification.test_parallelogram import parallelogram, started
 
 TOLERANCE = 1e-9
@@ -33,6 +34,22 @@ def counted() -> arm.System:
 @cache
 def equations() -> DerivedEquations:
     return counted().derive()
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
+def test_places_are_passed_between_locks(tmp_path: Path) -> None:
+    """Sines and cosines that only one configuration reads are no unused variables of the others."""
+    s = parallelogram()
+    s.event("catch", s.bodies["A"].q1 + 1.0, direction=-1, lock="A.q1")
+    s.event("let go", "t - 0.5", direction=1, unlock="A.q1")
+    s.start(started(0.5, 3.0))
+    eom = s.derive()
+    run = eom.compile().simulate(1.5, method="dop853", sample=1.5 / 8, rtol=TOLERANCE, atol=0.01 * TOLERANCE)
+    said = str(run.info["configurations"])
+    assert said.index("passed") < said.index("locks") < said.index("unlocks")
+    names, rows = run_c(eom.export("c", tmp_path / "c"), Case(parallelogram, 1.5, {}, TOLERANCE, (), 0, 0))
+    for name in ("A.q1", "A.u1", "C.u1"):
+        np.testing.assert_allclose(rows[:, names.index(name)], run[name], rtol=0, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("language", ["c", "python", "fortran", "matlab"])

@@ -11,13 +11,16 @@ from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import FailedCall, simulate_fmu
 
 
-def ended(path: Path, duration: float, kind: str = "CoSimulation") -> str:
+def ended(
+    path: Path, duration: float, kind: str = "CoSimulation", start: dict[str, float] | None = None
+) -> str:
     """The last message of an FMU that fails."""
     said: list[str] = []
     with pytest.raises(FailedCall):
         simulate_fmu(
-            path, fmi_type=kind, stop_time=duration, output_interval=0.01, output=["time"], logger=said.append
-        )
+            path, fmi_type=kind, stop_time=duration, output_interval=0.01, output=["time"],
+            logger=said.append, start_values=start or {},
+        )  # fmt: skip
     return said[-1]
 
 
@@ -36,6 +39,8 @@ def test_other_dependent_speeds_are_needed(tmp_path: Path) -> None:
         said = ended(path, 1.0, kind)
         assert "needs another choice of dependent speeds" in said
         assert f"at t = {float(when):.3g}"[:-1] in said
+        said = ended(path, 1.0, kind, {"x.q1": 0.999, "x.u1": 0.0})  # from the start on
+        assert "at t = 0 the motion needs another choice of dependent speeds" in said
 
 
 def test_a_place_without_mass_is_named(tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def _mentions(text: str, name: str) -> bool:
 def _angles(body: SectionText) -> list[str]:
     """Sines and cosines, as many at a time as the printer computes together, under their names."""
     lines, size = [], max(1, body.paired_angles)
+    read = set().union(*(s.reads for s in body.steps), *body.result_reads)
     for start in range(0, len(body.angles), size):
         group = body.angles[start : start + size]
         if len(group) == 1:
@@ -158,7 +159,9 @@ def _angles(body: SectionText) -> list[str]:
         lines.append(f"    double sines_{k}[{size}], cosines_{k}[{size}];")
         lines.append(f"    sines_cosines({', '.join(padded)}, sines_{k}, cosines_{k});")
         for i, a in enumerate(group):
-            lines.append(f"    const double {a.sine} = sines_{k}[{i}], {a.cosine} = cosines_{k}[{i}];")
+            found = {a.sine: f"sines_{k}[{i}]", a.cosine: f"cosines_{k}[{i}]"}
+            used = [f"{name} = {value}" for name, value in found.items() if name in read]
+            lines.append(f"    const double {', '.join(used)};")
     return lines
 
 

@@ -25,11 +25,11 @@ _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
 
 
-def solver_values(has: Collection[str]) -> dict[str, str]:
+def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
     """What the template puts in: the methods, the components of a run, the constants and the procedures."""
     methods = exported_methods(adaptive=True)
     wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
-    printer = FortranSolverPrinter(solver_for(has, True, wanted))
+    printer = FortranSolverPrinter(solver_for(has, True, wanted, guard=guard))
     return {
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
         "method_list": method_names(True),

@@ -51,7 +51,10 @@ def export(
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
     values["set_parameters"] = parameter_assignments(made)
-    values |= solver_values(has) | {"jumps": "\n".join(_jumps(made)), "set_places": _set_places(made)}
+    values |= solver_values(has, made.guard) | {
+        "jumps": "\n".join(_jumps(made)),
+        "set_places": _set_places(made),
+    }
     values["left"] = "'// &\n        '".join(pieces(SENTENCE, 90))
 
     def filled(name: str) -> str:

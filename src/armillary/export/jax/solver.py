@@ -37,7 +37,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     """What the template of runs puts in."""
     methods = exported_methods(adaptive=True)
     wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
-    printer = FlowPrinter(solver_for(has, True, wanted))
+    printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard))
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)
     if not made.others:  # the run ends at internal events, too

@@ -21,11 +21,11 @@ _GIVEN = ("state", "memory", "method", "t0", "t_end", "every_step", "max_steps",
 _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reached")
 
 
-def solver_values(has: Collection[str], package: str) -> dict[str, str]:
+def solver_values(has: Collection[str], package: str, guard: int | None) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
     methods = exported_methods(adaptive=True)
     wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
-    printer = MatlabSolverPrinter(solver_for(has, True, wanted), package)
+    printer = MatlabSolverPrinter(solver_for(has, True, wanted, guard=guard), package)
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
     return {
         "method_names": ", ".join(f"'{m.name}'" for m in methods),

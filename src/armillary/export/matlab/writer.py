@@ -51,7 +51,7 @@ def export(
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
-        **solver_values(has, package),
+        **solver_values(has, package, made.guard),
         **_jumps(made),
         "set_places": "; ".join(str(bool(set_)).lower() for set_ in made.set_places),
         **(change_values(made, package) if made.changing else {}),

@@ -69,7 +69,9 @@ class PythonModule:
         values = {"jump_times": times, "jump_hard": hard, "set_places": places}
         jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
         changes = configuration_values(self.made, function_name, WIDTH)
-        return self.filled("solver.txt", solver_values(self.has) | jumps | self.weak_masses() | changes)
+        return self.filled(
+            "solver.txt", solver_values(self.has, self.made.guard) | jumps | self.weak_masses() | changes
+        )
 
     def weak_masses(self) -> dict[str, str]:
         """Tables for places without mass."""

@@ -21,11 +21,11 @@ _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTP
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP_COORDINATES"}
 
 
-def solver_values(has: Collection[str]) -> dict[str, str]:
+def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
     methods = exported_methods(adaptive=True)
     wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
-    printer = PythonSolverPrinter(solver_for(has, True, wanted))
+    printer = PythonSolverPrinter(solver_for(has, True, wanted, guard=guard))
     names = [m.name.upper() for m in methods]
     return {
         "methods": f"{', '.join(names)} = range({len(names)})",

@@ -68,7 +68,7 @@ def export(
 def _solver(model: RustModel, method: Method) -> str:
     """solver.rs"""
     stops, events = model.program.stops, model.description.events
-    printer = RustSolverPrinter(bounded_solver(model.has, method, model.precision, len(stops)))
+    printer = RustSolverPrinter(bounded_solver(model.source, model.has, method, model.precision))
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "Real::INFINITY"])
     hard = ", ".join([*(str(bool(jump)).lower() for _, jump in stops), "true"])
     values = model.values | {

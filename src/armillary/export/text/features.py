@@ -24,6 +24,7 @@ def features(source: Source) -> frozenset[str]:
         "placed": source.start is not None and bool(source.start.placed),
         "memory": bool(program.memory),
         "clocks": any(m.period is not None for m in d.memory),
+        "guarded": source.guard is not None,
         "guard": any(e.guard for e in d.events),
         "parameters": bool(d.parameters),
         "configurations": source.changing,

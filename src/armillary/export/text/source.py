@@ -27,7 +27,7 @@ from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program, ProgramSection, section
-from armillary.program.targets.targets import CONSTRAINT_RANK
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
 
 # Names of arguments and locals that generated functions have besides those of the model.
@@ -75,6 +75,14 @@ class Source:
     @property
     def program(self) -> Program:
         return self.equations.program
+
+    @property
+    def guard(self) -> int | None:
+        """The event for the only choice of dependent speeds; None where there is none, or a table of them."""
+        watched = [event.name for event in self.equations.targets.watched]
+        if self.changing or DEPENDENT_SPEEDS not in watched:
+            return None
+        return watched.index(DEPENDENT_SPEEDS)
 
     @property
     def stem(self) -> str:

@@ -48,6 +48,7 @@ from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     BELIEVED,
+    CHOICE_MARGIN,
     LITTLE_STRENGTH,
     MOST_LOOKS,
     WEAK_RANK,
@@ -440,6 +441,15 @@ def adopt_signs(run: RunRecord) -> None:
         run.sign[k] = 0 if run.crossed[k] > 0 and not back else now
         run.crossed[k] = 0
     run.g_start = run.g
+
+
+def check_choice(run: RunRecord) -> None:
+    """The end of a run whose only choice of dependent speeds is poor where it begins, at first or after an
+    event: its function does not cross zero any more.
+    """
+    if not (run.g[FIRST + GUARD] > CHOICE_MARGIN):
+        run.status = EVENT
+        run.failed = FIRST + GUARD
 
 
 def mark_returning(run: RunRecord) -> None:

@@ -11,7 +11,7 @@ from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
 from armillary.runtime.solver.changes import change, watch_rank
-from armillary.runtime.solver.events import adopt_signs, fire_pending, mark_returning, scan
+from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pending, mark_returning, scan
 from armillary.runtime.solver.forecasts import horizon, longest_step
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
@@ -301,6 +301,8 @@ def settle(run: RunRecord) -> None:
             run.failed = first_nonfinite(run.state)
     if EVENTS and run.restart:
         adopt_signs(run)
+        if GUARDED:
+            check_choice(run)
         mark_returning(run)
     if ADAPTIVE and run.choose_step and adaptive(run):
         first_step(run)

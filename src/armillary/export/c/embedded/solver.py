@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from armillary.export.c.model import CModel
 from armillary.export.c.solver import CSolverPrinter, printed_solver
+from armillary.export.text.source import Source
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.language.translator import Field, Solver, solver_for
 
@@ -20,21 +21,23 @@ _SINGLE = {"EPSILON": 2.0**-23, "SNAP": 1e-3}
 
 def solver_texts(model: CModel, method: Method, precision: str) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c."""
-    solver = bounded_solver(model.has, method, precision, len(model.program.stops))
+    solver = bounded_solver(model.source, model.has, method, precision)
     return printed_solver(model, BoundedPrinter(solver, model.stem), [method])
 
 
-def bounded_solver(has: Collection[str], method: Method, precision: str, stops: int) -> Solver:
-    """A solver of one method of fixed step, with its constants, in a precision; ``stops`` of data."""
+def bounded_solver(made: Source, has: Collection[str], method: Method, precision: str) -> Solver:
+    """A solver of one method of fixed step, with its constants, in a precision."""
     wanted = ("settle", "advance", "start_run", *(["choose_start"] if "configurations" in has else []))
     facts = {"dense": "events" in has}  # events are located inside steps
-    solver = solver_for(has, False, wanted, always_dense=False, methods=[method], facts=facts)
+    solver = solver_for(
+        has, False, wanted, always_dense=False, methods=[method], facts=facts, guard=made.guard
+    )
     numbers = dict(solver.constants)
     if precision == "single":
         numbers |= {name: value for name, value in _SINGLE.items() if name in numbers}
     statements = (node for f in solver.functions.values() for part in f.body for node in ast.walk(part))
     if any(isinstance(node, ast.While) for node in statements):
-        numbers["MOST_TURNS"] = max(MOST_TURNS[precision], stops + 1)
+        numbers["MOST_TURNS"] = max(MOST_TURNS[precision], len(made.program.stops) + 1)
     return replace(solver, constants=numbers)
 
 

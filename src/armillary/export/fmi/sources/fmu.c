@@ -301,7 +301,7 @@ int fmu_exit_initialization(fmu *me)
     start(me);
 #endif
     begin(me);
-#if N_CONFIGURATIONS > 1
+#if N_EVENTS > 0
     if (me->now.run.status == MODEL(EVENT)) return fmu_stopped(me, me->now.run.failed);
 #endif
 #if HAS_JUMPS

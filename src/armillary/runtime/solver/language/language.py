@@ -83,6 +83,9 @@ EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING
 CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
 LOCKING_EVENTS = SETTINGS = CHOICES = True
 PARTITIONED = True  # this process alone, which derives what it chooses
+GUARDED = (
+    True  # one choice of dependent speeds, of which an event says whether it is good: the run ends if not
+)
 PASSING = True  # places where constraints lose rank are passed
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
@@ -155,6 +158,8 @@ AT_JACOBIAN = AT_RATES = AT_SIZES = 0
 JUMP_TIME: Reals = np.zeros(0)
 JUMP_HARD: Truths = np.zeros(0, dtype=bool)
 FIRST = 0
+
+GUARD = 0  # how many events come before the one for the choice of dependent speeds
 
 INFINITY, NAN = np.inf, np.nan
 EPSILON = 2.0**-52

@@ -11,7 +11,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -108,14 +108,18 @@ def solver_for(
     always_dense: bool = True,
     methods: Sequence[Method] = (),
     facts: Mapping[str, bool] | None = None,
+    guard: int | None = None,
 ) -> Solver:
     """The solver of a system that ``has`` these things, with the exported methods or some of them; it keeps
     every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
+    ``guard``: the event for the only choice of dependent speeds that it holds.
     """
     features = {word.upper() for word in _OF_SYSTEMS if word in has}
     features |= {"ADAPTIVE"} if adaptive else set()
     features |= {"ALWAYS_DENSE"} if always_dense else set()
-    return read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts)
+    features |= {"GUARDED"} if guard is not None else set()
+    found = read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts)
+    return found if guard is None else replace(found, constants={**found.constants, "GUARD": guard})
 
 
 def read_solver(
