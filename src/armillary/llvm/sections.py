@@ -109,7 +109,7 @@ def _changes(module: Module, program: Program) -> None:
 
 
 def lanes_module(program: Program, lanes: int) -> Module:
-    """What fixed steps between events need, for so many runs at once: every value a vector.
+    """What steps between events need, for so many runs at once: every value a vector.
 
     The functions are for a loop in the same module; ``t`` is a vector too, and arrays hold the lanes of each
     quantity side by side.
@@ -120,6 +120,7 @@ def lanes_module(program: Program, lanes: int) -> Module:
     for name, section in (
         ("derivatives", program.derivatives),
         ("outputs", program.outputs),
+        ("events", program.events),
         ("update", program.update),
     ):
         if section.results or name == "derivatives":  # all may be prescribed

@@ -49,7 +49,7 @@ def _machine_code(texts: tuple[str, str]) -> Any:
     return engine(name, lambda: texts, 2, Passes(2, loops=False), adjust)
 
 
-class _Loop:
+class LaneLoop:
     """A compiled loop; its code is freed with it."""
 
     def __init__(self, frame: LaneFrame) -> None:
@@ -80,7 +80,7 @@ class Lanes(Engine):
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
-        self._loop = _Loop(LaneSteps(plan, self.width))
+        self._loop = LaneLoop(LaneSteps(plan, self.width))
         due = plan.row_at >= 0
         rows = plan.row_at[due]
         self._due = np.zeros(len(plan.row_at))
@@ -120,7 +120,7 @@ class AdaptiveLanes(Engine):
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
-        self._loop = _Loop(AdaptiveSteps(plan, self.width))
+        self._loop = LaneLoop(AdaptiveSteps(plan, self.width))
         # After the last row there is one that never comes.
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))

@@ -10,6 +10,7 @@ Lanes are independent: a run's numbers do not depend on which runs are its neigh
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from armillary.ensembles.engines.lanes_frame import LaneFrame, lengths
@@ -63,8 +64,14 @@ def rooms_of(plan: Plan) -> dict[str, int]:
 class AdaptiveSteps(LaneFrame):
     """The loop for a method that chooses its steps."""
 
-    def __init__(self, plan: Plan, lanes: int) -> None:
-        super().__init__(plan, lanes, rooms_of(plan), WHOLES, ADDRESSES)
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: int,
+        rooms: Mapping[str, int] | None = None,
+        addresses: Sequence[str] = ADDRESSES,
+    ) -> None:
+        super().__init__(plan, lanes, rooms or rooms_of(plan), WHOLES, addresses)
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
         self.next = Local(self, self.whole(0))
@@ -185,6 +192,8 @@ class AdaptiveSteps(LaneFrame):
         if tableau.end_enters_error:
             self.derivatives(t_new, self.vector("trial"), self.vector(f"k{tableau.stages}"))
         error = error_norm(self, h)
+        self.find_point(moving & (error <= 1.0), t_new)
+        moving = moving & ~self.leaving(moving & (error <= 1.0), t_new, h)
         self.put(moving, "error", error)
         self.put(moving, "tried", self["tried"] + 1.0)
         good = moving & (error <= 1.0)
@@ -200,15 +209,23 @@ class AdaptiveSteps(LaneFrame):
         going = active & self["done"].equals(0.0)
         self.end(going & (self["tried"] >= self["max_steps"]), TOO_MANY_STEPS)
 
-    def accept(self, good: Value, t_new: Value, h: Value) -> None:
-        """The trial becomes the state in lanes where it is good; then the rows inside the step."""
-        last = f"k{self.tableau.stages}"
+    def find_point(self, good: Value, t_new: Value) -> None:
+        """The state after the step in lanes where it is good, into ``point``; in others the state."""
         with self.each(self.states) as m:
             state = self.vector("state")[m]
-            self.vector("base")[m] = state
             self.vector("point")[m] = self.choose(good, self.vector("trial")[m], state)
         if self.program.quaternions:
             self.generated("normalise", t_new, "point", "constants", "memory")
+
+    def leaving(self, good: Value, t_new: Value, h: Value) -> Value:
+        """Lanes whose run is left before this step, although it is good."""
+        return good & ~good
+
+    def accept(self, good: Value, t_new: Value, h: Value) -> None:
+        """``point`` becomes the state in lanes where it is good; then the rows inside the step."""
+        last = f"k{self.tableau.stages}"
+        with self.each(self.states) as m:
+            self.vector("base")[m] = self.vector("state")[m]
         self.blend(self.states, good, "point", "state")
         if not self.tableau.end_enters_error:
             self.derivatives(t_new, self.vector("state"), self.vector(last))

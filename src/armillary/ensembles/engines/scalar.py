@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
-from armillary.ensembles.plan import AT_ONCE, Plan
+from armillary.ensembles.plan import NOT_RUN, Plan
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.loop.layout import Control
+from armillary.runtime.loop.layout import FIELDS, Control
 from armillary.runtime.loop.machine_code import compiled_loop
 from armillary.runtime.models.configurations.configurations import changes_configuration
 
@@ -50,22 +50,21 @@ class Scalar(Engine):
         else:
             self._code = functions.owner  # type: ignore[assignment]
         self._functions = functions
-        self._due = plan.uses
         self._known = 0
         self.renew()
 
     def renew(self) -> bool:
         """The loop with the configurations that are known by now; whether there are more than before."""
         from armillary.ensembles.engines.scalar_changes import scalar_changes
-        from armillary.ensembles.engines.scalar_loop import ARGUMENTS, scalar_modules
+        from armillary.ensembles.engines.scalar_loop import ARGUMENTS, WHOLES, scalar_modules
 
         plan, functions = self.plan, self._functions
         known = len(plan.code.configuration_models)
         if known == self._known:
             return False
         self._known = known
-        self._changes = changes = scalar_changes(plan)
-        self._first = CompiledRun(
+        self.changes = changes = scalar_changes(plan)
+        self.first = CompiledRun(
             functions,
             replace(plan.settings, sample=plan.times),
             state=np.zeros(functions.n_states),
@@ -74,17 +73,17 @@ class Scalar(Engine):
             stops=plan.stops,
             changes=replace(changes.tables, start=changes.first) if changes else None,
         )
-        self._drive = compiled_loop(self._first.shape, functions.ir)
-        loop, metrics = scalar_modules(plan, self._first.shape, LEFT_OVER, changes.first if changes else 0)
+        self.drive = compiled_loop(self.first.shape, functions.ir)
+        loop, metrics = scalar_modules(plan, self.first.shape, LEFT_OVER, changes.first if changes else 0)
 
         self._engine = engine(f"scalar {loop} {metrics}", lambda: [loop, metrics], 2, Passes(2))
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4, *[ctypes.c_void_p] * len(ARGUMENTS))
-        self._runs = kind(self._engine.get_function_address("runs"))
-        watched, more = plan.code.equations.targets.watched, self._first.shape.events
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *[ctypes.c_void_p] * len(ARGUMENTS))
+        self.loop = kind(self._engine.get_function_address("runs"))
+        watched, more = plan.code.equations.targets.watched, self.first.shape.events
         equations = plan.code.equations
         asking = [e.name in INTERNAL_EVENTS or changes_configuration(e, equations) for e in watched]
         stopping = [e.stop and e.name not in INTERNAL_EVENTS for e in watched]
-        self._asks, self._stopping = (
+        self.asks, self.stopping = (
             np.array([*found, *[False] * (1 + more - len(watched))], dtype=float)
             for found in (asking, stopping)
         )
@@ -92,35 +91,66 @@ class Scalar(Engine):
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         """The runs; those that a change of configuration interrupts are marked LEFT_OVER."""
-        plan, n, columns = self.plan, i1 - i0, len(self.plan.columns)
+        visits = ScalarVisits(self, starts, i0, i1)
+        visits.visit(np.arange(i1 - i0), begins=True)
+        return visits.outcome()
+
+
+class ScalarVisits:
+    """Runs of a scalar engine that have a place in memory each, or share one where they are visited once."""
+
+    def __init__(self, engine: Scalar, starts: Starts, i0: int, i1: int, apart: bool = False) -> None:
+        plan, n, columns = engine.plan, i1 - i0, len(engine.plan.columns)
+        self._engine, self.count = engine, n
         block = starts.block_with_motion(i0, i1)
-        parameters, state, memory, motion = (np.ascontiguousarray(a) for a in block)
-        outcome = Outcome.empty(plan, n)
-        times = np.append(plan.times, np.inf)
+        parameters, state, memory, motion = self._start = tuple(np.ascontiguousarray(a) for a in block)
+        self._made = made = Outcome.empty(plan, n)
+        self.status, self._stops, self._ended = (
+            np.full(n, float(NOT_RUN)),
+            np.full(n, np.nan),
+            np.full(n, -1.0),
+        )
+        self._times = times = np.append(plan.times, np.inf)
         rows = np.empty((len(times), columns))
-        log = np.empty((_LOG + self._first.shape.events, 2))
-        fresh = Control.from_buffer_copy(self._first.control)
+        log = np.empty((_LOG + engine.first.shape.events, 2))
+        self._fresh = fresh = Control.from_buffer_copy(engine.first.control)
         fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
-        fresh.budget = min(plan.settings.max_steps, AT_ONCE)
         constants = np.zeros(max(len(plan.program.constants), 1))
         precompute = np.array([plan.model.address("precompute"), constants.ctypes.data], dtype=np.int64)
         fresh.constants = constants.ctypes.data
-        if self._changes is not None:
-            tables = self._changes.room()
+        if engine.changes is not None:
+            self._tables = tables = engine.changes.room()
             precompute, fresh.sections = tables.precompute, tables.sections.ctypes.data
-            fresh.constants = tables.constants[2 * self._changes.first].ctypes.data
-        control = Control()
-        status, stops, ended = np.empty(n), np.empty(n), np.empty(n)
-        room = np.empty_like(self._first.workspace)
+            fresh.constants = tables.constants[2 * engine.changes.first].ctypes.data
+        places = n if apart else 1
+        self.controls = np.empty((places, len(FIELDS)), dtype=np.int64)
+        self.rooms = np.empty((places, len(engine.first.workspace)))
         given = np.empty(max(len(parameters), 1))
         out, own_slots = np.empty(max(columns, 1)), np.empty(max(len(plan.slots), 1))
-        arrays = (
-            self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status,
-            stops, given, out, own_slots, self._due, self._asks, self._stopping, ended, self.halt, precompute,
+        self._arrays = (
+            self.controls, engine.first.workspace, self.rooms, parameters, state, memory, made.rows,
+            made.slots, self.status, self._stops, given, out, own_slots, plan.uses,
+            np.cumsum(plan.kept) - 1.0, engine.asks, engine.stopping, self._ended, engine.halt, precompute,
             motion,
         )  # fmt: skip
-        addresses = [ctypes.addressof(fresh), ctypes.addressof(control), *(a.ctypes.data for a in arrays)]
-        self._runs(n, n, len(plan.times), len(precompute) // 2, *addresses, *self._drive.addresses)
-        status, ended = status.astype(np.int8), ended.astype(np.int32)
-        return Outcome(status, stops, state, memory, outcome.rows, outcome.slots, {}, ended)
+        self.columns = parameters, state, memory, made.rows, made.slots, self.status, self._stops
+        self._kept = constants, rows, log  # as long as their addresses are in use
+        self._addresses = (
+            ctypes.addressof(fresh), *(a.ctypes.data for a in self._arrays), *engine.drive.addresses
+        )  # fmt: skip
+        self._strides = (self.controls.shape[1], self.rooms.shape[1]) if apart else (0, 0)
+        self._sets = len(precompute) // 2
+
+    def visit(self, runs: np.ndarray, *, begins: bool = False, most: int = 1 << 62) -> None:
+        """These runs by the scalar loop, by so many steps at most."""
+        if not runs.size:
+            return
+        visited = runs.astype(float)
+        wholes = (len(runs), self.count, len(self._times) - 1, self._sets, begins, most, *self._strides)
+        self._engine.loop(*wholes, visited.ctypes.data, *self._addresses)
+
+    def outcome(self) -> Outcome:
+        made, (_, state, memory, _) = self._made, self._start
+        status, ended = self.status.astype(np.int8), self._ended.astype(np.int32)
+        return Outcome(status, self._stops, state, memory, made.rows, made.slots, {}, ended)

@@ -1,14 +1,15 @@
 """Many runs of the single run's loop, one after another, as LLVM code.
 
-For each run: a fresh record and work room, its own parameters, state and memory; the configuration in which
-it starts; the loop from start to end; then its rows are shown to the metrics and kept where histories are
-wanted.
+Each run is visited once, or several times with so many steps at each visit. At the first visit: a fresh
+record and work room, its own parameters, state and memory; the configuration in which it starts. Then the
+loop; then the rows of this visit are shown to the metrics and kept where histories are wanted. Where a run
+is visited once, all runs share one record and one room.
 """
 
 from __future__ import annotations
 
 from armillary.ensembles.engines.metric_slots import metrics_function
-from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan
+from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, Plan
 from armillary.llvm.building import assembly
 from armillary.llvm.building.assembly import (
     ADDRESS,
@@ -27,19 +28,24 @@ from armillary.program.targets.targets import DEPENDENT_SPEEDS
 from armillary.runtime.loop.layout import FIELDS, SECTIONS, LoopShape, Reason
 from armillary.runtime.loop.thresholds.change_thresholds import BLIND, CHOICE_MARGIN, MIDDLE
 
-# Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of a
-# table of functions and of the constants that they compute from parameters; of the loop.
+# How many runs are visited, and how many columns arrays have; how many rows and sets of constants there are;
+# whether the runs begin, and how many steps a visit has at most; where records and rooms of runs are apart,
+# their lengths, else zero.
+WHOLES = ("count", "stride", "rows", "sets", "begins", "most", "control_stride", "room_stride")
+# Addresses: of the numbers of the runs to visit; of a record and work room to begin with and those in use; of
+# arrays with a column per run; of what each row is for and its place in histories; of a table of functions
+# and of the constants that they compute from parameters; of the loop.
 ARGUMENTS = (
-    "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
-    "status", "stops", "given", "out", "own_slots", "due", "asks", "stopping", "ended", "halt", "precompute",
-    "motion", "drive", "choose_start",
+    "visited", "fresh_control", "controls", "fresh_room", "rooms", "parameters", "states", "memory", "kept",
+    "slots", "status", "stops", "given", "out", "own_slots", "due", "places", "asks", "stopping", "ended",
+    "halt", "precompute", "motion", "drive", "choose_start",
 )  # fmt: skip
 
 
 def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
-    """The module of the loop over runs, ``runs(count, stride, rows, sets of constants, addresses…)``, and
-    that of the metrics. ``again``: the status of a run that needs a change of configuration; ``first``: the
-    number of the configuration in which runs start.
+    """The module of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and that of the metrics. ``again``:
+    the status of a run that needs a change of configuration; ``first``: the number of the configuration in
+    which runs start.
     """
     metrics = Module()
     metrics_function(metrics, plan.metrics)
@@ -51,19 +57,34 @@ class _Runs(Code):
 
     def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
         self.module = assembly.IRModule()
-        kind = FunctionType(NOTHING, (*[WHOLE] * 4, *[ADDRESS] * len(ARGUMENTS)))
+        kind = FunctionType(NOTHING, (*[WHOLE] * len(WHOLES), *[ADDRESS] * len(ARGUMENTS)))
         super().__init__(Function(self.module, kind, "runs"))
         self.plan, self.shape, self.again, self.first = plan, shape, again, first
-        self.stride, self.row_count, self.constant_sets = (self.argument(i) for i in (1, 2, 3))
-        self.address = {name: self.function.args[4 + i] for i, name in enumerate(ARGUMENTS)}
-        with self.each(self.argument(0)) as run:
+        self.given = {name: self.argument(i) for i, name in enumerate(WHOLES)}
+        self.stride = self.given["stride"]
+        self.address = {name: self.function.args[len(WHOLES) + i] for i, name in enumerate(ARGUMENTS)}
+        with self.each(self.given["count"]) as i:
             self.fuses = False
-            self.prepare(run)
-            self.choose_start(run)
+            run = self.array("visited")[i].to_whole()
+            for one, all_of_them in (("control", "controls"), ("room", "rooms")):
+                place = run * self.given[f"{one}_stride"]
+                self.address[one] = self.builder.place(self.address[all_of_them], place.raw, WHOLE)
+            self.reason = Local(self, self.whole(Reason.FULL))
+            with self.when(self.given["begins"].differs(0)):
+                self.prepare(run)
+            self.constants(run)
+            with self.when(self.given["begins"].differs(0)):
+                self.choose_start(run)
+            self.column(len(self.plan.slots), "slots", run, self.array("own_slots"))
+            self.first_row, self.first_event = (
+                Local(self, self.field(name, WHOLE)) for name in ("filled", "firings")
+            )
             with self.when(self.reason.get().equals(int(Reason.FULL))):
                 self.drive()
             self.show_rows(run)
-            self.give_back(run)
+            self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
+            with self.when(self.is_over()):
+                self.give_back(run)
         self.give()
 
     # ------------------------------------------------------------ places
@@ -112,18 +133,20 @@ class _Runs(Code):
                 self.builder.store(self.builder.load(places[0], WHOLE), places[1])
         self.column(len(self.plan.program.state), "states", run, self.room("state"))
         self.column(self.shape.memory, "memory", run, self.room("memory"))
+        for place, start in enumerate(self.plan.slots):
+            self.array("slots")[run + self.stride * place] = float(start)
+
+    def constants(self, run: Value) -> None:
+        """Those of all configurations, from the run's parameters."""
         self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
-        with self.each(self.constant_sets) as i:
+        with self.each(self.given["sets"]) as i:
             function, constants = (self.entry(self.address["precompute"], i * 2 + k) for k in (0, 1))
             self.call_address(function, NOTHING, self.address["given"], constants)
-        for place, start in enumerate(self.plan.slots):
-            self.array("own_slots")[place] = float(start)
 
     def choose_start(self, run: Value) -> None:
         """Another choice of dependent speeds where that of the first program is poor at the start, as in a
         single run; where no other is known, the run ends there.
         """
-        self.reason = Local(self, self.whole(Reason.FULL))
         k = self.plan.code.watched_index.get(DEPENDENT_SPEEDS)
         if k is None:
             return
@@ -139,23 +162,36 @@ class _Runs(Code):
                 self.reason.set(self.whole(Reason.EVENT))
 
     def drive(self) -> None:
-        """The loop to the run's end. Where its room for events is full, what they were is forgotten."""
+        """The loop to the end of the run or of the visit. Where its room for events is full, what they were
+        is forgotten.
+        """
+        self.allow_steps()
         with self.repeat() as loop:
             found = self.call_address(
                 self.address["drive"], WHOLE, self.address["control"], self.address["room"]
             )
             self.reason.set(found)
             with self.when(found.equals(int(Reason.PAUSED))):
-                left = self.steps_left()
-                with self.when((left <= 0) | self.is_halted()):
+                ends = (self.steps_left() <= 0) | (self.given["most"] < AT_ONCE)
+                with self.when(ends | self.is_halted()):
                     loop.leave()
-                self.set_field("budget", self.whole(AT_ONCE))
-                with self.when(left < AT_ONCE):
-                    self.set_field("budget", left)
+                self.allow_steps()
                 loop.again()
             with self.when(found.differs(int(Reason.FULL))):
                 loop.leave()
             self.set_field("firings", self.whole(0))
+            self.first_event.set(self.whole(0))
+
+    def allow_steps(self) -> None:
+        """Steps until the loop comes back, at the latest."""
+        self.set_field("budget", self.whole(AT_ONCE))
+        for most in (self.given["most"], self.steps_left()):
+            with self.when(most < self.field("budget", WHOLE)):
+                self.set_field("budget", most)
+
+    def is_over(self) -> Value:
+        """Whether the run has ended, not only this visit."""
+        return self.reason.get().differs(int(Reason.PAUSED)) | (self.steps_left() <= 0)
 
     def steps_left(self) -> Value:
         """Steps that may still be tried."""
@@ -169,24 +205,23 @@ class _Runs(Code):
         return self.array("halt")[0].differs(0.0)
 
     def show_rows(self, run: Value) -> None:
-        """The rows to metrics and histories."""
+        """The rows of this visit to metrics and histories."""
         filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
         times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
         history = self.plan.history
-        kept = Local(self, self.whole(0))
         latest = Local(self, self.real(float("-inf")))
-        self.seen = Local(self, self.whole(0))
-        with self.each(filled) as r:
+        first, row_count = self.first_row.get(), self.given["rows"]
+        with self.each(filled - first) as later:
+            r = first + later
             place = rows.at(r * outputs)
-            with self.when((r < self.row_count) & (due[r] >= float(MEASURED))):
+            with self.when((r < row_count) & (due[r] >= float(MEASURED))):
                 self.update_metrics(times[r], place)
                 latest.set(times[r])
             flag = due[r].equals(float(KEPT)) | due[r].equals(float(KEPT + MEASURED))
-            with self.when((r < self.row_count) & flag):
+            with self.when((r < row_count) & flag):
                 for k, column in enumerate(history):
-                    target = (kept.get() * len(history) + k) * self.stride + run
+                    target = (self.array("places")[r].to_whole() * len(history) + k) * self.stride + run
                     self.array("kept")[target] = rows[r * outputs + column]
-                kept.set(kept.get() + 1)
         ended = self.reason.get().equals(int(Reason.EVENT)) & (latest.get() < self.field("t"))
         with self.when(ended):
             self.show_last_row()
@@ -215,11 +250,8 @@ class _Runs(Code):
     def give_back(self, run: Value) -> None:
         self.column(len(self.plan.program.state), "states", run, self.last_state(), back=True)
         self.column(self.shape.memory, "memory", run, self.room("memory"), back=True)
-        self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
         status = Local(self, (self.reason.get() - 1).to_real())
         ended = Local(self, self.real(-1.0))
-        with self.when(self.reason.get().equals(int(Reason.PAUSED)) & (self.steps_left() > 0)):
-            status.set(self.real(float(NOT_RUN)))
         if self.shape.events:
             self.find_end(status, ended)
         self.array("status")[run] = status.get()
@@ -231,7 +263,9 @@ class _Runs(Code):
         a change or the choice at the start was given up.
         """
         log, asks = Span(self, self.field("log", ADDRESS).raw), self.array("asks")
-        with self.each(self.field("firings", WHOLE)) as i:
+        first = self.first_event.get()
+        with self.each(self.field("firings", WHOLE) - first) as later:
+            i = first + later
             number = log[i * 2 + 1]
             with self.when(log[i * 2].equals(self.field("t")) & (number >= 0.0)):
                 event = number.to_whole()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from armillary.ensembles.engines.engine import Engine
 from armillary.ensembles.engines.lanes import AdaptiveLanes, Lanes
+from armillary.ensembles.engines.lanes_with_events import LanesWithEvents
 from armillary.ensembles.engines.python import PythonEngine
 from armillary.ensembles.engines.scalar import Scalar
 from armillary.ensembles.plan import Plan
@@ -13,7 +14,7 @@ from armillary.errors import ArmillaryError
 
 
 def _cpu() -> tuple[type[Engine], ...]:
-    return Lanes, AdaptiveLanes, Scalar, PythonEngine
+    return Lanes, AdaptiveLanes, LanesWithEvents, Scalar, PythonEngine
 
 
 def _gpu() -> tuple[type[Engine], ...]:
