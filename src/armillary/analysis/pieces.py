@@ -18,7 +18,7 @@ from armillary.errors import ArmillaryError
 from armillary.model.bodies.body import Body, Point
 from armillary.model.quantities import energy, mass_properties
 from armillary.program.equations import DerivedEquations
-from armillary.program.pieces.pieces import Pieces, kane_states
+from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.functions import ModelFunctions
 from armillary.runtime.start.initial import initial_states
 
@@ -57,6 +57,8 @@ class PieceFunctions:
 
     def matrix(self, name: str, at: PiecePlace) -> np.ndarray:
         """A piece that is a vector or matrix, by its name among those of the equations."""
+        if name == "mass_matrix" and self.pieces.mass_product is not None:
+            return self._mass_by_columns(self.pieces.mass_product, at)
         return self._values(name, lambda: _flat(getattr(self.pieces, name)), at)
 
     def jacobian(self, of: Any, axes: Any, at: PiecePlace) -> np.ndarray:
@@ -88,15 +90,32 @@ class PieceFunctions:
             expressions, shape = made()
             self._functions[key] = ModelFunctions(self._base, {"piece": expressions}), shape
         compiled, shape = self._functions[key]
-        state, memory = self._state(at), self._memory(at)
-        times = reals(real(at.t, "t") if np.ndim(at.t) == 0 else at.t, "t")
-        given = {} if at.parameters is None else table(at.parameters, "parameters")
-        several = (times.ndim, *(np.ndim(v) for v in given.values()))
-        if state.ndim > 1 or any(several) or (memory is not None and memory.ndim > 1):
+        times, state, memory, given, several = self._read(at)
+        if several:
             found = compiled.rows("piece", times, state, given, memory=memory)
         else:
             found = compiled("piece", float(times), state, given, memory=memory)
         return found.reshape((*found.shape[:-1], *shape))
+
+    def _mass_by_columns(self, large: MassProduct, at: PiecePlace) -> np.ndarray:
+        if large not in self._functions:
+            made = ModelFunctions(self._base, {"column": large.product}, large.x, search=False)
+            self._functions[large] = made, ()
+        compiled, _ = self._functions[large]
+        times, state, memory, given, several = self._read(at)
+        found = compiled.columns("column", times, state, memory, compiled.constants(given))
+        lower = np.tril_indices(len(large.x), -1)
+        found[:, lower[0], lower[1]] = found[:, lower[1], lower[0]]  # the same to rounding
+        return found if several else found[0]
+
+    def _read(self, at: PiecePlace) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, dict[str, Any], bool]:
+        """Times, states, memory and parameters, and whether they are those of several places."""
+        state, memory = self._state(at), self._memory(at)
+        times = reals(real(at.t, "t") if np.ndim(at.t) == 0 else at.t, "t")
+        given = {} if at.parameters is None else table(at.parameters, "parameters")
+        leading = (times.ndim, *(np.ndim(v) for v in given.values()))
+        several = state.ndim > 1 or any(leading) or (memory is not None and memory.ndim > 1)
+        return times, state, memory, given, several
 
     def _memory(self, at: PiecePlace) -> np.ndarray | None:
         if at.memory is None:

@@ -136,32 +136,9 @@ class Linearization:
         if tangent is None:
             return Matrices(*self._matrices(found))
         B, D = self._matrices(found)
-        A, C = self._by_columns(len(found), t, states, memory, numbers)
-        return Matrices(A, B, C, D)
-
-    def _by_columns(
-        self,
-        count: int,
-        t: float | np.ndarray,
-        states: np.ndarray,
-        memory: np.ndarray | None,
-        constants: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A and C from the tangent along each unit vector, a point after another."""
-        n, units = len(self.form.states), np.eye(len(self.form.states))
-        times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
-        places = np.broadcast_to(states, (count, states.shape[-1]))
-        kept = None if memory is None else np.broadcast_to(memory, (count, np.shape(memory)[-1]))
-        numbers = np.broadcast_to(constants, (count, constants.shape[-1]))
-        A, C = np.empty((count, n, n)), np.empty((count, len(self.form.outputs), n))
-        for i in range(count):
-            stored = None if kept is None else kept[i]
-            state = np.ascontiguousarray(places[i])
-            columns = self.functions.rows(
-                "tangent", float(times[i]), state, None, stored, units, np.ascontiguousarray(numbers[i])
-            )
-            A[i], C[i] = columns[:, :n].T, columns[:, n:].T
-        return A, C
+        places = np.broadcast_to(states, (len(found), states.shape[-1]))
+        whole, n = self.functions.columns("tangent", t, places, memory, numbers), len(self.form.states)
+        return Matrices(whole[:, :n], B, whole[:, n:], D)
 
     def basis(
         self,

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from armillary.algebra.derivatives.calculus import gradient
-from armillary.algebra.expression import ZERO, Expr, as_expr, total
+from armillary.algebra.expression import ZERO, Expr, as_expr, symbol, total
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
@@ -37,12 +37,14 @@ from armillary.mechanics.constraints.reduction import (
     reduce_system,
     with_given,
 )
-from armillary.mechanics.formalisms.kane import force_array, implicit_equations
+from armillary.mechanics.formalisms.kane import force_array
 from armillary.mechanics.tree.generalised_forces import elasticity, generalised_forces, weight
+from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
+from armillary.mechanics.tree.inverse_dynamics import efforts
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads, loads_on_tree
 from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.tree import Link, Tree
+from armillary.mechanics.tree.tree import Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
@@ -57,6 +59,18 @@ from armillary.program.formalisms.derivation import derivation
 from armillary.program.targets.small_quantities import reader
 
 _NOTHING = AppliedLoads({}, {})
+_PAIRS = 1000  # of a link and one that carries it, above which functions of M go by columns
+
+
+class MassProduct(NamedTuple):
+    """M x, for symbols x: the efforts of inverse dynamics at rest, without gravity and loads.
+
+    The elements of M grow with the square of a chain's length, those of M x with the length. Each unit vector
+    x gives a column of M.
+    """
+
+    x: tuple[Expr, ...]
+    product: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,10 +108,30 @@ class Pieces:
         return ExpressionMatrix("mass matrix", self.names, self.names, elements)
 
     @cached_property
+    def mass_product(self) -> MassProduct | None:
+        """M x of a large tree of rigid bodies; of others none, where M itself is short or needed."""
+        tree = self._tree
+        short = sum(len(tree.path_to_ground(i)) for i in range(len(tree.links))) <= _PAIRS
+        flexible = any(link.modes is not None for link in tree.links)
+        if short or flexible or self.keep is not None or self.reduction.elimination.factors:
+            return None
+        identity = self.system.identity
+        x = {k: symbol(f"x_{k + 1}", "variable", owner=identity) for k in self._places}
+
+        def moved(d: Freedom) -> Freedom:
+            return replace(d, speed=0, rate=x.get(d.index, 0), dependent=d.index in x)
+
+        with _derivation(None):
+            found = efforts(replace(tree, gravity=ZEROS).with_degrees(moved), _NOTHING)
+        return MassProduct(tuple(x.values()), tuple(as_expr(found[k]) for k in x))
+
+    @cached_property
     def forcing(self) -> ExpressionVector:
         """f, everything that does not depend on u̇: the sum of all causes, in one pass."""
         with _derivation(self.keep):
-            return self._named("forcing", self._with_gain(self._equations.force, self.reduction.tree))
+            loads = applied_loads(self.system, self._tree, self.plain)
+            force = reduced_forces(force_array(self._tree, loads), self.reduction.elimination.factors)
+            return self._named("forcing", self._with_gain(force, self._tree))
 
     @cached_property
     def coriolis(self) -> ExpressionVector:
@@ -224,15 +258,14 @@ class Pieces:
         return self.reduction.tree
 
     @cached_property
-    def _equations(self) -> ImplicitEquations:
+    def _matrix(self) -> Mapping[tuple[int, int], Any]:
         with _derivation(self.keep):
-            loads = applied_loads(self.system, self._tree, self.plain)
-            return reduced_equations(
-                implicit_equations(self._tree, loads), self.reduction.elimination.factors
-            )
+            names = {d.index: d.name for link in self._tree.links for d in link.degrees if not d.prescribed}
+            whole = ImplicitEquations(mass_matrix(self._tree), dict.fromkeys(names, 0), names)
+            return reduced_equations(whole, self.reduction.elimination.factors).matrix
 
     def _mass(self, r: int, s: int) -> Any:
-        return self._equations.matrix.get((min(r, s), max(r, s)), 0)
+        return self._matrix.get((min(r, s), max(r, s)), 0)
 
     def _with_gain(self, force: Mapping[int, Any], tree: Tree) -> dict[int, Any]:
         """f of the speeds from f of the equations' unknowns x = u̇ − γ: f + M γ."""

@@ -103,7 +103,7 @@ class ModelFunctions:
         text = "\n".join([process_text(program), *parts, precompute_rows(), *map(function_rows, names)])
         self._code = Compiled(text)
         self._foreign = holds_addresses(text)  # such code may hold states of its own
-        self._count = len(program.constants)
+        self._count, self._inputs = len(program.constants), len(inputs)
         self._default_constants: np.ndarray | None = None
         self._places = {name: _PLACE(self._code.address(name)) for name in names}
         self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in names}
@@ -198,6 +198,31 @@ class ModelFunctions:
         with ThreadPoolExecutor(threads) as pool:  # compiled code runs without Python's lock
             list(pool.map(share, cuts, (b - a for a, b in pairwise(cuts))))
         return out if name in self._placed else unsigned_zeros(out)
+
+    def columns(
+        self,
+        name: str,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        memory: np.ndarray | None,
+        constants: np.ndarray,
+    ) -> np.ndarray:
+        """The matrices of a function that is linear in its inputs, with a leading axis of points: a column
+        for each unit vector of inputs, a point after another.
+
+        Time, state, memory and constants are those of all points, or have a leading axis.
+        """
+        units = np.eye(self._inputs)
+        count = max(len(a) for a in map(np.atleast_2d, (np.reshape(t, (-1, 1)), states, constants)))
+        times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
+        places, numbers = (np.broadcast_to(a, (count, a.shape[-1])) for a in (states, constants))
+        kept = None if memory is None else np.broadcast_to(memory, (count, np.shape(memory)[-1]))
+        found = np.empty((count, self._lengths[name], self._inputs))
+        for i in range(count):
+            stored = None if kept is None else kept[i]
+            state, own = np.ascontiguousarray(places[i]), np.ascontiguousarray(numbers[i])
+            found[i] = self.rows(name, float(times[i]), state, None, stored, units, own).T
+        return found
 
 
 def _padded(values: np.ndarray) -> np.ndarray:
