@@ -26,8 +26,8 @@ import numpy as np
 
 import armillary as arm
 from armillary.columns import aligned
-from armillary.llvm.jit import Compiled, registers
-from armillary.llvm.sections import for_this_machine, llvm_text
+from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import process_text
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from benchmarks.build import run
@@ -126,7 +126,7 @@ def measure(source: str, effort: Effort) -> dict[str, Any]:
     models, seconds = [], []
     for way in (replace(program, alike=()), program):
         start = time.process_time()
-        code = Compiled(llvm_text(for_this_machine(way), registers()))
+        code = Compiled(process_text(way))
         seconds.append(time.process_time() - start)
         models.append(CompiledModel(replace(equations, program=way), code, seconds[-1], compile_equations))
     rng = np.random.default_rng(7)

@@ -31,7 +31,7 @@ class Module:
 
     lanes: int = 1  # runs in a value
     registers: int = 0  # of the machine, for doubles; 0 where LLVM arranges the code
-    encodes: bool = False  # whether machine code is written here, for arm64
+    encodes: str = ""  # the instruction set that machine code is written of here, if any
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     compiled_sines: Sines | None = None

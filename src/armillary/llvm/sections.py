@@ -18,7 +18,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
-from armillary.llvm.jit import encodes, quick, registers, vector_doubles
+from armillary.llvm.jit import encodes, pack_doubles, quick, registers
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
 from armillary.llvm.node_writer import INSTANT, Driven, Place, Writer
@@ -42,13 +42,11 @@ _ATTRIBUTES = "noalias nocapture"
 _ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
 
 
-def llvm_text(
-    program: Program, registers: int = 0, sines: Sines | None = None, *, encodes: bool = False
-) -> str:
+def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, *, encodes: str = "") -> str:
     """The whole program: precompute, derivatives, outputs, and events, update, fire, normalise where there
     are any. Code for a machine with so many ``registers`` for doubles is arranged (``arrangement.py``).
-    ``sines`` gives those that this process has compiled already. With ``encodes`` code for arm64 is written
-    as words where that is known (``arm64.py``).
+    ``sines`` gives those that this process has compiled already. ``encodes``: the instruction set in
+    which code is written where that is known (``encoding.py``).
     """
     module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
@@ -82,8 +80,8 @@ def process_text(program: Program) -> str:
 
 
 def for_this_machine(program: Program) -> Program:
-    """The program with packs no wider than this machine's vector registers, without where it has none."""
-    return for_lanes(program, vector_doubles())
+    """The program with packs no wider than the registers that are used, without where there are none."""
+    return for_lanes(program, pack_doubles())
 
 
 def for_lanes(program: Program, width: int) -> Program:

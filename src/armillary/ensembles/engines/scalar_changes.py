@@ -13,8 +13,8 @@ import numpy as np
 
 from armillary.ensembles.plan import Plan
 from armillary.ensembles.request import restricted
-from armillary.llvm.jit import Compiled, registers
-from armillary.llvm.sections import for_this_machine, llvm_text
+from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import process_text
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.compiled import CompiledModel
@@ -94,4 +94,4 @@ def _outputs(plan: Plan, model: CompiledModel) -> Compiled | None:
     program = restricted(model.equations.program, model.output_names, plan.columns)
     if program is model.equations.program:
         return None
-    return Compiled(llvm_text(for_this_machine(program), registers()))
+    return Compiled(process_text(program))

@@ -1,8 +1,4 @@
-"""Machine code of arranged sections for 64-bit ARM, made here.
-
-Order, registers, loads and stores of a section are decided (``arrangement.py``), so that only the words of
-its instructions are left to be written. LLVM takes 50 µs per operation to come to the same ones: 0.6 s for a
-chain of 64 links, where this takes 0.04. A section with an operation that is not among SHAPES is LLVM's.
+"""Machine code of arranged sections for 64-bit ARM.
 
 Words are those of the Arm Architecture Reference Manual (DDI 0487), section C7.2. A function takes addresses
 of arrays alone, in x0 to x7, and calls nothing. Values are in the vector registers, of which the first lane
@@ -12,33 +8,21 @@ is a double; two registers are for what an operation needs on its way. d8 to d15
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar
 
-from armillary.llvm.arrangement.arrangement import (
-    PAIR,
-    SPARE,
-    Line,
-    Load,
-    Operation,
-    Registers,
-    Store,
-    chosen_order,
-    latency,
-    stored_values,
-)
-from armillary.llvm.arrangement.entry import LIMIT_REGISTER, Encoded, Entry
+from armillary.llvm.arrangement.arm64_entry import LIMIT_REGISTER, framed, reaches
+from armillary.llvm.arrangement.arrangement import SPARE, Line, Load, Operation
+from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
+from armillary.llvm.arrangement.entry import Encoded, Entry
+from armillary.llvm.arrangement.forms import BOTH_LANES, SECOND_LANE, Form
 
-Signed = list[tuple[str, bool]]  # operands, and whether they are negated
-
-REGISTERS = 32
-MOST_ARRAYS = 8  # addresses that registers hand on
+_REGISTERS = 32
 _SPARE = (30, 31)
 _STACK = 31  # as the register of an address
 _INTEGER = 17  # the register of what is copied
 _NEARBY = (16, 14)  # registers of addresses in the middle of large arrays, the last that were used
 _REACH = 504  # bytes from such an address to either side, for a store of two doubles
 _FAR = 1 << 15  # bytes that all other instructions reach from an address on
-_ZERO = "0x0000000000000000"
 
 # Instructions on doubles, and on pairs of them: register words without registers.
 _ADD, _SUBTRACT = (0x1E602800, 0x4E60D400), (0x1E603800, 0x4EE0D400)
@@ -55,26 +39,44 @@ _LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
 _STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
 _MINUS_ZERO = (0x2F00E41F, 0x1E6143FF)  # made in the last register
 _ADDRESS_PLUS = 0x91000000  # a number of twelve bits
+_MULTIPLY_LANES = "multiply both lanes by one"
+_FUSE_LANES = "fuse both lanes with one"
+_ADD_LANES = "add both lanes"
+_PRODUCT_ALONE = Form("fuse with zero", False)
+_FUSIONS = ("fuse", _FUSE_LANES)
+_PRODUCTS = ("multiply", _MULTIPLY_LANES)
+_WORDS = {
+    "multiply": _MULTIPLY,
+    "divide": _DIVIDE,
+    "negate": _NEGATE,
+    "maximum": (0x1E604800, 0x4E60F400),
+    "minimum": (0x1E605800, 0x4EE0F400),
+    "root": (0x1E61C000, 0x6EE1F800),
+    "size": (0x1E60C000, 0x4EE0F800),
+    "turn signs": (0, 0x6E201C00),
+    "last bit first": (0, 0x4F7F5400),
+    "bits down": (0, 0x6F7F0400),
+    "first bit": (0, 0x4EE0A800),
+    "second lane": (0, 0x5E180400),
+    "both lanes": (0, 0x4E080400),
+    _MULTIPLY_LANES: (0, _MULTIPLY_ALL),
+    _ADD_LANES: (0, 0x7E70D800),
+}
 
 
-class Pattern(NamedTuple):
-    """An operation without its operands: how it is written, on pairs or not, with which words."""
+class Arm64(MachineCode):
+    """Words of operations in a given order."""
 
-    write: Callable[[MachineCode, Operation], int]
-    pairs: bool
-    words: tuple[int, ...] = ()
-
-
-class MachineCode(Registers):
-    """Words of operations in a given order. ``held`` has the numbers of registers."""
+    MOST_ARRAYS = 8
 
     def __init__(
         self,
         loads: Mapping[str, Load],
         results: Mapping[str, Sequence[Load]],
         arrays: Sequence[str] = (),
+        registers: int = _REGISTERS,
     ) -> None:
-        super().__init__(loads, {}, results, REGISTERS - SPARE)
+        super(MachineCode, self).__init__(loads, {}, results, registers - SPARE)
         self.words: list[int] = []
         self.arrays = {name: i for i, name in enumerate(arrays)}  # to the registers of their addresses
         self.odd: dict[int, int] = {}  # registers of addresses, to those of addresses one double further
@@ -91,8 +93,8 @@ class MachineCode(Registers):
         # and B gain 10 % by that. So a result waits for its neighbour while there is room.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
 
-    def function(self, order: Sequence[Operation]) -> tuple[list[int], list[int]]:
-        """The words of a function; what comes before them, and between them and the return."""
+    def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
+        arrays = list(self.arrays)
         self.pass_over(order)
         for value in list(self.waiting):
             self.store_waiting(value)
@@ -105,10 +107,13 @@ class MachineCode(Registers):
             if step:
                 head.append(0xD1000000 | shift | step << 10 | _STACK << 5 | _STACK)
                 tail.insert(0, _ADDRESS_PLUS | shift | step << 10 | _STACK << 5 | _STACK)
-        return head, tail
+        if len(self.arrays) > self.MOST_ARRAYS or len(self.odd) >= min(_NEARBY) - LIMIT_REGISTER:
+            return None
+        if not reaches(entry, len(head) + len(self.words) + 2 * len(tail)):
+            return None
+        return framed(entry, head, self.words, tail, arrays)
 
     def neighbours(self) -> list[tuple[str, str]]:
-        """Results that one instruction can store."""
         found = []
         for (array, index, kind), name in self.results_at.items():
             other = self.results_at.get((array, index + 1, kind))
@@ -131,8 +136,7 @@ class MachineCode(Registers):
 
     def operate(self, operation: Operation) -> int:
         self.made = -1
-        register: int = operation.shape.write(self, operation)
-        return register
+        return self.WRITERS[operation.shape.name](self, operation)
 
     def finish(self) -> None:
         self.made = -1
@@ -242,7 +246,7 @@ class MachineCode(Registers):
         return copy
 
     def simple(self, operation: Operation) -> int:
-        word = operation.shape.words[0]
+        word = _WORDS[operation.shape.name][operation.shape.pairs]
         for place, register in zip((5, 16), self.operands(operation), strict=False):
             word |= register << place
         made = self.new()
@@ -253,7 +257,7 @@ class MachineCode(Registers):
         (a, minus), (b, other) = operation.signed
         if operation.shape.pairs:
             return self.simple(operation)
-        word = operation.shape.words[0] if minus == other else _NEGATED_PRODUCT
+        word = _MULTIPLY[False] if minus == other else _NEGATED_PRODUCT
         made = self.new()
         self.words.append(word | self.held[b] << 16 | self.held[a] << 5 | made)
         return made
@@ -270,12 +274,14 @@ class MachineCode(Registers):
         return made
 
     def add(self, operation: Operation) -> int:
-        """±a ± b, where ``words`` are those of a + b and a − b, or of a − b and a + b."""
+        """±a ± b: ``plus`` and ``less`` are the words of a + b and a − b, or of a − b and a + b."""
         (a, minus), (b, other) = operation.signed
-        plus, less = operation.shape.words
+        subtracts = operation.shape.name == "subtract"
+        plus, less = [words[operation.shape.pairs] for words in (_ADD, _SUBTRACT)]
+        if subtracts:
+            plus, less = less, plus
         x, y = self.held[a], self.held[b]
         made = self.new()
-        subtracts = plus in _SUBTRACT
         if minus and not subtracts and not other:  # −a + b
             word, x, y = less, y, x
         elif minus and subtracts and other:  # −a − (−b)
@@ -300,7 +306,8 @@ class MachineCode(Registers):
             self.words.append(_NEGATE[1] | self.held[c] << 5 | made)
         else:
             made = self.into(c)
-        self.words.append(operation.shape.words[minus ^ other] | y << 16 | x << 5 | made)
+        words = _FUSED_ALL if operation.shape.name == _FUSE_LANES else _FUSED_PAIRS
+        self.words.append(words[minus ^ other] | y << 16 | x << 5 | made)
         return made
 
     def select(self, operation: Operation) -> int:
@@ -342,151 +349,77 @@ class MachineCode(Registers):
         return -1
 
 
-_PUT = Pattern(MachineCode.put, False)
-_PRODUCT_ALONE = Pattern(MachineCode.fuse_alone, False)
-_ALIKE = Pattern(MachineCode.put, False)  # the same register: nothing is written
-_NEGATIONS = [Pattern(MachineCode.simple, pairs, (_NEGATE[pairs],)) for pairs in (False, True)]
-_BOTH_LANES = Pattern(MachineCode.simple, True, (0x4E080400,))
-_SECOND_LANE = Pattern(MachineCode.simple, True, (0x5E180400,))
-_LANES_ADDED = Pattern(MachineCode.simple, True, (0x7E70D800,))
-_FUSE_ALL = Pattern(MachineCode.fuse, True, _FUSED_ALL)
-_SCALE_ALL = Pattern(MachineCode.multiply, True, (_MULTIPLY_ALL,))
-
-
-def _shapes() -> dict[str, Pattern]:
-    made: dict[str, Pattern] = {}
-    code = MachineCode
-    for pairs, kind, end in ((False, "double", "f64"), (True, PAIR, "v2f64")):
-        made[f"fmul {kind} $, $"] = Pattern(code.multiply, pairs, (_MULTIPLY[pairs],))
-        made[f"fdiv {kind} $, $"] = Pattern(code.simple, pairs, (_DIVIDE[pairs],))
-        made[f"fadd {kind} $, $"] = Pattern(code.add, pairs, (_ADD[pairs], _SUBTRACT[pairs]))
-        made[f"fsub {kind} $, $"] = Pattern(code.add, pairs, (_SUBTRACT[pairs], _ADD[pairs]))
-        for name in ("fmuladd", "fma"):
-            shape = Pattern(code.fuse, pairs, _FUSED_PAIRS)
-            made[f"call {kind} @llvm.{name}.{end}({kind} $, {kind} $, {kind} $)"] = shape
-        for name, words in (
-            ("maximum", (0x1E604800, 0x4E60F400)),
-            ("minimum", (0x1E605800, 0x4EE0F400)),
-        ):
-            shape = Pattern(code.simple, pairs, (words[pairs],))
-            made[f"call {kind} @llvm.{name}.{end}({kind} $, {kind} $)"] = shape
-        for name, words in (("sqrt", (0x1E61C000, 0x6EE1F800)), ("fabs", (0x1E60C000, 0x4EE0F800))):
-            made[f"call {kind} @llvm.{name}.{end}({kind} $)"] = Pattern(code.simple, pairs, (words[pairs],))
-    for text, word in (
-        ("xor <2 x i64> $, $", 0x6E201C00),
-        ("shl <2 x i64> $, splat (i64 63)", 0x4F7F5400),
-        ("lshr <2 x i64> $, splat (i64 1)", 0x6F7F0400),
-        ("icmp slt <2 x i64> $, splat (i64 0)", 0x4EE0A800),
-    ):
-        made[text] = Pattern(code.simple, True, (word,))
-    made[f"extractelement {PAIR} $, i64 1"] = _SECOND_LANE
-    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> zeroinitializer"] = _BOTH_LANES
-    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> <i32 1, i32 0>"] = Pattern(code.swap, True)
-    made[f"select <2 x i1> $, {PAIR} $, {PAIR} $"] = Pattern(code.select, True)
-    made[f"insertelement {PAIR} $, double $, i64 1"] = Pattern(code.insert, True)
-    for text in (
-        f"bitcast {PAIR} $ to <2 x i64>",
-        f"bitcast <2 x i64> $ to {PAIR}",
-        f"extractelement {PAIR} $, i64 0",
-        f"insertelement {PAIR} poison, double $, i64 0",
-    ):
-        made[text] = _ALIKE
-    return made
-
-
-SHAPES = _shapes()
-_KINDS = {
-    text: "double" if text.startswith("extractelement") or not (shape.pairs or shape is _ALIKE) else PAIR
-    for text, shape in SHAPES.items()
+_WRITERS: dict[str, Callable[[Arm64, Operation], int]] = {
+    **dict.fromkeys(_WORDS, Arm64.simple),
+    **dict.fromkeys(_PRODUCTS, Arm64.multiply),
+    **dict.fromkeys(("add", "subtract"), Arm64.add),
+    **dict.fromkeys(_FUSIONS, Arm64.fuse),
+    _PRODUCT_ALONE.name: Arm64.fuse_alone,
+    "select": Arm64.select,
+    "insert": Arm64.insert,
+    "swap": Arm64.swap,
+    "put": Arm64.put,
 }
-_ADDITION = SHAPES["fadd double $, $"]
-_SUBTRACTION = SHAPES["fsub double $, $"]
-_FUSED_SUM = "call double @llvm.fma.f64(double $, double $, double $)"
-_LATENCIES = {text: latency(text) for text in SHAPES}
 
 
-def encoded(
-    lines: Sequence[Line],
-    loads: Mapping[str, Load],
-    opposites: Mapping[str, str],
-    stores: Sequence[Store],
-    entry: Entry,
-) -> Encoded | None:
-    """The code of ``arranged``, or None where one of its operations is not written here."""
-    found = _operations(lines, loads, opposites, stores)
-    if found is None:
-        return None
-    operations, own = found
-    used = [place[0] for place in (*loads.values(), *(place for _, place in stores))]
-    arrays = entry.arrays(used, MOST_ARRAYS)
-    code = MachineCode(loads, own, arrays)
-    head, tail = code.function(chosen_order(operations, own, code.neighbours(), _fuse_products))
-    if len(code.arrays) > MOST_ARRAYS or len(code.odd) >= min(_NEARBY) - LIMIT_REGISTER:
-        return None
-    if not entry.near(len(head) + len(code.words) + 2 * len(tail)):
-        return None
-    words, second, address = entry.framed(head, code.words, tail, arrays)
-    return Encoded(words, arrays, second, address)
+class _ArmSelection(Selection):
+    """Cycles are those of a Neoverse N1."""
 
+    LATENCIES: ClassVar[dict[str, int]] = {
+        **dict.fromkeys(_WRITERS, 3),
+        **dict.fromkeys(("fuse", _FUSE_LANES, "maximum", "minimum", "root", "size"), 4),
+        **dict.fromkeys(("add", "subtract", "negate", _ADD_LANES), 2),
+        "divide": 13,
+    }
 
-def _operations(
-    lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str], stores: Sequence[Store]
-) -> tuple[list[Operation], dict[str, list[Load]]] | None:
-    """Operations, and where their values are stored."""
-    alike: dict[str, str] = {}  # names of values, to others that are the same register
-    operations: list[Operation] = []
-    computed: set[str] = set()
-    fused: set[str] = set()  # names of sums with products
-    of_one: dict[str, tuple[Pattern, str]] = {}  # values with both or the second lane of others
+    def __init__(
+        self, lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str]
+    ) -> None:
+        self.fused: set[str] = set()  # names of sums with products
+        self.of_one: dict[str, tuple[Form, str]] = {}  # values with both or the second lane of others
+        super().__init__(lines, loads, opposites)
 
-    def signed(name: str) -> tuple[str, bool]:
-        source = opposites.get(name)
-        if source is None:
-            return alike.get(name, name), False
-        return alike.get(source, source), True
-
-    for name, form, names in lines:
-        shape = SHAPES.get(form)
-        if shape is None:
-            return None
-        given = [signed(a) if a in opposites else (alike.get(a, a), False) for a in names]
-        if shape is _ALIKE:
-            if not given[0][1]:
-                alike[name] = given[0][0]
-                continue
-            shape, given = _NEGATIONS[True], [(given[0][0], False)]
-        elif shape.pairs or of_one:
-            shape, given = _of_lanes(name, shape, given, of_one)
-        operation = Operation(name, _KINDS[form], [a for a, _ in given], _LATENCIES[form])
-        operation.shape, operation.signed = shape, given
-        if shape.write is MachineCode.fuse and given[2][0] not in (given[0][0], given[1][0]):
+    def append(self, name: str, kind: str, form: Form, given: Signed) -> Operation:
+        operation = super().append(name, kind, form, given)
+        if form.name in _FUSIONS and given[2][0] not in (given[0][0], given[1][0]):
             addend, minus = given[2]
-            operation.addend = addend if addend in fused else ""
-            operation.renewed = addend if shape.pairs and not minus else ""
-            fused.add(name)
-        operations.append(operation)
-        computed.add(name)
-    if any([kind != "double" and kind != PAIR for _, _, kind in loads.values()]):
-        return None
-    named = [(alike.get(value, value), place) for value, place in stores]
-    own, others = stored_values(_opposite_results(named, operations, opposites), computed)
-    for value, place in others:
-        name, minus = signed(value)
-        if value == _ZERO and place[2] == "double":
-            given = []
-        elif name not in computed and name not in loads:
-            return None
-        else:
-            given = [(name, minus)]
-        operation = Operation("", "", [a for a, _ in given], 0)
-        if minus:  # a value of its own, which may be stored together with another one
-            operation = Operation(f"{value} {place}", place[2], [name], _LATENCIES["fadd double $, $"])
-            operation.shape, operation.signed = _NEGATIONS[place[2] != "double"], [(name, False)]
-            own[operation.name] = [place]
-        else:
-            operation.shape, operation.signed, operation.place = _PUT, given, place
-        operations.append(operation)
-    return operations, own
+            operation.addend = addend if addend in self.fused else ""
+            operation.renewed = addend if form.pairs and not minus else ""
+            self.fused.add(name)
+        return operation
+
+    def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
+        """Of values whose lanes are known from others: a product of pairs, where both lanes of a factor are
+        the same, is one of the other factor and that lane; two lanes of a pair are added as they are.
+        """
+        of_one = self.of_one
+        if (form is BOTH_LANES or form is SECOND_LANE) and not given[0][1]:
+            of_one[name] = form, given[0][0]
+        elif form.pairs and form.name in ("fuse", "multiply"):
+            for i in (1, 0):
+                factor, minus = given[i]
+                known, source = of_one.get(factor, (None, ""))
+                if known is BOTH_LANES:
+                    whole = Form(_FUSE_LANES if form.name == "fuse" else _MULTIPLY_LANES, True)
+                    return whole, [given[1 - i], (source, minus), *given[2:]], False
+        elif form.name == "add" and not form.pairs and not given[0][1] and not given[1][1]:
+            for (first, _), (second, _) in (given, given[::-1]):
+                if of_one.get(second) == (SECOND_LANE, first):
+                    return Form(_ADD_LANES, True), [(first, False)], False
+        return form, given, False
+
+    def opposite(self, operation: Operation) -> bool:
+        form, given = operation.shape, operation.signed
+        if form.pairs:
+            return False
+        if form.name in ("fuse", "multiply"):
+            for i in (0, 2)[: len(given) - 1]:
+                given[i] = given[i][0], not given[i][1]
+            return True
+        if form.name == "subtract" and not given[0][1] and not given[1][1]:
+            given.reverse()
+            return True
+        return False
 
 
 def _fuse_products(operations: Sequence[Operation], spare: Sequence[int]) -> None:
@@ -494,81 +427,20 @@ def _fuse_products(operations: Sequence[Operation], spare: Sequence[int]) -> Non
     with those of others, not in between, and further ones take them as addends a cycle sooner. Chains take
     2 % less time, an arm 1 %.
     """
-    sums = [o for o in operations if o.shape is not None and o.shape.write is MachineCode.fuse]
+    sums = [o for o in operations if o.shape is not None and o.shape.name in _FUSIONS]
     addends = [c if c != a and c != b else "" for (a, _), (b, _), (c, _) in [o.signed for o in sums]]
     wanted = set(addends)
     changed = set()
     for operation, cycles in zip(operations, spare, strict=True):
         shape = operation.shape
-        if shape is None or shape.write is not MachineCode.multiply or shape.pairs:
+        if shape is None or shape.name != "multiply" or shape.pairs:
             continue
         if cycles > 0 or operation.name in wanted:
-            operation.shape, operation.latency = _PRODUCT_ALONE, _LATENCIES[_FUSED_SUM]
+            operation.shape, operation.latency = _PRODUCT_ALONE, _ArmSelection.LATENCIES["fuse"]
             changed.add(operation.name)
     for operation, addend in zip(sums, addends, strict=True):
         if addend in changed:
             operation.addend = addend
 
 
-def _opposite_results(
-    stores: Sequence[Store], operations: Sequence[Operation], opposites: Mapping[str, str]
-) -> list[Store]:
-    """Stores of values instead of opposites, where operations can give these themselves."""
-    sources = {opposites[value] for value, _ in stores if value in opposites}
-    if not sources:
-        return list(stores)
-    users = dict.fromkeys(sources, 0)
-    for operation in operations:
-        for name in operation.operands:
-            if name in users:
-                users[name] += 1
-    for value, _ in stores:
-        name = opposites.get(value, value)
-        if name in users:
-            users[name] += 1
-    made = {o.name: o for o in operations}
-    found = []
-    for value, place in stores:
-        source = opposites.get(value, "")
-        computed = made.get(source)
-        if computed is not None and users[source] == 1 and _turned_round(computed):
-            value = source
-        found.append((value, place))
-    return found
-
-
-def _turned_round(operation: Operation) -> bool:
-    """Changes an operation on doubles to that of the opposite value, where this costs no instruction."""
-    shape, given = operation.shape, operation.signed
-    if shape.pairs:
-        return False
-    if shape.write is MachineCode.fuse or shape.write is MachineCode.multiply:
-        for i in (0, 2)[: len(given) - 1]:
-            given[i] = given[i][0], not given[i][1]
-        return True
-    if shape is _SUBTRACTION and not given[0][1] and not given[1][1]:
-        given.reverse()
-        return True
-    return False
-
-
-def _of_lanes(
-    name: str, shape: Pattern, given: Signed, of_one: dict[str, tuple[Pattern, str]]
-) -> tuple[Pattern, Signed]:
-    """An operation on values whose lanes are known from others: a product of pairs, where both lanes of a
-    factor are the same, is one of the other factor and that lane; two lanes of a pair are added as they are.
-    """
-    if (shape is _BOTH_LANES or shape is _SECOND_LANE) and not given[0][1]:
-        of_one[name] = shape, given[0][0]
-    elif shape.pairs and (shape.write is MachineCode.fuse or shape.write is MachineCode.multiply):
-        for i in (1, 0):
-            factor, minus = given[i]
-            known, source = of_one.get(factor, (None, ""))
-            if known is _BOTH_LANES:
-                whole = _FUSE_ALL if shape.write is MachineCode.fuse else _SCALE_ALL
-                return whole, [given[1 - i], (source, minus), *given[2:]]
-    elif shape is _ADDITION and not given[0][1] and not given[1][1]:
-        for (first, _), (second, _) in (given, given[::-1]):
-            if of_one.get(second) == (_SECOND_LANE, first):
-                return _LANES_ADDED, [(first, False)]
-    return shape, given
+Arm64.SELECTION, Arm64.WRITERS, Arm64.change = _ArmSelection, _WRITERS, staticmethod(_fuse_products)

@@ -11,17 +11,19 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
-from armillary.llvm.arrangement.arm64 import encoded
+from armillary.llvm.arrangement.arm64 import Arm64
 from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arranged, parsed, written
-from armillary.llvm.arrangement.entry import Encoded, Entry, machine_words
+from armillary.llvm.arrangement.encoding import MachineCode, encoded
+from armillary.llvm.arrangement.entry import NEAR, Encoded, Entry, machine_code
+from armillary.llvm.arrangement.x86_64 import X86
 from armillary.llvm.instructions import Instructions, Operand, real
 from armillary.llvm.mathematics.far_angles import far_angle_function
-from armillary.llvm.mathematics.trigonometry import LIMIT, PI_OVER_2, sine_cosine
+from armillary.llvm.mathematics.trigonometry import PI_OVER_2, sine_cosine
 from armillary.llvm.node_writer import Writer
 from armillary.llvm.pack_writer import PackWriter
 
 _FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
-_NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
+INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 
 
 class ArrangedWriter(Writer):
@@ -86,9 +88,12 @@ class ArrangedWriter(Writer):
         if self.module.encodes:
             numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
             entry = Entry(self.arguments, self._angles, numbers)
-            code = encoded(self.operations, self.loads, self.opposites, self._stores, entry)
+            machine, registers = INSTRUCTION_SETS[self.module.encodes], self.module.registers
+            code = encoded(
+                self.operations, self.loads, self.opposites, self._stores, entry, machine, registers
+            )
             if code is not None:
-                return self._call_of_words(name, code)
+                return self._call_of_code(name, code)
         room, lines = arranged(
             self.operations, self.loads, self.opposites, self._stores, self.module.registers
         )
@@ -109,9 +114,9 @@ class ArrangedWriter(Writer):
             ]
         )
 
-    def _call_of_words(self, name: str, code: Encoded) -> str:
-        """A call of machine code that the module holds as words."""
-        self.module.functions.append(machine_words(name, code))
+    def _call_of_code(self, name: str, code: Encoded) -> str:
+        """A call of machine code that the module holds as bytes."""
+        self.module.functions.append(machine_code(name, code))
         taken = [a for a in code.arrays if a in self.arguments]
         passed = ", ".join([f"ptr %{array}" for array in taken])
         self.module.functions.append(f'declare void @"\\01{name}_code"({", ".join(["ptr"] * len(taken))})')
@@ -212,7 +217,7 @@ class ArrangedWriter(Writer):
                 f"  %p{i} = getelementptr inbounds double, ptr %state, i64 {place}",
                 f"  %b{i} = load i64, ptr %p{i}, align 8",
                 f"  %s{i} = shl i64 %b{i}, 1",
-                f"  %n{i} = icmp ult i64 %s{i}, {_NEAR}",
+                f"  %n{i} = icmp ult i64 %s{i}, {NEAR}",
                 f"  %near{i} = and i1 %n{i}, {before}",
             ]
             before = f"%near{i}"

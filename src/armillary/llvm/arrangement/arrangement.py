@@ -86,13 +86,15 @@ def chosen_order(
     results: Mapping[str, Sequence[Load]],
     pairs: Sequence[tuple[str, str]] = (),
     change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
+    most: int = 0,
 ) -> list[Operation]:
     """Operations whose values are used or stored, as the model machine starts them; ``pairs`` of values wait
     for each other. ``change`` may put others in their place, by the cycles that they could be late.
+    ``most``: values alive, where the LIMITS do not decide that.
     """
     needed = _needed(operations, results)
     if not pairs:
-        return _order(needed, change)
+        return _order(needed, change, most)
     other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
     listed: list[Operation] = []
     known: set[str] = set()
@@ -103,7 +105,7 @@ def chosen_order(
             wait = Operation("", "", (operation.name, other[operation.name]), 0)
             wait.shape = None
             listed.append(wait)
-    return [operation for operation in _order(listed, change) if operation.shape is not None]
+    return [operation for operation in _order(listed, change, most) if operation.shape is not None]
 
 
 def parsed(name: str, text: str) -> Line:
@@ -199,6 +201,7 @@ def latency(text: str) -> int:
 def _order(
     operations: Sequence[Operation],
     change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
+    most: int = 0,
 ) -> list[Operation]:
     """Operations as the model machine starts them."""
     producer = {operation.name: i for i, operation in enumerate(operations)}
@@ -215,9 +218,11 @@ def _order(
     if change is not None:
         change(operations, machine.spare)
         machine.set_times(*times())
-    width = len(operations) / max(machine.longest_chain, 1)
-    found = [most for limit, most in LIMITS if width <= limit]
-    most, window = (found[0], len(operations)) if found else (ALIVE_WIDE, WINDOW)
+    window = len(operations)
+    if not most:
+        width = len(operations) / max(machine.longest_chain, 1)
+        found = [alive for limit, alive in LIMITS if width <= limit]
+        most, window = (found[0], window) if found else (ALIVE_WIDE, WINDOW)
     return [operations[i] for i in machine.order(most, window)]
 
 
@@ -290,8 +295,9 @@ class Registers:
 
     def step(self, i: int, operation: Operation) -> None:
         held, uses, wanted = self.held, self.uses, self.wanted
-        for a in operation.operands:
-            if a not in held and a != operation.renewed:
+        missing = [a for a in operation.operands if a not in held]
+        if missing:
+            for a in self.brought(i, operation, missing):
                 self.bring(a, i, operation.operands)
         made = self.operate(operation)
         for a in operation.operands:
@@ -313,6 +319,10 @@ class Registers:
             else:
                 self.finish()
                 self.release(made)
+
+    def brought(self, i: int, operation: Operation, missing: list[str]) -> list[str]:
+        """Those of the missing operands of operation i that it needs in registers."""
+        return [a for a in missing if a != operation.renewed]
 
     def bring(self, value: str, now: int, operands: Sequence[str]) -> None:
         """A value into a register, from where it is loaded or was stored."""

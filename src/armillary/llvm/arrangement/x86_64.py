@@ -1,0 +1,345 @@
+"""Machine code of arranged sections for x86-64 with fused operations (AVX2, FMA3), and for 32 registers where
+AVX-512VL is there. Functions follow the System V convention: they take addresses of arrays alone.
+
+Three properties of this instruction set are used. One operand of most instructions may be in memory: an
+input, a number or a stored value that is wanted next far away is not brought into a register. A fused
+operation replaces one of its operands: a register whose value is wanted no more. It has all four signs, so
+that an opposite costs nothing there; a product with one is computed without, and its users take the opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from armillary.llvm.arrangement import x86_instructions as x86
+from armillary.llvm.arrangement.arrangement import PAIR, Load, Operation
+from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
+from armillary.llvm.arrangement.entry import Encoded, Entry
+from armillary.llvm.arrangement.forms import KINDS, NEGATIONS, Form
+from armillary.llvm.arrangement.x86_entry import ACCUMULATOR, SIGNS, SIZES, Frame
+
+REPEATED = 8  # operations until the next user of a value for which it is brought into a register
+
+
+class X86(MachineCode):
+    """Instructions of operations in a given order."""
+
+    MOST_ARRAYS = 8
+
+    def __init__(
+        self,
+        loads: Mapping[str, Load],
+        results: Mapping[str, Sequence[Load]],
+        arrays: Sequence[str],
+        registers: int,
+    ) -> None:
+        super(MachineCode, self).__init__(loads, {}, results, registers - 1)
+        self.registers = self.most_alive = registers
+        self.given = list(arrays)
+        self.parts: list[bytes] = []  # instructions
+        self.masks: dict[int, int] = {}  # instructions with a mask beside the code, to its place there
+        self.low, self.high = [*range(min(registers, 16))][::-1], [*range(16, registers)][::-1]
+        self.made = -1
+
+    def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
+        used = {place[0] for places in self.results.values() for place in places}
+        used |= {place[0] for place in self.loads.values()} | {o.place[0] for o in order if not o.name}
+        frame = Frame.of(entry, self.given, used)
+        if frame is None:
+            return None
+        self.bases = frame.registers
+        self.pass_over(order)
+        return frame.framed(self.parts, self.masks, self.slots)
+
+    # ---------------------------------------------------------------- registers and memory
+
+    def new(self) -> int:
+        """A register for a value: one of the first sixteen, where instructions are shorter."""
+        self.made = self.low.pop() if self.low else self.high.pop()
+        return self.made
+
+    def release(self, register: int) -> None:
+        if register != self.made:
+            (self.low if register < 16 else self.high).append(register)
+
+    def finish(self) -> None:
+        self.made = -1
+
+    def operate(self, operation: Operation) -> int:
+        self.made = -1
+        return _WRITERS[operation.shape.name](self, operation)
+
+    def load(self, place: Load) -> int:
+        register = self.low.pop() if self.low else self.high.pop()
+        self.memory(x86.LOAD[place[2] != "double"], register, 0, place)
+        return register
+
+    def store(self, register: int, place: Load) -> None:
+        self.memory(x86.STORE[place[2] != "double"], register, 0, place)
+
+    def memory(self, what: x86.Instruction, first: int, second: int, place: Load, number: int = -1) -> None:
+        base, offset = self.bases[place[0]], 8 * place[1]
+        self.parts.append(x86.with_memory(what, first, second, base, offset, self.registers, number))
+
+    def write(self, what: x86.Instruction, first: int, second: int, third: str, number: int = -1) -> None:
+        """An instruction whose third operand is a value, in a register or not."""
+        register = self.held.get(third)
+        if register is None:
+            self.memory(what, first, second, self.loads.get(third) or self.stored[third], number)
+        else:
+            self.parts.append(x86.of_registers(what, first, second, register, number))
+
+    def masked(self, what: x86.Instruction, register: int, mask: int) -> int:
+        made = self.new()
+        self.masks[len(self.parts)] = mask
+        self.parts.append(x86.with_memory(what, made, register, x86.CODE, 0, self.registers))
+        return made
+
+    def brought(self, i: int, operation: Operation, missing: list[str]) -> list[str]:
+        """All but one, which stays in memory: that with the farthest next use, if that is far enough."""
+        form, given = operation.shape, operation.signed
+        if form.name == "put":
+            return [a for a in missing if self.kinds[a] != "double" or operation.place[2] != "double"]
+        places = _IN_MEMORY.get(form.name)
+        if places is None:
+            return missing
+        kept, farthest = "", i + REPEATED
+        for a in missing:
+            left = self.uses[a]
+            following = left[-2] if len(left) > 1 else _NEVER
+            if following < farthest or (form.pairs and form.name not in _SINGLE and self.kinds[a] != PAIR):
+                continue
+            at = [k for k, (name, _) in enumerate(given) if name == a]
+            if len(at) == 1 and at[0] in places:
+                kept, farthest = a, following
+        return [a for a in missing if a != kept] if kept else missing
+
+    def dies(self, name: str) -> bool:
+        """Whether a value is in a register, and wanted by no other operation."""
+        return name in self.held and len(self.uses[name]) == 1
+
+    def into(self, name: str) -> int:
+        """A register that holds a value and may be changed: its own, where nothing else needs it."""
+        if self.dies(name):
+            self.made = self.held[name]
+            return self.made
+        copy = self.new()
+        if name in self.held:
+            self.parts.append(x86.of_registers(x86.COPY, copy, 0, self.held[name]))
+        else:
+            place = self.loads.get(name) or self.stored[name]
+            self.memory(x86.LOAD[place[2] != "double"], copy, 0, place)
+        return copy
+
+    # ---------------------------------------------------------------- operations
+
+    def symmetric(self, operation: Operation) -> int:
+        """Operations whose operands may be exchanged."""
+        (a, _), (b, _) = operation.signed
+        held = self.held
+        if a not in held or (b in held and held[a] < 8 <= held[b]):
+            a, b = b, a
+        made = self.new()
+        self.write(_WORDS[operation.shape.name][operation.shape.pairs], made, held[a], b)
+        return made
+
+    def ordered(self, operation: Operation) -> int:
+        (a, _), (b, _) = operation.signed
+        made = self.new()
+        self.write(_WORDS[operation.shape.name][operation.shape.pairs], made, self.held[a], b)
+        return made
+
+    def fuse(self, operation: Operation) -> int:
+        (a, minus), (b, other), (c, opposite) = operation.signed
+        held, pairs, product = self.held, operation.shape.pairs, minus ^ other
+        if a not in held:
+            a, b = b, a
+        # a is in a register; b or c may be in memory.
+        if b not in held and (self.dies(a) and not self.dies(c)):
+            made, order, second, third = self.into(a), 132, c, b
+        elif c in held and self.dies(c):
+            made, order, second, third = self.into(c), 231, a, b
+        elif self.dies(a) and b in held:
+            made, order, second, third = self.into(a), 213, b, c
+        elif b not in held or self.dies(b):
+            made, order, second, third = self.into(b), 213, a, c
+        else:
+            made, order, second, third = self.into(c), 231, a, b
+        self.write(x86.fused(order, pairs, product, opposite), made, held[second], third)
+        return made
+
+    def root(self, operation: Operation) -> int:
+        register, made = self.held[operation.signed[0][0]], self.new()
+        single = not operation.shape.pairs
+        what = x86.ROOT[operation.shape.pairs]
+        self.parts.append(x86.of_registers(what, made, register if single else 0, register))
+        return made
+
+    def size(self, operation: Operation) -> int:
+        return self.masked(x86.AND, self.held[operation.signed[0][0]], SIZES)
+
+    def negate(self, operation: Operation) -> int:
+        return self.masked(x86.XOR, self.held[operation.signed[0][0]], SIGNS)
+
+    def shift(self, operation: Operation) -> int:
+        """Shifts by a number take the result where others take their second operand."""
+        register, made = self.held[operation.signed[0][0]], self.new()
+        what, field, number = _SHIFTS[operation.shape.name]
+        if what.only == "evex" and self.registers == 16:  # a blend looks at signs alone
+            self.parts.append(x86.of_registers(x86.COPY, made, 0, register))
+            return made
+        self.parts.append(x86.of_registers(what, field, made, register, number))
+        return made
+
+    def select(self, operation: Operation) -> int:
+        (mask, _), (a, _), (b, _) = operation.signed
+        if self.registers > 16:
+            made = self.into(mask)
+            self.write(x86.CHOOSE, made, self.held[a], b, 0xCA)
+        else:
+            made = self.new()
+            self.write(x86.BLEND, made, self.held[b], a, self.held[mask] << 4)
+        return made
+
+    def insert(self, operation: Operation) -> int:
+        """The first lane of one value as the second of another."""
+        (a, _), (b, _) = operation.signed
+        made = self.new()
+        what = x86.FIRST_LANES if b in self.held else x86.LOAD_SECOND_LANE
+        self.write(what, made, self.held[a], b)
+        return made
+
+    def second_lane(self, operation: Operation) -> int:
+        name, made = operation.signed[0][0], self.new()
+        if name in self.held:
+            self.write(x86.SECOND_LANES, made, self.held[name], name)
+        else:
+            array, index, _ = self.loads.get(name) or self.stored[name]
+            self.memory(x86.LOAD[False], made, 0, (array, index + 1, "double"))
+        return made
+
+    def both_lanes(self, operation: Operation) -> int:
+        made = self.new()
+        self.write(x86.BOTH_LANES, made, 0, operation.signed[0][0])
+        return made
+
+    def swap(self, operation: Operation) -> int:
+        name, made = operation.signed[0][0], self.new()
+        self.write(x86.SHUFFLE, made, self.held[name], name, 1)
+        return made
+
+    def put(self, operation: Operation) -> int:
+        """Zero, or a value that is loaded: by a register of integers."""
+        place = operation.place
+        base, offset = self.bases[place[0]], 8 * place[1]
+        if not operation.signed:
+            self.parts.append(x86.store_zero(base, offset))
+            return -1
+        name = operation.signed[0][0]
+        if name in self.held:
+            self.store(self.held[name], place)
+        else:
+            given = self.loads[name]
+            loaded = x86.load_integer(ACCUMULATOR, self.bases[given[0]], 8 * given[1])
+            # One part: between parts, looks at angles take the same register.
+            self.parts.append(loaded + x86.store_integer(ACCUMULATOR, base, offset))
+        return -1
+
+
+_NEVER = 1 << 60
+_WORDS = {
+    "add": x86.ADD,
+    "multiply": x86.MULTIPLY,
+    "subtract": x86.SUBTRACT,
+    "divide": x86.DIVIDE,
+    "turn signs": (x86.XOR, x86.XOR),
+}
+_SHIFTS = {
+    "last bit first": (x86.SHIFT, x86.LEFT, 63),
+    "bits down": (x86.SHIFT, x86.RIGHT, 1),
+    "first bit": (x86.SPREAD_SIGN, x86.OF_SIGN, 63),
+}
+# Places of operands that may be in memory, and forms on pairs that take single doubles there.
+_IN_MEMORY: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("add", "multiply", "turn signs"), (0, 1)),
+    **dict.fromkeys(("subtract", "divide", "insert"), (1,)),
+    "fuse": (0, 1, 2),
+    "second lane": (0,),
+    "both lanes": (0,),
+}
+_SINGLE = ("insert", "both lanes")
+_WRITERS = {
+    **dict.fromkeys(("add", "multiply", "turn signs"), X86.symmetric),
+    **dict.fromkeys(("subtract", "divide"), X86.ordered),
+    **dict.fromkeys(_SHIFTS, X86.shift),
+    "fuse": X86.fuse,
+    "root": X86.root,
+    "size": X86.size,
+    "negate": X86.negate,
+    "select": X86.select,
+    "insert": X86.insert,
+    "second lane": X86.second_lane,
+    "both lanes": X86.both_lanes,
+    "swap": X86.swap,
+    "put": X86.put,
+}
+
+
+class X86Selection(Selection):
+    """Opposites go to the users of a value, as far as these can take them. Cycles are those of Skylake."""
+
+    LATENCIES: ClassVar[dict[str, int]] = {
+        **dict.fromkeys(_WRITERS, 1),
+        **dict.fromkeys(("add", "subtract", "multiply", "fuse"), 4),
+        **{"divide": 13, "root": 15},
+    }
+
+    def rename(self, name: str, text: str, given: tuple[str, bool]) -> None:
+        if text.startswith("bitcast") and given[1]:
+            given = self.negated(given[0], KINDS[text]), False
+        self.alike[name] = given
+
+    def negated(self, name: str, kind: str) -> str:
+        """The opposite of a value, in a register of its own."""
+        own = f"-{name}"
+        if own not in self.made:
+            self.append(own, kind, NEGATIONS[kind == PAIR], [(name, False)])
+        return own
+
+    def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
+        what = form.name
+        signs = [minus for _, minus in given]
+        if what == "fuse" or not any(signs):
+            return form, given, False
+        if what in ("multiply", "divide"):
+            return form, [(a, False) for a, _ in given], signs[0] != signs[1]
+        if what in ("add", "subtract"):
+            (a, _), (b, _) = given
+            minus, other = signs[0], signs[1] ^ (what == "subtract")
+            plain = [(b, False), (a, False)] if minus and not other else [(a, False), (b, False)]
+            return Form("add" if minus == other else "subtract", form.pairs), plain, minus and other
+        if what == "size":
+            return form, [(given[0][0], False)], False
+        if what in ("second lane", "both lanes", "swap") or (what == "insert" and all(signs)):
+            return form, [(a, False) for a, _ in given], True
+        if what == "select" and signs[1] and signs[2]:
+            return form, [(a, False) for a, _ in given], True
+        kinds = {"insert": (PAIR, "double")}.get(what, (PAIR if form.pairs else "double",) * 3)
+        found = [
+            (self.negated(a, kind) if minus else a, False)
+            for (a, minus), kind in zip(given, kinds, strict=False)
+        ]
+        return form, found, False
+
+    def opposite(self, operation: Operation) -> bool:
+        form, given = operation.shape, operation.signed
+        if form.name == "fuse":
+            for i in (0, 2):
+                given[i] = given[i][0], not given[i][1]
+        elif form.name == "subtract":
+            given.reverse()
+        return form.name in ("fuse", "subtract")
+
+
+X86.SELECTION = X86Selection

@@ -1,0 +1,140 @@
+"""The way into machine code of a section on x86-64.
+
+entry     angles = state; thirds = those below; limit
+common    numbers = those below; registers are saved; room on the stack
+          operations; among them, for each angle: to far where it is beyond the limit
+          the stack and registers are restored; return
+far       they are restored; to the function that replaces angles, which calls the second entry
+entry_at  angles and thirds from the stack where arguments are many; a limit that nothing is beyond, NaN
+          neither; to common
+address of that function; thirds; numbers; masks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from struct import pack
+from typing import NamedTuple
+
+from armillary.llvm.arrangement import x86_instructions as x86
+from armillary.llvm.arrangement.entry import NEAR, SPACING, Encoded, Entry
+
+ACCUMULATOR = 0  # for whole numbers on their way
+_ARGUMENTS = (7, 6, 2, 1, 8, 9)
+_FREE = (10, 11, 3, 5, 12, 13, 14, 15)
+_SAVED = (3, 5, 12, 13, 14, 15)  # for the caller
+SIGNS, SIZES = 0, 16  # places of the masks of signs and of all other bits
+_MASKS = pack("<4Q", *[1 << 63] * 2, *[(1 << 63) - 1] * 2)
+_LIMIT, _NO_LIMIT = "limit", (1 << 64) - 1
+
+
+class Frame(NamedTuple):
+    """Registers of addresses, by arrays, and arguments that are taken."""
+
+    entry: Entry
+    registers: Mapping[str, int]
+    taken: Sequence[str]
+
+    @staticmethod
+    def of(entry: Entry, arrays: Sequence[str], used: Set[str]) -> Frame | None:
+        """None where arguments do not fit into registers."""
+        taken = [a for a in arrays if a in entry.arguments]
+        if len(taken) > len(_ARGUMENTS):
+            return None
+        needed = {*used, "state"} if entry.angles else used
+        registers = {a: r for a, r in zip(taken, _ARGUMENTS, strict=False) if a in needed}
+        further = ["angles", "thirds"] if entry.angles else []
+        registers |= dict(zip(further, _ARGUMENTS[len(taken) :], strict=False))
+        further += (["numbers"] if entry.numbers else []) + ([_LIMIT] if entry.angles else [])
+        left = [r for r in (*_ARGUMENTS, *_FREE) if r not in registers.values()]
+        for name in further:
+            if name not in registers:
+                registers[name] = left.pop(0)
+        if not used <= {*registers}:
+            return None
+        registers["slots"] = x86.STACK
+        return Frame(entry, registers, taken)
+
+    def framed(self, body: Sequence[bytes], masks: Mapping[int, int], slots: int) -> Encoded:
+        """The whole code around these instructions; ``masks``: of those, to places of masks."""
+        places = list(dict.fromkeys(self.entry.angles))
+        size = 8 * slots
+        size += -(size + 8 * len(self.saved) + 8) % 16 if slots else 0  # pairs at multiples of sixteen bytes
+        head = x86.move_stack(-size)
+        tail = x86.move_stack(size) + b"".join([x86.pop(r) for r in reversed(self.saved)])
+        middle, branches, looks = self._with_looks(body, masks, places)
+        numbers = self.entry.numbers
+        common = len(self._first(0))
+        start = common + (7 if numbers else 0) + len(head)
+        far = start + len(middle) + len(tail) + 1
+        second = far + len(tail) + 6
+        address = second + len(self._second(0)) if places else far
+        address += -address % 16 + (8 if places else 0)
+        thirds = address + 8 if places else address
+        values = self.entry.values()
+        beside = thirds + len(values) + -len(values) % 16
+        for place in branches:
+            middle[place : place + 6] = x86.branch_unless_below(far - start - place - 6)
+        for end, mask in looks:
+            middle[end - 4 : end] = pack("<i", beside + mask - start - end)
+        code = bytearray(self._first(thirds))
+        if numbers:
+            code += x86.address(self.registers["numbers"], thirds + 8 * len(self.entry.angles) - common - 7)
+        code += head + middle + tail + x86.RETURN
+        if places:
+            code += tail + x86.branch_to_address(address - second) + self._second(common - second)
+        code += b"\x90" * (address - len(code)) + bytes(thirds - address) + values
+        if masks:
+            code += bytes(beside - len(code)) + _MASKS
+        return Encoded(bytes(code), [*self.taken], second if places else 0, address if places else -1)
+
+    def _with_looks(
+        self, body: Sequence[bytes], masks: Mapping[int, int], places: Sequence[int]
+    ) -> tuple[bytearray, list[int], list[tuple[int, int]]]:
+        """Operations with looks at angles among them; places of branches, and of the ends of instructions
+        with masks.
+        """
+        code = bytearray()
+        branches: list[int] = []
+        ends: list[tuple[int, int]] = []
+        looks = iter(places)
+        for i, part in enumerate(body):
+            if not i % SPACING and len(branches) < len(places):
+                self._look(code, branches, next(looks))
+            code += part
+            if i in masks:
+                ends.append((len(code), masks[i]))
+        for place in looks:
+            self._look(code, branches, place)
+        return code, branches, ends
+
+    def _look(self, code: bytearray, branches: list[int], place: int) -> None:
+        code += x86.load_integer(ACCUMULATOR, self.registers["angles"], 8 * place)
+        code += x86.double_integer(ACCUMULATOR)
+        code += x86.compare_integers(ACCUMULATOR, self.registers[_LIMIT])
+        branches.append(len(code))
+        code += bytes(6)
+
+    @property
+    def saved(self) -> list[int]:
+        return [r for r in _SAVED if r in self.registers.values()]
+
+    def _first(self, thirds: int) -> bytes:
+        """``thirds``: how far they are from the first entry."""
+        code = b"".join([x86.push(r) for r in self.saved])
+        if self.entry.angles:
+            code += x86.copy_integer(self.registers["angles"], self.registers["state"])
+            code += x86.address(self.registers["thirds"], thirds - len(code) - 7)
+            code += x86.set_integer(self.registers[_LIMIT], NEAR)
+        return code
+
+    def _second(self, common: int) -> bytes:
+        """``common``: how far it is from the second entry."""
+        code = b"".join([x86.push(r) for r in self.saved])
+        for i, name in enumerate(("angles", "thirds")):
+            beyond = len(self.taken) + i - len(_ARGUMENTS)
+            if beyond >= 0:
+                above = 8 * (beyond + 1 + len(self.saved))
+                code += x86.load_integer(self.registers[name], x86.STACK, above)
+        code += x86.set_integer(self.registers[_LIMIT], _NO_LIMIT)
+        return code + x86.branch(common - len(code) - 5)

@@ -1,0 +1,203 @@
+"""Bytes of x86-64 instructions on doubles and pairs of them, from the Intel manual (volume 2, sections 2.3
+and 2.7): VEX prefixes for sixteen registers, EVEX prefixes for 32, whichever makes an instruction shorter.
+
+    VEX   C5 or C4, one or two bytes     opcode   operands   displacement of 0, 1 or 4 bytes   number
+    EVEX  62, three bytes                the same; a displacement of one byte counts operands, not bytes
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from struct import pack
+from typing import NamedTuple
+
+STACK, FRAME = 4, 5  # registers of addresses that are encoded in their own way
+CODE = -1  # the place of the instruction as an address
+
+
+class Instruction(NamedTuple):
+    """A prefix (1: 66, 2: F3, 3: F2), table (1: 0F, 2: 0F 38, 3: 0F 3A), opcode, and bytes of an operand in
+    memory. ``wide``: the bit W of VEX; that of EVEX is always set. ``only``: the one prefix it can have.
+    """
+
+    prefix: int
+    table: int
+    opcode: int
+    bytes: int = 16
+    wide: bool = False
+    only: str = ""
+
+
+def _both(opcode: int) -> tuple[Instruction, Instruction]:
+    """On doubles, and on pairs."""
+    return Instruction(3, 1, opcode, 8), Instruction(1, 1, opcode)
+
+
+ADD, MULTIPLY, SUBTRACT, DIVIDE, ROOT = (_both(opcode) for opcode in (0x58, 0x59, 0x5C, 0x5E, 0x51))
+LOAD, STORE = _both(0x10), _both(0x11)
+COPY = Instruction(1, 1, 0x28)
+AND, XOR = Instruction(1, 1, 0xDB), Instruction(1, 1, 0xEF)
+SHIFT = Instruction(1, 1, 0x73)  # by a number; to the left or right by the field of a register
+LEFT, RIGHT = 6, 2
+SPREAD_SIGN, OF_SIGN = Instruction(1, 1, 0x72, only="evex"), 4  # a shift to the right that repeats the sign
+CHOOSE = Instruction(1, 3, 0x25, only="evex")  # bit by bit, by a table of eight bits
+BLEND = Instruction(1, 3, 0x4B, only="vex")  # by signs
+SECOND_LANES = Instruction(1, 1, 0x15)
+FIRST_LANES, LOAD_SECOND_LANE = Instruction(1, 1, 0x14), Instruction(1, 1, 0x16, 8)
+BOTH_LANES, SHUFFLE = Instruction(3, 1, 0x12, 8), Instruction(1, 1, 0xC6)
+
+
+@cache
+def fused(order: int, pairs: bool, minus_product: bool, minus_addend: bool) -> Instruction:
+    """±a·b ± c, where ``order`` says which operands the three places hold: in 132 the first times the third
+    plus the second, in 213 the second times the first plus the third, in 231 the second times the third plus
+    the first. The first one is replaced by the result.
+    """
+    opcode = {132: 0x98, 213: 0xA8, 231: 0xB8}[order] + 4 * minus_product + 2 * minus_addend + (not pairs)
+    return Instruction(1, 2, opcode, 16 if pairs else 8, wide=True)
+
+
+@cache
+def of_registers(what: Instruction, first: int, second: int, third: int, number: int = -1) -> bytes:
+    """An instruction on registers; ``second`` is 0 where there are only two."""
+    operands = bytes([0xC0 | (first & 7) << 3 | third & 7])
+    if what.only == "evex" or max(first, second, third) > 15:
+        prefix = _evex(what, first, second, third >> 3 & 1, third >> 4)
+    else:
+        prefix = _vex(what, first, second, third >> 3)
+    return prefix + operands + (bytes([number]) if number >= 0 else b"")
+
+
+def with_memory(
+    what: Instruction, first: int, second: int, base: int, offset: int, registers: int, number: int = -1
+) -> bytes:
+    """An instruction whose third operand is so many bytes from an address."""
+    end = bytes([number]) if number >= 0 else b""
+    field = (first & 7) << 3
+    high = base >> 3 if base > 0 else 0
+    if base == CODE:
+        prefix = _evex(what, first, second, 0, 0) if max(first, second) > 15 else _vex(what, first, second, 0)
+        return prefix + bytes([field | 5]) + pack("<i", offset) + end
+    evex = max(first, second) > 15
+    low = base & 7
+    lowest = field | low
+    index = b"\x24" if low == STACK else b""
+    if not offset and low != FRAME:
+        place = bytes([lowest]) + index
+    elif not evex and -128 <= offset < 128:
+        place = bytes([0x40 | lowest]) + index + pack("<b", offset)
+    elif (
+        registers > 16
+        and what.only != "vex"
+        and not offset % what.bytes
+        and -128 <= offset // what.bytes < 128
+    ):
+        evex = True
+        place = bytes([0x40 | lowest]) + index + pack("<b", offset // what.bytes)
+    else:
+        place = bytes([0x80 | lowest]) + index + pack("<i", offset)
+    prefix = _evex(what, first, second, high, 0) if evex else _vex(what, first, second, high)
+    return prefix + place + end
+
+
+def _vex(what: Instruction, first: int, second: int, high: int) -> bytes:
+    """``high``: the fourth bit of the third operand or of the register of its address."""
+    last = (~second & 15) << 3 | what.prefix
+    if what.table == 1 and not high and not what.wide:
+        return bytes([0xC5, (first < 8) << 7 | last, what.opcode])
+    return bytes(
+        [0xC4, (first < 8) << 7 | 0x40 | (not high) << 5 | what.table, what.wide << 7 | last, what.opcode]
+    )
+
+
+def _evex(what: Instruction, first: int, second: int, high: int, highest: int) -> bytes:
+    """``highest``: the fifth bit of the third operand."""
+    start = (
+        (~first >> 3 & 1) << 7 | (not highest) << 6 | (not high) << 5 | (~first >> 4 & 1) << 4 | what.table
+    )
+    middle = 0x80 | (~second & 15) << 3 | 4 | what.prefix
+    return bytes([0x62, start, middle, (~second >> 4 & 1) << 3, what.opcode])
+
+
+# ---------------------------------------------------------------- addresses and whole numbers
+
+
+def load_integer(register: int, base: int, offset: int) -> bytes:
+    return _integer(0x8B, register, base, offset)
+
+
+def store_integer(register: int, base: int, offset: int) -> bytes:
+    return _integer(0x89, register, base, offset)
+
+
+def store_zero(base: int, offset: int) -> bytes:
+    return _integer(0xC7, 0, base, offset) + bytes(4)
+
+
+def address(register: int, offset: int) -> bytes:
+    """The address so many bytes after this instruction."""
+    return _integer(0x8D, register, CODE, offset)
+
+
+def _integer(opcode: int, register: int, base: int, offset: int) -> bytes:
+    high = base >> 3 if base > 0 else 0
+    start, field = bytes([0x48 | (register >> 3) << 2 | high, opcode]), (register & 7) << 3
+    if base == CODE:
+        return start + bytes([field | 5]) + pack("<i", offset)
+    index = b"\x24" if base & 7 == STACK else b""
+    if -128 <= offset < 128:
+        return start + bytes([0x40 | field | base & 7]) + index + pack("<b", offset)
+    return start + bytes([0x80 | field | base & 7]) + index + pack("<i", offset)
+
+
+def copy_integer(to: int, source: int) -> bytes:
+    return bytes([0x48 | source >> 3 << 2 | to >> 3, 0x89, 0xC0 | (source & 7) << 3 | to & 7])
+
+
+def set_integer(register: int, value: int) -> bytes:
+    """A register to 64 bits."""
+    if value == (1 << 64) - 1:
+        return bytes([0x48 | register >> 3, 0xC7, 0xC0 | register & 7]) + b"\xff" * 4
+    return bytes([0x48 | register >> 3, 0xB8 | register & 7]) + pack("<Q", value)
+
+
+def double_integer(register: int) -> bytes:
+    """A register added to itself."""
+    return bytes([0x48 | (register >> 3) * 5, 0x01, 0xC0 | (register & 7) * 9])
+
+
+def compare_integers(a: int, b: int) -> bytes:
+    return bytes([0x48 | b >> 3 << 2 | a >> 3, 0x39, 0xC0 | (b & 7) << 3 | a & 7])
+
+
+def move_stack(size: int) -> bytes:
+    """The stack's pointer so many bytes further; a negative number makes room."""
+    if not size:
+        return b""
+    opposite = size < 0
+    return bytes([0x48, 0x81, 0xEC if opposite else 0xC4]) + pack("<i", abs(size))
+
+
+def push(register: int) -> bytes:
+    return (b"\x41" if register > 7 else b"") + bytes([0x50 | register & 7])
+
+
+def pop(register: int) -> bytes:
+    return (b"\x41" if register > 7 else b"") + bytes([0x58 | register & 7])
+
+
+RETURN = b"\xc3"
+
+
+def branch(offset: int) -> bytes:
+    """So many bytes after this instruction."""
+    return b"\xe9" + pack("<i", offset)
+
+
+def branch_unless_below(offset: int) -> bytes:
+    return b"\x0f\x83" + pack("<i", offset)
+
+
+def branch_to_address(offset: int) -> bytes:
+    """To the address that is stored so many bytes after this instruction."""
+    return b"\xff\x25" + pack("<i", offset)

@@ -1,0 +1,235 @@
+"""Bytes of x86-64 instructions, made on any machine and compared with LLVM's assembler on this one."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+
+import numpy as np
+import pytest
+
+from armillary.llvm.arrangement import x86_instructions as x86
+from armillary.llvm.arrangement.encoding import encoded
+from armillary.llvm.arrangement.entry import Entry, machine_code
+from armillary.llvm.arrangement.x86_64 import X86
+from armillary.llvm.jit import Compiled
+from tests.llvm.assembler import assembled
+from tests.llvm.random_sections import ENTRY
+from tests.llvm.test_arrangement import lines_of
+
+HERE = platform.machine() in ("x86_64", "AMD64")
+FEATURES = "+avx512vl,+avx512dq,+fma,+avx2"
+BASES = {"rdi": 7, "rsp": 4, "rbp": 5, "r12": 12, "r13": 13, "r10": 10}
+
+# Instructions on registers: LLVM's text with the registers that are put in, and what is written here.
+FORMS = {
+    "vaddsd {0}, {1}, {2}": x86.ADD[0],
+    "vaddpd {0}, {1}, {2}": x86.ADD[1],
+    "vmulsd {0}, {1}, {2}": x86.MULTIPLY[0],
+    "vmulpd {0}, {1}, {2}": x86.MULTIPLY[1],
+    "vsubsd {0}, {1}, {2}": x86.SUBTRACT[0],
+    "vsubpd {0}, {1}, {2}": x86.SUBTRACT[1],
+    "vdivsd {0}, {1}, {2}": x86.DIVIDE[0],
+    "vdivpd {0}, {1}, {2}": x86.DIVIDE[1],
+    "vsqrtsd {0}, {1}, {2}": x86.ROOT[0],
+    "vunpckhpd {0}, {1}, {2}": x86.SECOND_LANES,
+    "vunpcklpd {0}, {1}, {2}": x86.FIRST_LANES,
+    "vfmadd132sd {0}, {1}, {2}": x86.fused(132, False, False, False),
+    "vfmsub213pd {0}, {1}, {2}": x86.fused(213, True, False, True),
+    "vfnmadd231sd {0}, {1}, {2}": x86.fused(231, False, True, False),
+    "vfnmsub213pd {0}, {1}, {2}": x86.fused(213, True, True, True),
+}
+IN_MEMORY = {
+    **{text: what for text, what in FORMS.items() if "sqrt" not in text},
+    "vmovhpd {0}, {1}, {2}": x86.LOAD_SECOND_LANE,
+}
+REGISTERS = [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (17, 2, 3), (1, 18, 3), (1, 2, 27), (8, 31, 23)]
+
+
+def prefixed(text: str, code: bytes) -> str:
+    """With the prefix that was chosen: LLVM might have another one."""
+    return {0x62: "{evex} ", 0xC4: "{vex3} ", 0xC5: ""}[code[0]] + text
+
+
+def agree(lines: list[str], codes: list[bytes]) -> None:
+    assert len(set(codes)) > 1
+    if HERE:
+        joined = assembled([".intel_syntax noprefix", *lines], "x86_64-unknown-linux-gnu", FEATURES)
+        for line, code in zip(lines, codes, strict=True):
+            assert joined[: len(code)].hex() == code.hex(), line
+            joined = joined[len(code) :]
+
+
+def test_instructions_on_registers() -> None:
+    lines, codes = [], []
+
+    def add(text: str, code: bytes) -> None:
+        lines.append(prefixed(text, code))
+        codes.append(code)
+
+    for numbers in REGISTERS:
+        names = [f"xmm{i}" for i in numbers]
+        a, b, c = numbers
+        for text, what in FORMS.items():
+            add(text.format(*names), x86.of_registers(what, a, b, c))
+        two = [a, 0, c]
+        add(f"vsqrtpd xmm{a}, xmm{c}", x86.of_registers(x86.ROOT[1], *two))
+        add(f"vmovapd xmm{a}, xmm{c}", x86.of_registers(x86.COPY, *two))
+        add(f"vmovddup xmm{a}, xmm{c}", x86.of_registers(x86.BOTH_LANES, *two))
+        add(f"vshufpd {', '.join(names)}, 1", x86.of_registers(x86.SHUFFLE, a, b, c, 1))
+        add(f"vpternlogq {', '.join(names)}, 202", x86.of_registers(x86.CHOOSE, a, b, c, 0xCA))
+        add(f"vpsraq xmm{b}, xmm{c}, 63", x86.of_registers(x86.SPREAD_SIGN, x86.OF_SIGN, b, c, 63))
+        add(f"vpsllq xmm{b}, xmm{c}, 63", x86.of_registers(x86.SHIFT, x86.LEFT, b, c, 63))
+        add(f"vpsrlq xmm{b}, xmm{c}, 1", x86.of_registers(x86.SHIFT, x86.RIGHT, b, c, 1))
+        suffix = "q" if max(numbers) > 15 else ""
+        add(f"vpxor{suffix} {', '.join(names)}", x86.of_registers(x86.XOR, a, b, c))
+        if not suffix:
+            add(f"vblendvpd {', '.join(names)}, xmm6", x86.of_registers(x86.BLEND, a, b, c, 6 << 4))
+    agree(lines, codes)
+
+
+@pytest.mark.parametrize("registers", [16, 32])
+def test_operands_in_memory(registers: int) -> None:
+    """Near and far; with 32 registers a displacement of one byte reaches further."""
+    lines, codes = [], []
+    for a, b in ((1, 2), (9, 10), (1, 31), (17, 2))[: 4 if registers == 32 else 2]:
+        for base, number in BASES.items():
+            for offset in (0, 8, -128, 120, 128, 1008, 1016, 1024, 2032, 2040, 2048, 1 << 20):
+                place = f"[{base}{offset:+}]"
+                for text, what in IN_MEMORY.items():
+                    code = x86.with_memory(what, a, b, number, offset, registers)
+                    size = "qword" if what.bytes == 8 else "xmmword"
+                    lines.append(prefixed(text.format(f"xmm{a}", f"xmm{b}", f"{size} ptr {place}"), code))
+                    codes.append(code)
+                for what, size in zip(x86.STORE, ("vmovsd qword", "vmovupd xmmword"), strict=True):
+                    code = x86.with_memory(what, a, 0, number, offset, registers)
+                    lines.append(prefixed(f"{size} ptr {place}, xmm{a}", code))
+                    codes.append(code)
+                for what, name, size in zip(x86.LOAD, ("vmovsd", "vmovupd"), ("q", "xmm"), strict=True):
+                    code = x86.with_memory(what, a, 0, number, offset, registers)
+                    lines.append(prefixed(f"{name} xmm{a}, {size}word ptr {place}", code))
+                    codes.append(code)
+    far = [len(code) for code in codes if code[0] != 0x62]
+    assert (0x62 in {code[0] for code in codes}) == (registers == 32) and max(far) <= 10
+    agree(lines, codes)
+
+
+def test_instructions_on_addresses() -> None:
+    code = {
+        "mov rax, qword ptr [rdi+8]": x86.load_integer(0, 7, 8),
+        "mov qword ptr [r12+800], rax": x86.store_integer(0, 12, 800),
+        "mov qword ptr [rsp+8], 0": x86.store_zero(4, 8),
+        "lea r11, [rip+4096]": x86.address(11, 4096),
+        "mov r8, rdi": x86.copy_integer(8, 7),
+        "movabs r10, 0x8250d40000000000": x86.set_integer(10, 0x8250D40000000000),
+        "mov rbx, -1": x86.set_integer(3, (1 << 64) - 1),
+        "add rax, rax": x86.double_integer(0),
+        "cmp rax, r10": x86.compare_integers(0, 10),
+        "push rbx": x86.push(3),
+        "pop r12": x86.pop(12),
+        "sub rsp, 4104": x86.move_stack(-4104),
+        "add rsp, 4104": x86.move_stack(4104),
+        "jmp qword ptr [rip+64]": x86.branch_to_address(64),
+        "ret": x86.RETURN,
+    }
+    agree(list(code), list(code.values()))
+
+
+def test_bytes_of_a_small_section() -> None:
+    """x − x y + z: y and z, which are used once, stay in memory."""
+    loads = {f"%v{i}": ("state", i, "double") for i in range(3)}
+    lines = [
+        "%v3 = fmul double %v0, %v1",
+        "%v4 = fsub double %v0, %v3",
+        "%v5 = fadd double %v4, %v2",
+    ]
+    stores = [("%v5", ("out", 0, "double"))]
+    found = encoded(lines_of(lines), loads, {}, stores, ENTRY, X86, 32)
+    assert found is not None
+    text = [
+        "vmovsd xmm0, qword ptr [rdi]",
+        "vmulsd xmm1, xmm0, qword ptr [rdi+8]",
+        "vsubsd xmm2, xmm0, xmm1",
+        "vaddsd xmm1, xmm2, qword ptr [rdi+16]",
+        "vmovsd qword ptr [rsi], xmm1",
+        "ret",
+    ]
+    start = bytes.fromhex("c5fb1007 c5fb594f08 c5fb5cd1 c5eb584f10 c5fb110e c3")
+    assert found.code.startswith(start)
+    if HERE:
+        assert found.code.startswith(
+            assembled([".intel_syntax noprefix", *text], "x86_64-unknown-linux-gnu", FEATURES)
+        )
+
+
+def test_a_product_with_an_opposite_takes_no_instruction_of_its_own() -> None:
+    """c − (−a) b is c + a b."""
+    loads = {f"%v{i}": ("state", i, "double") for i in range(3)}
+    lines = ["%v4 = fmul double %v3, %v1", "%v5 = fsub double %v2, %v4"]
+    found = encoded(lines_of(lines), loads, {"%v3": "%v0"}, [("%v5", ("out", 0, "double"))], ENTRY, X86, 32)
+    assert found is not None
+    assert found.code.startswith(bytes.fromhex("c5fb1007 c5fb594f08 c5f3584710 c5fb1106 c3"))
+
+
+def test_what_is_not_written_here_is_left_to_llvm() -> None:
+    loads = {"%v0": ("state", 0, "double")}
+    stores = [("%v1", ("out", 0, "double"))]
+
+    def left(line: str) -> bool:
+        return encoded(lines_of([line]), loads, {}, stores, ENTRY, X86, 32) is None
+
+    assert left("%v1 = call double @exp(double %v0)") and left("%v1 = fadd double %v0, %t")
+    assert left("%v1 = call double @llvm.maximum.f64(double %v0, double %v0)")
+    assert not left("%v1 = fadd double %v0, %v0")
+
+
+ARRAYS = ["state", "constants", "memory", "out", "work", "more"]
+TAKEN = ", ".join([f"ptr %{a}" for a in ARRAYS])
+POINTERS = ", ".join(["ptr"] * len(ARRAYS))
+# Nine whole numbers in registers that a function has to keep; angles beyond the limit are those in %more.
+CALLER = f"""
+define hidden void @"\\01f_far"({TAKEN}) noinline {{
+  call void @"\\01f_code_at"({TAKEN}, ptr %more, ptr %work)
+  ret void
+}}
+declare void @"\\01f_code_at"({POINTERS}, ptr, ptr)
+declare void @"\\01f_code"({POINTERS})
+define i64 @f({TAKEN}, ptr %whole) {{
+{{loads}}
+  call void @"\\01f_code"({TAKEN})
+{{sums}}
+  ret i64 %s8
+}}
+"""
+
+
+@pytest.mark.skipif(not HERE, reason="machine code of x86-64")
+def test_registers_of_addresses_are_kept_for_the_caller() -> None:
+    """Addresses of nine arrays take more registers than a function may change; the last two arguments of the
+    second entry are on the stack.
+    """
+    read = ["state", "constants", "memory", "work", "more", "angles", "thirds", "numbers"]
+    loads = {f"%v{i}": (array, 0, "double") for i, array in enumerate(read)}
+    lines = ["%v8 = fadd double %v0, %v1"]
+    lines += [f"%v{7 + i} = fadd double %v{6 + i}, %v{i}" for i in range(2, 8)]
+    found = encoded(
+        lines_of(lines), loads, {}, [("%v14", ("out", 0, "double"))], Entry(ARRAYS, [0], [2048.0]), X86, 16
+    )
+    assert found is not None and found.arrays == ARRAYS and found.code[0] == 0x53
+    numbers = [
+        f"  %p{i} = getelementptr i64, ptr %whole, i64 {i}\n  %n{i} = load volatile i64, ptr %p{i}"
+        for i in range(9)
+    ]
+    sums = [f"  %s{i} = add i64 {f'%s{i - 1}' if i else '0'}, %n{i}" for i in range(9)]
+    text = CALLER.replace("{loads}", "\n".join(numbers)).replace("{sums}", "\n".join(sums))
+    code = Compiled(machine_code("f", found) + text)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 7)(code.address("f"))
+    values = np.array([[3.0 + 2**k, 7.0] for k in range(6)])
+    whole = 3 ** np.arange(9)
+    for angle in (1.0, -2e9, np.nan):
+        values[0, 0] = angle
+        assert function(*[row.ctypes.data for row in values], whole.ctypes.data) == whole.sum()
+        state, constants, memory, out, work, more = values[:, 0]
+        angles, thirds = (angle, 0.0) if angle == 1 else (more, work)
+        expected = state + constants + memory + work + more + angles + thirds + 2048
+        assert np.array_equal(out, expected, equal_nan=True)
