@@ -6,6 +6,7 @@ is flat, inside the step across; a kick changes the motion elsewhere.
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import armillary as arm
 from armillary.program.equations import DerivedEquations
 from tests.export.test_export_c import CC
 from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case, run_c
+from tests.export.test_export_wasm import NODE, _node
 from tests.verification.test_parallelogram import parallelogram, started
 
 TOLERANCE = 1e-9
@@ -70,3 +72,26 @@ def test_programs_pass_flat_positions_as_the_process_does(language: str, tmp_pat
     for name in run.names:
         found, size = rows[:, names.index(name)], 1 + np.max(np.abs(run[name]))
         assert np.max(np.abs(found - run[name])) <= 1e-9 * size, name
+
+
+@pytest.mark.skipif(NODE is None, reason="no Node.js")
+def test_modules_pass_flat_positions_and_end_in_one(tmp_path: Path) -> None:
+    """The row in the place itself, where an event ends the run, is found from rows around it, too."""
+    s = counted()
+    s.event("over", s.bodies["C"].q1 + 4 * np.pi, direction=-1, stop=True)
+    s.start(started(0.5, -12.0))
+    eom = s.derive()
+    how = {"method": "dopri5", "sample": 0.125, "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
+    run = eom.compile().simulate(3.0, **how)
+    assert run.events[-1].name == "over" and str(run.info["configurations"]).count("passed") >= 4
+    folder = eom.export("wasm", tmp_path / "wasm", methods=["dopri5"])
+    told = _node(folder, f"""import {{ load }} from "./parallelogram.js";
+const { "{ time, values, events, status }" } = (await load()).simulate(3.0, {json.dumps(how)});
+const rows = Object.fromEntries(Object.entries(values).map(([name, row]) => [name, Array.from(row)]));
+console.log(JSON.stringify({ "{ status, events: events.length, time: Array.from(time), rows }" }));
+""")  # fmt: skip
+    assert told["status"] == "event" and told["events"] == len(run.events)
+    np.testing.assert_allclose(told["time"], run.time, rtol=1e-9)  # WebAssembly has no fused operations
+    for name in run.names:
+        size = 1 + np.max(np.abs(run[name]))
+        np.testing.assert_allclose(told["rows"][name], run[name], rtol=0, atol=1e-9 * size, err_msg=name)

@@ -140,6 +140,13 @@ def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr
     return module.text()
 
 
+def section_text(program: Program, section: ProgramSection) -> str:
+    """A further section of a program as a module of its own, with one function by the section's name."""
+    module = Module()
+    _ordinary(module, section.name, section, _places(program))
+    return module.text()
+
+
 def _places(program: Program) -> dict[Expr, Any]:
     """Where each input of a section is found."""
     places: dict[Expr, Any] = {program.time: "%t"}

@@ -25,8 +25,8 @@ from armillary.llvm.building.assembly import (
 from armillary.llvm.building.builder import Code, Local, Span, Value
 from armillary.llvm.module import Module
 from armillary.program.targets.targets import DEPENDENT_SPEEDS
-from armillary.runtime.loop.layout import FIELDS, SECTIONS, LoopShape, Reason
-from armillary.runtime.loop.thresholds.change_thresholds import BLIND, CHOICE_MARGIN, MIDDLE
+from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, LoopShape, Reason
+from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 
 # How many runs are visited, and how many columns arrays have; how many rows and sets of constants there are;
 # whether the runs begin, and how many steps a visit has at most; where records and rooms of runs are apart,
@@ -236,9 +236,8 @@ class _Runs(Code):
         )  # fmt: skip
         self.call_address(self.field("outputs", ADDRESS).raw, NOTHING, *arguments)
         if self.shape.partitioned:  # near a place of lost rank the loop has found it from rows around
-            inside = (self.field("t") - self.field("t_old")) / self.field("h_taken") - MIDDLE
-            passing = self.field("passing", WHOLE).equals(1)
-            with self.when(passing & (self.magnitude(inside) < BLIND)), self.each(self.shape.outputs) as i:
+            between = self.field("passing", WHOLE).equals(BETWEEN)
+            with self.when(between), self.each(self.shape.outputs) as i:
                 self.array("out")[i] = self.room("shown")[i]
         self.update_metrics(self.field("t"), self.address["out"])
 

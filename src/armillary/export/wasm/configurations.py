@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,12 +17,13 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import Source
-from armillary.llvm.sections import for_lanes, llvm_text
+from armillary.llvm.sections import for_lanes, llvm_text, section_text
 from armillary.mechanics.constraints.closing.loop_closure import movable_speeds
 from armillary.program.configurations.sections import IMPULSE
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.configurations.run_changes import ChangeFigures, change_figures, groups_of
 
+GEOMETRY = "constraint_geometry"
 _CONSTANTS = ("constants", "change_constants", "rating_constants")
 
 
@@ -51,7 +53,7 @@ class ModuleConfigurations:
         """Sizes and tables of numbers."""
         strikes = [any(s.name == IMPULSE for s in one.program.changes) for one in self.every]
         every = [one.equations for one in self.every]
-        made = change_figures(every, strikes, groups_of(every), listed=True)
+        made = change_figures(every, strikes, groups_of(every), listed=True, passing=self.source.passing)
         if made is None:
             raise ArmillaryError(
                 f"the configurations of '{self.source.description.name}' differ in more than their locks and "
@@ -70,6 +72,11 @@ class ModuleConfigurations:
             "figures": len(self.figures.numbers),
         }
 
+    def geometry_text(self) -> str:
+        """LLVM text of the geometry of the first configuration, whose name is that of what closes loops."""
+        program = self.source.program
+        return section_text(program, replace(program.geometry, name=GEOMETRY))
+
     @cached_property
     def texts(self) -> list[str]:
         """LLVM text of all but the functions that every module has; outputs are called columns."""
@@ -85,10 +92,12 @@ class ModuleConfigurations:
         """The function of each of `SECTIONS` that a configuration has; ``first`` are names of those of every
         module.
         """
-        known = {*first, "outputs", *(name for text in self.texts for name in function_names(text))}
+        known = {*first, "outputs", GEOMETRY, *(name for text in self.texts for name in function_names(text))}
         found = []
         for c in range(self.count):
             names = {s: f"{s}{self.suffix(c)}" for s in SECTIONS if s not in _CONSTANTS}
+            if not c and self.source.passing:
+                names["geometry"] = GEOMETRY
             found.append({s: name for s, name in names.items() if name in known or s == "outputs"})
         return found
 

@@ -41,7 +41,7 @@ from armillary.program.form.program import Program
 from armillary.program.functions import with_functions
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
 from armillary.runtime.integrators import METHODS, Functions
-from armillary.runtime.loop.layout import FIELDS, REALS, LoopShape, Phase
+from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.models.compilation import compile_equations
@@ -78,7 +78,7 @@ class WasmModule:
         )
         assert self._poses.program.parameters == self.program.parameters
         self.columns = len(source.description.outputs)
-        self.configurations = ModuleConfigurations(source) if source.others else None
+        self.configurations = ModuleConfigurations(source) if source.changing else None
         self.assembly = None if source.assembly is None else ModuleAssembly(source.assembly)
         made = self.configurations and self.configurations.figures
         self.states = made.states if made else len(self.program.state)  # room for them
@@ -115,6 +115,7 @@ class WasmModule:
         texts = [text, poses, self._row_text(program), power_text(1)[1]]
         if more := self.configurations:
             texts += more.texts
+            texts += [more.geometry_text()] if self.source.passing else []
             texts += [self._row_text(one.program, more.suffix(c)) for c, one in enumerate(more.every) if c]
         if (start := self.source.start) is not None:
             texts.append(start_text(start.section, start.places, program.time))
@@ -301,6 +302,8 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "fields": dict(FIELDS),
             "reals": list(REALS),
             "arrived": int(Phase.ARRIVED),
+            "passed": PASSED,
+            "between": BETWEEN,
             "methods": {name: self._method(shape) for name, shape in self.shapes.items()},
             "configurations": more and more.description(more.functions(self._defined), layout.places),
             "assembly": self.assembly and self.assembly.description(),
@@ -308,7 +311,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
 
     def _method(self, shape: LoopShape) -> dict[str, Any]:
         offsets, length = shape.layout()
-        kept = ("state", "memory", "atol", "direction", "terminal", "last", "gap", "g")
+        kept = ("state", "memory", "atol", "direction", "terminal", "last", "gap", "g", "shown")
         return {
             "adaptive": shape.adaptive,
             "length": length,

@@ -27,8 +27,16 @@ from armillary.runtime.integrators.records import (
 )
 from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.layout import FUNCTIONS, LOGGED, PASSED, Control, LoopShape, Phase, Reason
-from armillary.runtime.loop.thresholds.change_thresholds import BLIND, MIDDLE
+from armillary.runtime.loop.layout import (
+    BETWEEN,
+    FUNCTIONS,
+    LOGGED,
+    PASSED,
+    Control,
+    LoopShape,
+    Phase,
+    Reason,
+)
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 
 if TYPE_CHECKING:
@@ -350,9 +358,7 @@ class CompiledRun:
 
     def _near_place(self) -> bool:
         """Whether the run ends where rows are found from rows around (`is_near_place` of passages.py)."""
-        c = self.control
-        inside = self.shape.partitioned and c.passing
-        return bool(inside and abs((c.t - c.t_old) / c.h_taken - MIDDLE) < BLIND)
+        return bool(self.control.passing == BETWEEN)
 
     def _choice(self) -> list[tuple[int, int]]:
         """Rows and dependent speeds that were chosen where the run ended."""

@@ -112,6 +112,7 @@ MOST_CONFIGURATIONS = 64
 # Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
 # output beyond the cubic polynomial. It is logged by this number.
 STAGES, AT_END, NESTS, PASSED = 16, 12, 4, -1000
+BETWEEN = 2  # in place of 1 in `passing`: the run has ended near the place, and its last row is in `shown`
 # Lengths of its tables; see runtime/solver/language/language.py.
 ACROSS = {
     "stage_time": STAGES,
@@ -166,7 +167,7 @@ class ChangeShape:
         lengths |= {"speed_kind": self.speeds, "member": many * self.members}
         lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
         lengths |= dict.fromkeys(("setting_event", "setting_speed", "setting_lock"), self.settings)
-        lengths["near_place"] = 0 if self.listed else many * events
+        lengths["near_place"] = 0 if self.listed and not self.passing else many * events
         lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
         return _offsets(lengths)
 
@@ -226,8 +227,13 @@ class LoopShape:
 
     @property
     def partitioned(self) -> bool:
-        """Whether configurations beyond a table can follow, and places of lost rank be passed."""
+        """Whether configurations beyond a table can follow."""
         return self.changes is not None and not self.changes.listed
+
+    @property
+    def passing(self) -> bool:
+        """Whether places of lost rank are passed."""
+        return self.partitioned or (self.changes is not None and self.changes.passing > 0)
 
     @property
     def fours(self) -> int:
@@ -266,7 +272,7 @@ class LoopShape:
             found |= dict.fromkeys(("jacobian", "left"), "jacobian")
             found |= dict.fromkeys(("pair_row", "pair_speed", "row_taken", "preferred"), "rows")
             found |= dict.fromkeys(("after", "held", "closing", "opening", "setting"), "lockable")
-        if self.partitioned:
+        if self.passing:
             found |= {"slopes": "slopes", "nests": "nests", "right": "rows", "length": "rows"}
             found["sign_old"] = "events"
             found |= dict.fromkeys(("shown", "seen", "first_seen", "alike"), "outputs")

@@ -23,7 +23,7 @@ from math import inf
 from armillary.llvm.building.assembly import ADDRESS, WHOLE
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.layout import LOGGED, LoopShape, Phase, Reason
+from armillary.runtime.loop.layout import BETWEEN, LOGGED, LoopShape, Phase, Reason
 from armillary.runtime.loop.thresholds.mass_thresholds import SPEED_JUMP
 from armillary.runtime.solver.language.machine_code import solver_functions
 
@@ -63,7 +63,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
         with f.when(f["phase"].equals(Phase.ARRIVED)):
             if probe:
                 with f.when(due < f["t"] - f["near"]):
-                    if program.shape.partitioned:
+                    if program.shape.passing:
                         with f.when(f.internal(solver["is_near_place"], due)):
                             f.internal(solver["row_near_place"], due)
                             _shown_row(f)
@@ -73,7 +73,7 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
                     loop.again()
             f["phase"] = Phase.SETTLED
             f.internal(solver["settle"])
-            if program.shape.partitioned:
+            if program.shape.passing:
                 with f.when(f["phase"].equals(Phase.ARRIVED)):  # a step goes on after an event in it
                     loop.again()
         ended = f["status"].differs(Reason.RUNNING)
@@ -86,9 +86,10 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
                 _row_here(f, every, solver)
                 loop.again()
         with f.when(ended):
-            if program.shape.partitioned:
+            if program.shape.passing:
                 with f.when(_ends_near_place(f, solver)):
                     f.internal(solver["row_near_place"], f["t"])
+                    f["passing"] = BETWEEN
             f.give(f["status"])
         with f.when(f["budget"] <= 0):
             f.give(f.whole(Reason.PAUSED))
@@ -149,7 +150,7 @@ def _ends_near_place(f: LoopFunction, solver: dict[str, LoopFunction]) -> Value:
 def _row_here(f: LoopFunction, every: Value, solver: dict[str, LoopFunction]) -> None:
     with f.when(every):
         f.outside("times")[f["filled"]] = f["t"]
-    if not f.shape.partitioned:
+    if not f.shape.passing:
         _row_of_state(f)
         return
     near = _ends_near_place(f, solver)

@@ -95,7 +95,7 @@ class ArmillaryModel {
   // The state as the loop holds it now, in the model's own units.
   get state() { return this.workspace("state"); }
   workspace(name) {
-    const { memory, room } = this.about, n = { memory: memory.length, state: this.configuration.states, atol: room.states };
+    const { memory, room, row } = this.about, n = { memory: memory.length, shown: row, state: this.configuration.states, atol: room.states };
     return this.array("workspace", name in n ? n[name] : room.events, this.method.offsets[name]);
   }
   normalise() {
@@ -153,7 +153,7 @@ class ArmillaryModel {
     const numbers = this.array("figures", figures.length).fill(0);
     figures.places.forEach((place, i) => { numbers[place] = figures.values[i]; });
     this.workspace("g").fill(1);
-    const fields = { sections: places.sections, figures: places.figures, configurations: each.length, used: each[0].states, look: -Infinity };
+    const fields = { sections: places.sections, figures: places.figures, configurations: each.length, used: each[0].states, look: -Infinity, share: 1, refused: -1, short_begin: -Infinity, short_end: -Infinity };
     for (const name in fields) this.set(name, fields[name]);
     this.exported[`choose_start_${method}`](places.control, places.workspace);
     if (this.get("status")) this.ended(this.get("status"));
@@ -255,10 +255,11 @@ change what sets them, or give other initial coordinates to start from`);
   }
 
   note() {
-    const { events, configurations: all } = this.about, count = this.get("firings"), log = this.array("log", 2 * count);
+    const { about } = this, { events, configurations: all } = about, count = this.get("firings"), log = this.array("log", 2 * count);
     this.happened = [];
     for (let i = 0; i < count; i++) {
       const time = log[2 * i], k = log[2 * i + 1];
+      if (k === about.passed) continue; // a step across a place where constraints lose rank
       if (k < 0) { this.changes.push({ time, configuration: -1 - k }); continue; }
       const event = (this.lastEvent = all && k >= all.own_events ? { name: "", hidden: true, guard: true } : events[k]);
       if (event.sets) this.happened.push({ time, event });
@@ -269,8 +270,8 @@ change what sets them, or give other initial coordinates to start from`);
 
   ended(why) {
     this.status = ENDS[why] || "ended";
-    const t = (this.t = this.get("t"));
-    this.row = this.rowAt(t, this.state, this.workspace("memory"));
+    const t = (this.t = this.get("t")), between = this.get("passing") === this.about.between; // near a place of lost rank
+    this.row = between ? this.workspace("shown").slice() : this.rowAt(t, this.state, this.workspace("memory"));
   }
 
   // The row computed anew where it is, after parameters or inputs changed.

@@ -118,11 +118,16 @@ def _figures(models: Sequence[CompiledModel], groups: Groups) -> ChangeFigures |
 
 
 def change_figures(
-    every: Sequence[DerivedEquations], strikes: Sequence[bool], groups: Groups, *, listed: bool = False
+    every: Sequence[DerivedEquations],
+    strikes: Sequence[bool],
+    groups: Groups,
+    *,
+    listed: bool = False,
+    passing: bool = False,
 ) -> ChangeFigures | None:
     """The tables of some configurations, which are ``listed`` where a run can meet no others; None where they
     do not fit into those of the first. Impulses act in those that ``strikes`` says; choices are made in
-    ``groups``.
+    ``groups``. A listed table has what is needed for ``passing`` places of lost rank, or not.
     """
     first = every[0]
     system = first.system
@@ -130,7 +135,7 @@ def change_figures(
     most = max((len(group) for group in groups.values()), default=0)
     states = len(first.program.state) + len(first.configuration.locked)
     shape = replace(shape, members=most, listed=len(every) if listed else 0)
-    if listed:
+    if listed and not passing:
         shape = replace(shape, rows=0, elements=0, geometry=0)
     elif first.reduction.rows:  # whose rank others may lose, where locks of the first leave no motion
         shape = replace(shape, passing=states)
@@ -158,7 +163,7 @@ def change_figures(
         group = groups.get(equations.configuration.locked)
         found["group_size"] = [-1 if group is None else len(group)]
         found["member"] = [numbered.get(other, NONE) for other in group or ()]
-        if not listed:
+        if not listed or passing:
             found |= partition_numbers(equations)
             if found["elements"][0] > shape.elements:
                 return None

@@ -456,7 +456,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
         "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
-        "PARTITIONED": shape.partitioned, "PASSING": shape.partitioned,
+        "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
@@ -467,7 +467,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     has = {name for name, there in features.items() if there}
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
-    across = ("across_state", "is_near_place", "row_near_place") if shape.partitioned else ()
+    across = ("across_state", "is_near_place", "row_near_place") if shape.passing else ()
     wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
     solver = read_solver(has, (), wanted, facts=facts, given={*given, "probe"}, commented=False)
     code = SolverCode(
