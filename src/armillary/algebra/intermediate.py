@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -49,23 +49,18 @@ _INTERMEDIATES: ContextVar[_Names | None] = ContextVar("intermediates", default=
 
 
 @contextmanager
-def own_intermediates() -> Iterator[None]:
+def own_intermediates(known: _Names | None = None) -> Iterator[None]:
     """Meanwhile every intermediate value keeps the first name that it is given."""
-    before = _INTERMEDIATES.set({})
+    before = _INTERMEDIATES.set(known or {})
     try:
         yield
     finally:
         _INTERMEDIATES.reset(before)
 
 
-@contextmanager
-def trial_intermediates() -> Iterator[None]:
+def trial_intermediates() -> AbstractContextManager[None]:
     """As ``own_intermediates``, with the names given so far; those given meanwhile are forgotten."""
-    before = _INTERMEDIATES.set(dict(_INTERMEDIATES.get() or {}))
-    try:
-        yield
-    finally:
-        _INTERMEDIATES.reset(before)
+    return own_intermediates(dict(_INTERMEDIATES.get() or {}))
 
 
 def _intermediate(definition: Expr, name: str, smallness: float | None) -> Expr:

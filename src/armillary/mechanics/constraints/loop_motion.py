@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armillary.mechanics.constraints.closing.assembly import GeometryValues
 from armillary.mechanics.constraints.reduction import SampledRows
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
@@ -63,20 +64,6 @@ def reached_places(
     )
 
 
-@dataclass(frozen=True)
-class _Figures:
-    """Φ, b, J and N at several places, in sizes."""
-
-    gap: np.ndarray
-    known: np.ndarray
-    jacobian: np.ndarray
-    rates: np.ndarray
-
-    def of(self, some: np.ndarray) -> _Figures:
-        """The same at some of the places."""
-        return _Figures(self.gap[some], self.known[some], self.jacobian[some], self.rates[some])
-
-
 class _Walks:
     """The geometry of the loops at several places at once, rows and speeds in terms of their sizes."""
 
@@ -88,21 +75,18 @@ class _Walks:
             for values in (sizes, sampled.row_sizes)
         )
 
-    def figures(self, times: np.ndarray, places: np.ndarray) -> _Figures:
-        layout, count = self._layout, len(times)
+    def figures(self, times: np.ndarray, places: np.ndarray) -> GeometryValues:
+        """Φ, b, J and N at several places, in sizes."""
         with np.errstate(all="ignore"):
             numbers = self._sample.geometry(self._sample.at(times, places))
-        values = np.array([np.broadcast_to(v, count) for v in numbers], dtype=float).T
-        gaps, m = len(layout.gaps), layout.rows
-        jacobian = np.zeros((count, m, layout.speeds))
-        rates = np.zeros((count, layout.coordinates, layout.speeds))
-        middle = gaps + m + len(layout.jacobian)
-        for (i, j), v in zip(layout.jacobian, values[:, gaps + m : middle].T, strict=True):
-            jacobian[:, i, j] = v * self.sizes[j] / self.rows[i]
-        for (i, j), v in zip(layout.rates, values[:, middle:].T, strict=True):
-            rates[:, i, j] = v * self.sizes[j]
-        own = self.rows[list(layout.gaps)]
-        return _Figures(values[:, :gaps] / own, values[:, gaps : gaps + m] / self.rows, jacobian, rates)
+        values = np.array([np.broadcast_to(v, len(times)) for v in numbers], dtype=float).T
+        found, rows = self._layout.figures(values), self.rows
+        return GeometryValues(
+            found.gap / rows[list(self._layout.gaps)],
+            found.known / rows,
+            found.jacobian * self.sizes / rows[:, None],
+            found.rates * self.sizes,
+        )
 
     def by_chance(self, reached: np.ndarray) -> list[tuple[float, np.ndarray]]:
         """Places on walks in directions by chance, from places that are spread over those reached."""
@@ -143,7 +127,7 @@ class _Walks:
             found += zip(times.tolist(), places, strict=True)
         return found
 
-    def _closed(self, times: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, _Figures, np.ndarray]:
+    def _closed(self, times: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, GeometryValues, np.ndarray]:
         """Places with their loops closed, the geometry there, and whether that succeeded."""
         gaps = list(self._layout.gaps)
         for turn in range(_CLOSING):

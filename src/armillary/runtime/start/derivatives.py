@@ -207,7 +207,7 @@ class Derived:
     def _rates(self, geometry: Geometry) -> list[GeometryValues]:
         """How the figures of the constraints move, direction by direction."""
         numbers = self._starts.geometry(self._values, self._moved())
-        return [geometry.figures(column) for column in numbers.T]
+        return [geometry.layout.figures(column) for column in numbers.T]
 
     def _chosen(
         self, cases: Sequence[tuple[np.ndarray, np.ndarray, list[np.ndarray]]], what: str

@@ -78,15 +78,34 @@ class GeometryLayout:
         parts = (rows[..., gaps], rows, sizes[..., speed] * rows[..., row], sizes[..., moved])
         return np.concatenate(parts, axis=-1)
 
+    def figures(self, numbers: np.ndarray) -> GeometryValues:
+        """Numbers, each in its place; with a row of them per place, at several places."""
+        start, (in_jacobian, in_rates) = len(self.gaps) + self.rows, self.places
+        after, shape = start + len(in_jacobian), numbers.shape[:-1]
+        jacobian = np.zeros((*shape, self.rows * self.speeds))
+        rates = np.zeros((*shape, self.coordinates * self.speeds))
+        jacobian[..., in_jacobian] = numbers[..., start:after]
+        rates[..., in_rates] = numbers[..., after:]
+        return GeometryValues(
+            numbers[..., : len(self.gaps)],
+            numbers[..., len(self.gaps) : start],
+            jacobian.reshape(*shape, self.rows, self.speeds),
+            rates.reshape(*shape, self.coordinates, self.speeds),
+        )
+
 
 @dataclass(frozen=True)
 class GeometryValues:
-    """Φ of the rows that have one, b, J and N at one place."""
+    """Φ of the rows that have one, b, J and N at one place, or at several."""
 
     gap: np.ndarray
     known: np.ndarray
     jacobian: np.ndarray
     rates: np.ndarray
+
+    def of(self, some: np.ndarray) -> GeometryValues:
+        """The same at some of the places."""
+        return GeometryValues(self.gap[some], self.known[some], self.jacobian[some], self.rates[some])
 
 
 @dataclass(frozen=True)
@@ -106,19 +125,7 @@ class Geometry:
         return Geometry(self.layout, lambda t, q: factors * self.values(t, q))
 
     def at(self, t: float, q: np.ndarray) -> GeometryValues:
-        return self.figures(self.values(t, q))
-
-    def figures(self, numbers: np.ndarray) -> GeometryValues:
-        """Numbers of the layout, each in its place."""
-        layout = self.layout
-        n_gaps, m = len(layout.gaps), layout.rows
-        jacobian = np.zeros((m, layout.speeds))
-        rates = np.zeros((layout.coordinates, layout.speeds))
-        start, (in_jacobian, in_rates) = n_gaps + m, layout.places
-        after = start + len(in_jacobian)
-        jacobian.ravel()[in_jacobian] = numbers[start:after]
-        rates.ravel()[in_rates] = numbers[after:]
-        return GeometryValues(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
+        return self.layout.figures(self.values(t, q))
 
     def off(self, here: GeometryValues) -> float:
         """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes.
