@@ -22,7 +22,7 @@ def differs(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return True
     size = value.magnitude if is_quantity(value) else value
-    return isinstance(size, Sized) and bool(np.ndim(size))
+    return isinstance(size, Sized) and np.asarray(size).ndim > 0
 
 
 def of_run(inside: Mapping[str, Any], i: int) -> dict[str, float]:
