@@ -60,6 +60,7 @@ def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> s
 def loop_features(loops: AssemblySource) -> set[str]:
     """Parts of templates for these loops."""
     has = {"redundant"} if loops.redundant else set()
+    has |= {"several"} if loops.several else set()
     return has | ({"quaternions"} if loops.quaternions else set())
 
 

@@ -148,7 +148,7 @@ def _tables(models: Sequence[CModel], code: str) -> str:
     _, lockable = change_shape(model.source.equations)
     texts = [_TYPES.replace("@name@", model.stem)]
     entries = []
-    numbers = [configuration_numbers(m.source.equations, lockable) for m in models]
+    numbers = [configuration_numbers(m.source.equations, lockable, recloses=True) for m in models]
     for c, one in enumerate(models):
         had = _functions(one)
         texts += [_array(f"{name}_{c}", numbers[c][name]) for name in _OF_ONE]

@@ -29,6 +29,7 @@ def assembly_text(loops: AssemblySource, quoted: Callable[[str], str]) -> str:
     """The procedures."""
     has = {"redundant"} if loops.redundant else set()
     has |= {"quaternions"} if loops.quaternions else set()
+    has |= {"several"} if loops.several else set()
     solver = "\n".join(f"  {line}".rstrip() for line in FortranAssembly(loops).text().rstrip().splitlines())
     values = {"redundant": quoted(loops.redundant), "solver": solver}
     procedures = fill(template(__package__, "assembly.txt"), values, has)

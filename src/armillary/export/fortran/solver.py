@@ -169,9 +169,12 @@ class FortranSolverPrinter(SolverPrinter):
         return []
 
     def close_again(self) -> list[str]:
+        constants, configuration = (
+            ("r%all_constants(:, 1)", ", r%configuration") if self.changing else ("r%constants", "")
+        )
         return [
             "r%given = r%set_now",
-            "call assemble(r%t, r%state, r%constants, r%memory, r%given, r%open_by, r%open)",
+            f"call assemble(r%t, r%state, {constants}, r%memory, r%given, r%open_by, r%open{configuration})",
             "if (r%open /= 0) r%status = open_loops",
         ]
 

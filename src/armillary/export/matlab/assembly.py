@@ -36,6 +36,7 @@ def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], s
     }
     has = {"redundant"} if loops.redundant else set()
     has |= {"quaternions"} if loops.quaternions else set()
+    has |= {"several"} if loops.several else set()
     return fill(template(__package__, "assembled.txt"), values, has)
 
 

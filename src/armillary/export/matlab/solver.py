@@ -155,7 +155,10 @@ class MatlabSolverPrinter(SolverPrinter):
         return []
 
     def close_again(self) -> list[str]:
-        return [f"r.state = {self.package}.assembled(r.t, r.state, r.constants, r.memory, r.set_now);"]
+        if not self.changing:
+            return [f"r.state = {self.package}.assembled(r.t, r.state, r.constants, r.memory, r.set_now);"]
+        given = "r.t, r.state, r.all_constants{1}, r.memory, r.set_now, r.configuration"
+        return [f"r.state = {self.package}.assembled({given});"]
 
     def report(self, k: str) -> list[str]:
         return [f"if ~r.hidden({k})", f"  r.log(end + 1, :) = {{r.t, r.event_names{{{k}}}}};", "end"]

@@ -254,6 +254,7 @@ class PythonModule:
         values = {**assembly_values(loops, WIDTH - 12), "call": self.call_of_geometry}
         has = {*self.has, *(["redundant"] if loops.redundant else [])}
         has |= {"quaternions"} if loops.quaternions else set()
+        has |= {"several"} if loops.several else set()
         return [
             "\n".join([*lines, *self.returned(body.results, section.labels)]) + "\n",
             fill(template(PythonModule.package, "assembly.txt"), values, has),

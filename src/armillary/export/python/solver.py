@@ -168,7 +168,10 @@ class PythonSolverPrinter(SolverPrinter):
         return ["pass"]
 
     def close_again(self) -> list[str]:
-        return ["run.state = closed(run.t, run.state, run.constants, run.memory, run.set_now)"]
+        if not self.changing:
+            return ["run.state = closed(run.t, run.state, run.constants, run.memory, run.set_now)"]
+        given = "run.t, run.state, run.all_constants[0], run.memory, run.set_now, run.configuration"
+        return [f"run.state = closed({given})"]
 
     def report(self, k: str) -> list[str]:
         hidden = (

@@ -122,16 +122,19 @@ class ChangeTables:
 
 def change_tables(source: Source) -> ChangeTables:
     """The numbers of all configurations of a system."""
-    return tables_of([source.equations, *(other.equations for other in source.others)], source.passing)
+    every = [source.equations, *(other.equations for other in source.others)]
+    return tables_of(every, source.passing, recloses=True)
 
 
-def tables_of(every: Sequence[DerivedEquations], passing: bool = False) -> ChangeTables:
+def tables_of(
+    every: Sequence[DerivedEquations], passing: bool = False, recloses: bool = False
+) -> ChangeTables:
     """The numbers of some configurations of a system, which have the sections of changes; with those of
-    places where constraints lose rank.
+    places where constraints lose rank. ``recloses``: loops are closed anew after events.
     """
     sizes = change_sizes(every, passing)
     _, lockable = change_shape(every[0])
-    numbers = [configuration_numbers(e, lockable) for e in every]
+    numbers = [configuration_numbers(e, lockable, recloses) for e in every]
     tables: dict[str, list[int]] = {}
     for name in numbers[0]:
         width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0

@@ -33,7 +33,7 @@ def features(source: Source) -> frozenset[str]:
         "locking_events": any(e.equations.configuration.locked for e in every),
         "settings": bool(source.changing and released_settings(source.equations.system)),
         "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
-        "reclosing": bool(source.set_places) and not source.changing and not source.prefix,
+        "reclosing": bool(source.set_places) and not source.prefix,
         "landing_events": source.changing,
         "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }

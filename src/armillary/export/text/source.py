@@ -138,7 +138,8 @@ class Source:
     @cached_property
     def assembly(self) -> AssemblySource | None:
         """Loops that have to close before a run; None where there are none."""
-        return assembly(self.equations)
+        others = [other.equations for other in self.others] if self.set_places else []
+        return assembly(self.equations, others)
 
     @property
     def set_places(self) -> list[int]:
@@ -147,8 +148,12 @@ class Source:
         """
         system, own = self.equations.system, self.equations.coordinates
         events = [{s.data.name for s in event.changes} for event in self.equations.targets.watched]
+        room = max(len(one.equations.targets.watched) for one in (self, *self.others))
+        events += [set()] * (room - len(events))
         found = [int(q in names) for names in events for q in own]
-        return found if system.constraints and any(found) and self.assembly is not None else []
+        layout = self.equations.reduction.layout
+        closes = bool(system.constraints) and layout is not None and bool(layout.gaps)
+        return found if closes and any(found) else []
 
     @cached_property
     def constraint_geometry(self) -> ProgramSection:
@@ -189,17 +194,19 @@ def source(
     *,
     exchanges: bool = False,
     recloses: bool = False,
+    recloses_all: bool = False,
     passes: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
     ``exchanges``, also where loops alone have no more than are listed. ``recloses``: whether its programs
-    close loops anew after events; ``passes``: whether they pass places where constraints lose rank.
+    close loops anew after events, with ``recloses_all`` in all configurations; ``passes``: whether they pass
+    places where constraints lose rank.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     if configurations is None and not exchanges:
         configurations = locks
-    _check(equations, configurations, recloses)
+    _check(equations, configurations, recloses, recloses_all)
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or not configurations_of(written).left_out
@@ -280,7 +287,9 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(equations: DerivedEquations, configurations: bool | None, recloses: bool) -> None:
+def _check(
+    equations: DerivedEquations, configurations: bool | None, recloses: bool, recloses_all: bool
+) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(
@@ -306,15 +315,16 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
             )
         for changed in event.changes if system.constraints else ():
             name, place = changed.data.name, changed.data.role == "coordinate"
-            closes = recloses and not configurations and not locks and equations.speed_states != "momenta"
+            closes = (recloses and not configurations) or recloses_all
+            closes = closes and not locks and equations.speed_states != "momenta"
             if place and closes:
                 continue
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
-                    "closed anew; exported code cannot do that, but for coordinates in WebAssembly and, with "
-                    "one configuration, in C, Fortran, MATLAB, Python and FMUs: leave that event out, or run "
-                    "in the process"
+                    "closed anew; exported code cannot do that, but for coordinates in C, Fortran, MATLAB, "
+                    "Python and WebAssembly and, with one configuration, in FMUs: leave that event out, or "
+                    "run in the process"
                 )
 
 

@@ -65,9 +65,8 @@ class ModuleAssembly:
         """What a host has to be given, as JSON data."""
         kept = ("gaps", "coordinates", "first", "redundant")
         own = {name: value for name, value in asdict(self.loops).items() if name in kept}
-        moving = {name: self._begin[name] for name in ("DEPENDENT", "HOLDING")}
         arrays = {"record": self.fields, "offsets": self.offsets, "room": self.room, "tables": self.tables}
-        return own | arrays | {"moving": moving}
+        return own | arrays
 
 
 def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:

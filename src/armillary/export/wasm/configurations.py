@@ -18,7 +18,6 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import Source
 from armillary.llvm.sections import for_lanes, llvm_text, section_text
-from armillary.mechanics.constraints.closing.loop_closure import movable_speeds
 from armillary.program.configurations.sections import IMPULSE
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.configurations.run_changes import ChangeFigures, change_figures, groups_of
@@ -134,16 +133,7 @@ class ModuleConfigurations:
                     "dependent": list(one.equations.dependents),
                     "states": len(one.program.state),
                     "constants": len(one.program.constants),
-                    "moving": _moving(one) if self.source.set_places else None,
                 }
                 for c, one in enumerate(self.every)
             ],
         }
-
-
-def _moving(one: Source) -> dict[str, list[int]]:
-    """Speeds that move while the loops of a configuration are closed, in the first attempt and in others."""
-    layout, reduction = one.equations.reduction.layout, one.equations.reduction
-    assert layout is not None
-    first, others = movable_speeds(layout, reduction, np.zeros(layout.speeds, dtype=bool), positions=True)
-    return {"DEPENDENT": [int(m) for m in first], "HOLDING": [int(m) for m in others]}

@@ -212,6 +212,7 @@ def chooses_in_place(run: RunRecord) -> truth:
 def end_at_change(run: RunRecord) -> None:
     """The end of a run at an event that requires a configuration which is not at hand."""
     run.status = EVENT
+    run.failed = CHOICE_EVENT[run.configuration]
     for k in range(N_EVENTS):
         if run.crossed[k] > 0 and ROLE[k] != ORDINARY:
             run.failed = k

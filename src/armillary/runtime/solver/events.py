@@ -409,6 +409,8 @@ def close_if_set(run: RunRecord) -> None:
                 again = True
     if again:
         close_again(run)
+        if CONFIGURATIONS:  # another choice of dependent speeds may be needed there
+            run.changing = True
 
 
 def fire_pending(run: RunRecord) -> None:

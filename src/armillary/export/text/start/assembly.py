@@ -8,6 +8,7 @@ which attempt, and the words of the error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,18 +38,22 @@ class AssemblySource:
     jacobian: tuple[tuple[int, int], ...]  # row and speed of each element
     rates: tuple[tuple[int, int], ...]  # coordinate and speed of each element
     quaternions: tuple[int, ...]
-    dependent: tuple[int, ...]  # 1 for speeds that move in the first attempt
+    dependent: tuple[
+        int, ...
+    ]  # 1 for speeds that move in the first attempt, one configuration after the other
     holding: tuple[int, ...]  # and in the others
     whole: tuple[int, ...]  # 1 for coordinates that are held where a whole state is given
     first: tuple[float, ...]  # coordinates from which the search starts
     kept: tuple[int, ...]  # 1 for rows that are not redundant
     redundant: str  # the error where rows that were redundant are not; "": there are none
+    several: bool  # configurations: loops are closed anew in all of them
 
     @property
     def described(self) -> Solver:
         """The functions of the algorithm."""
         features = {"REDUNDANT"} if self.redundant else set()
         features |= {"UNITS"} if self.quaternions else set()
+        features |= {"CONFIGURATIONS"} if self.several else set()
         return read_assembly(features, (*(["make_start_unit"] if self.quaternions else []), "close_loops"))
 
     @property
@@ -95,8 +100,10 @@ class AssemblySource:
         return found | ({"IS_KEPT": self.kept} if self.redundant else {})
 
 
-def assembly(equations: DerivedEquations) -> AssemblySource | None:
-    """The loops of a system; None where it has none."""
+def assembly(equations: DerivedEquations, others: Sequence[DerivedEquations] = ()) -> AssemblySource | None:
+    """The loops of a system; None where it has none. ``others``: further configurations in which they are
+    closed.
+    """
     reduction, program = equations.reduction, equations.program
     layout = reduction.layout
     if layout is None or not layout.gaps:
@@ -123,9 +130,8 @@ def assembly(equations: DerivedEquations) -> AssemblySource | None:
     # Only the layout of this geometry is read, and its rule for Euler parameters.
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)
-    dependent, holding = (
-        tuple(int(m) for m in moving) for moving in movable_speeds(layout, reduction, still, positions=True)
-    )
+    moving = [movable_speeds(layout, e.reduction, still, positions=True) for e in (equations, *others)]
+    dependent, holding = (tuple(int(m) for one in moving for m in one[turn]) for turn in range(2))
     start = {q.data.name: x for q, x in equations.system.initial.items()}
     first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))
     guessed = {q.data.name for q in reduction.corrections}
@@ -146,4 +152,5 @@ def assembly(equations: DerivedEquations) -> AssemblySource | None:
         tuple(first_place.tolist()),
         tuple(int(reduction.rows[i] in reduction.elimination.kept) for i in rows),
         one_line(redundant_text(reduction)) if reduction.elimination.redundant else "",
+        bool(others),
     )

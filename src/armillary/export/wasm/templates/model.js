@@ -183,11 +183,11 @@ class ArmillaryModel {
   }
 
   // Coordinates with closed loops, of which those that are given stay; an error where that cannot be.
-  closed(t, start, given, moving) {
+  closed(t, start, given, configuration = 0) {
     const { assembly: loops, places } = this.about, { offsets, record, coordinates, gaps } = loops, memory = this.workspace("memory");
     const work = this.array("loop_workspace", loops.room).fill(0), first = places.loop_record / 8;
     this.array("loop_tables", loops.tables.length).set(loops.tables);
-    if (moving) for (const name in moving) this.array("loop_tables", moving[name].length, loops.moving[name]).set(moving[name]);
+    if ("present" in record) this.wholes[first + record.present] = BigInt(configuration);
     this.array("memory_in", memory.length).set(memory);
     work.set(start, offsets.start);
     work.set(given.map(Number), offsets.given);
@@ -248,7 +248,7 @@ change what sets them, or give other initial coordinates to start from`);
     if (!given || !given.some((g) => g) || now.some((e) => elsewhere(e.event))) return false;
     const state = this.state, start = Array.from(state.subarray(0, given.length));
     unitParameters(about.quaternions, start);
-    state.set(this.closed(t, start, given, present.moving));
+    state.set(this.closed(t, start, given, all ? this.get("configuration") : 0));
     for (const [name, value] of Object.entries({ status: 0, failed: -1, phase: about.arrived, restart: 1 })) this.set(name, value);
     if (all) this.exported[this.drive_start](about.places.control, about.places.workspace);
     return !this.get("status");

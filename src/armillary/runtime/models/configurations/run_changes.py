@@ -187,13 +187,17 @@ def groups_of(every: Sequence[DerivedEquations]) -> Groups:
     return {locked: group for locked, group in found.items() if len(group) > 1}
 
 
-def configuration_numbers(equations: DerivedEquations, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """The numbers that a loop reads of one configuration, by the names of `ChangeShape.figures`."""
+def configuration_numbers(
+    equations: DerivedEquations, lockable: Sequence[str], recloses: bool = False
+) -> dict[str, list[int]]:
+    """The numbers that a loop reads of one configuration, by the names of `ChangeShape.figures`;
+    ``recloses``: it closes loops itself after events that set coordinates.
+    """
     watched = equations.targets.watched
     index = {event.name: k for k, event in reversed([*enumerate(watched)])}
     internal = [event.name in INTERNAL_EVENTS for event in watched]
     return {
-        "role": [event_role(event, equations) for event in watched],
+        "role": [event_role(event, equations, recloses) for event in watched],
         "direction": [event.direction for event in watched],
         "ends": [int(e.stop and not own) for e, own in zip(watched, internal, strict=True)],
         "lands": [int(own) for own in internal],
@@ -313,7 +317,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
     ), lockable
 
 
-def event_role(event: EventRecord, equations: DerivedEquations) -> int:
+def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) -> int:
     """What an event does to the configuration, by the names of runtime/solver/language/language.py."""
     if event.name == DEPENDENT_SPEEDS and modal_speeds(equations.system):
         return ELSEWHERE  # joints are preferred to modes
@@ -321,6 +325,10 @@ def event_role(event: EventRecord, equations: DerivedEquations) -> int:
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
         return ORDINARY
+    if recloses and not (event.lock or event.unlock):
+        anew = closed_anew(event, equations)
+        if not set(anew) - set(equations.coordinates):
+            return ORDINARY
     return LOCKING if (event.lock or event.unlock) and not elsewhere_set(event, equations) else ELSEWHERE
 
 

@@ -230,7 +230,11 @@ def too_many_given(run: Loops) -> truth:
 def attempt(run: Loops, first_try: truth) -> truth:
     """The loops closed from the start by dependent speeds, or by all; whether they are closed."""
     for j in range(N_SPEEDS):
-        run.moving[j] = DEPENDENT[j] if first_try else HOLDING[j]
+        if CONFIGURATIONS:
+            first: truth = DEPENDENT[at(run.present, N_SPEEDS, j)]
+            run.moving[j] = first if first_try else HOLDING[at(run.present, N_SPEEDS, j)]
+        else:
+            run.moving[j] = DEPENDENT[j] if first_try else HOLDING[j]
     run.place = run.start
     close_from(run)
     if worst_gap(run) <= CLOSED_LOOP:
@@ -279,7 +283,10 @@ def close_loops(run: Loops) -> None:
     if not closed:
         run.status = OPEN
         for j in range(N_SPEEDS):
-            run.moving[j] = HOLDING[j]
+            if CONFIGURATIONS:
+                run.moving[j] = HOLDING[at(run.present, N_SPEEDS, j)]
+            else:
+                run.moving[j] = HOLDING[j]
         run.place = run.best
         approach(run)
         measure_gaps(run)

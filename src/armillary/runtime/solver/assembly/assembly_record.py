@@ -34,6 +34,8 @@ class Loops:
     reach: Places  # how far a unit of the most effective speed moves each coordinate
     seed: real  # of numbers by chance
     chance: real
+    if CONFIGURATIONS:
+        present: whole  # configuration, which decides what may move
     if AGREEMENT:
         speed: Speeds  # in terms of their sizes
         change: Speeds  # of them
