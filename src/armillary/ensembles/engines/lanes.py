@@ -108,6 +108,8 @@ class Lanes(Engine):
 class AdaptiveLanes(Engine):
     """Adaptive steps, without events and without memory that is renewed every step."""
 
+    leaves_runs = True
+
     @classmethod
     def refusal(cls, plan: Plan) -> str:
         if not plan.method.adaptive:

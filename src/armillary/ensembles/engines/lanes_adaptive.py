@@ -5,6 +5,8 @@ smaller one next. A lane whose run has ended takes the next run, so that none wa
 inside a step come from the method's dense output, as in single runs (steps.py and dense.py
 of runtime/loop).
 
+A run that gets nowhere in its first steps is left to a single run, which finds out why.
+
 Lanes are independent: a run's numbers do not depend on which runs are its neighbours.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
+from armillary.ensembles.engines.engine import LEFT_OVER
 from armillary.ensembles.engines.lanes_frame import LaneFrame, lengths
 from armillary.ensembles.plan import (
     DIVERGED,
@@ -37,6 +40,7 @@ from armillary.runtime.loop.formulas import (
     shorter_step,
     stages,
 )
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -208,6 +212,8 @@ class AdaptiveSteps(LaneFrame):
             self.accept(good, t_new, h)
         going = active & self["done"].equals(0.0)
         self.end(going & (self["tried"] >= self["max_steps"]), TOO_MANY_STEPS)
+        nowhere = self["t"] - self["t0"] < NOWHERE * (self["t_end"] - self["t0"])
+        self.end(going & nowhere & self["tried"].equals(float(FIRST_STEPS)), LEFT_OVER)
 
     def find_point(self, good: Value, t_new: Value) -> None:
         """The state after the step in lanes where it is good, into ``point``; in others the state."""

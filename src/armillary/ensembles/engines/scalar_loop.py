@@ -27,6 +27,7 @@ from armillary.llvm.module import Module
 from armillary.program.targets.targets import DEPENDENT_SPEEDS
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, LoopShape, Reason
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
 
 # How many runs are visited, and how many columns arrays have; how many rows and sets of constants there are;
 # whether the runs begin, and how many steps a visit has at most; where records and rooms of runs are apart,
@@ -44,8 +45,8 @@ ARGUMENTS = (
 
 def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
     """The module of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and that of the metrics. ``again``:
-    the status of a run that needs a change of configuration; ``first``: the number of the configuration in
-    which runs start.
+    the status of a run that needs a change of configuration or gets nowhere; ``first``: the number of the
+    configuration in which runs start.
     """
     metrics = Module()
     metrics_function(metrics, plan.metrics)
@@ -70,6 +71,7 @@ class _Runs(Code):
                 place = run * self.given[f"{one}_stride"]
                 self.address[one] = self.builder.place(self.address[all_of_them], place.raw, WHOLE)
             self.reason = Local(self, self.whole(Reason.FULL))
+            self.nowhere = Local(self, self.whole(0).differs(0))
             with self.when(self.given["begins"].differs(0)):
                 self.prepare(run)
             self.constants(run)
@@ -165,8 +167,12 @@ class _Runs(Code):
         """The loop to the end of the run or of the visit. Where its room for events is full, what they were
         is forgotten.
         """
-        self.allow_steps()
         with self.repeat() as loop:
+            self.nowhere.set(self.gets_nowhere())
+            with self.when(self.nowhere.get()):
+                self.reason.set(self.whole(Reason.PAUSED))
+                loop.leave()
+            self.allow_steps()
             found = self.call_address(
                 self.address["drive"], WHOLE, self.address["control"], self.address["room"]
             )
@@ -175,7 +181,6 @@ class _Runs(Code):
                 ends = (self.steps_left() <= 0) | (self.given["most"] < AT_ONCE)
                 with self.when(ends | self.is_halted()):
                     loop.leave()
-                self.allow_steps()
                 loop.again()
             with self.when(found.differs(int(Reason.FULL))):
                 loop.leave()
@@ -185,21 +190,31 @@ class _Runs(Code):
     def allow_steps(self) -> None:
         """Steps until the loop comes back, at the latest."""
         self.set_field("budget", self.whole(AT_ONCE))
+        first = self.whole(FIRST_STEPS) - self.tried()
+        with self.when(first > 0):
+            self.set_field("budget", first)
         for most in (self.given["most"], self.steps_left()):
             with self.when(most < self.field("budget", WHOLE)):
                 self.set_field("budget", most)
 
     def is_over(self) -> Value:
         """Whether the run has ended, not only this visit."""
-        return self.reason.get().differs(int(Reason.PAUSED)) | (self.steps_left() <= 0)
+        paused = self.reason.get().equals(int(Reason.PAUSED))
+        return ~paused | (self.steps_left() <= 0) | self.nowhere.get()
+
+    def gets_nowhere(self) -> Value:
+        """Whether the first steps under error control have led nowhere; why, a single run finds out."""
+        if not self.shape.adaptive:
+            return self.whole(0).differs(0)
+        t, t0, t_end = (self.field(name) for name in ("t", "t0", "t_end"))
+        return self.tried().equals(FIRST_STEPS) & (t - t0 < NOWHERE * (t_end - t0))
 
     def steps_left(self) -> Value:
         """Steps that may still be tried."""
-        return (
-            self.whole(self.plan.settings.max_steps)
-            - self.field("steps", WHOLE)
-            - self.field("rejected", WHOLE)
-        )
+        return self.whole(self.plan.settings.max_steps) - self.tried()
+
+    def tried(self) -> Value:
+        return self.field("steps", WHOLE) + self.field("rejected", WHOLE)
 
     def is_halted(self) -> Value:
         return self.array("halt")[0].differs(0.0)
@@ -253,6 +268,8 @@ class _Runs(Code):
         ended = Local(self, self.real(-1.0))
         if self.shape.events:
             self.find_end(status, ended)
+        with self.when(self.nowhere.get()):
+            status.set(self.real(self.again))
         self.array("status")[run] = status.get()
         self.array("ended")[run] = ended.get()
         self.array("stops")[run] = self.field("t")

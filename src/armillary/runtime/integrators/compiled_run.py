@@ -38,12 +38,12 @@ from armillary.runtime.loop.layout import (
     Reason,
 )
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
 
 if TYPE_CHECKING:
     from armillary.runtime.loop.machine_code import Loop
 
 CHUNK_SECONDS = 0.1
-_FIRST_CHUNK = 200
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
@@ -422,7 +422,7 @@ def _pairs(numbers: list[float]) -> list[tuple[float, float]]:
 
 def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None) -> Integration:
     """A run taken to its end, or to where it is interrupted."""
-    chunk = _FIRST_CHUNK
+    chunk = FIRST_STEPS
     try:
         while run.tried < max_steps:
             began = time.perf_counter()

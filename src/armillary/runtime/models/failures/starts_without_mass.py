@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armillary.errors import SimulationError
+from armillary.runtime.loop.thresholds.mass_thresholds import NOWHERE
 from armillary.runtime.models.failures.weak_masses import weak_start
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
-
-NOWHERE = 1e-6  # of a run's time, after the first pause of its loop
 
 
 def refuse_locked(instance: Instance, start: Place) -> None:
