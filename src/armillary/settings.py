@@ -264,6 +264,9 @@ RUN_TABLE["tier"] = TIER
 # ------------------------------------------------------- keywords of verbs that hand them to ``simulate``
 
 
+Initial = Mapping[str, float] | Sequence[float] | None  # values at the start: by name, or all in order
+
+
 class StepOptions(TypedDict, total=False):
     """Keywords of ``simulate`` that concern steps."""
 
@@ -278,7 +281,7 @@ class StepOptions(TypedDict, total=False):
 class RunOptions(StepOptions, total=False):
     """All keywords of ``simulate`` but ``on_start``."""
 
-    initial: Mapping[str, float] | Sequence[float] | None
+    initial: Initial
     parameters: Mapping[str, Any] | None
     memory: Mapping[str, float] | None
     inputs: Any

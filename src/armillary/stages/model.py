@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
-    from armillary.settings import RunOptions
+    from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import (
         Equations,
         FreeSpeedEquations,
@@ -63,7 +63,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         inputs: Any = None,
         plots: Sequence[str] | None = None,
         parameters: Mapping[str, Any] | None = None,
-        initial: Mapping[str, float] | Sequence[float] | None = None,
+        initial: Initial = None,
         memory: Mapping[str, float] | None = None,
         method: str | None = None,
         step: float | None = None,
@@ -160,7 +160,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         static: bool = False,
         grid: bool = False,
         held: Sequence[str] | None = None,
-        start: Mapping[str, float] | Sequence[float] | None = None,
+        start: Initial = None,
         parameters: Mapping[str, Any] | None = None,
         time: float = 0.0,
     ) -> Sweep:
@@ -313,7 +313,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         *,
         limits: Mapping[str, Any] | None = None,
         held: Sequence[str] | None = None,
-        start: Mapping[str, float] | Sequence[float] | None = None,
+        start: Initial = None,
         starts: int = 20,
         shown: Sequence[str] | None = None,
         parameters: Mapping[str, Any] | None = None,
@@ -340,7 +340,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         outputs: Sequence[str],
         *,
         points: int = 41,
-        start: Mapping[str, float] | Sequence[float] | None = None,
+        start: Initial = None,
         parameters: Mapping[str, Any] | None = None,
         time: float = 0.0,
     ) -> Workspace:

@@ -27,7 +27,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.methods import exported_methods
-from armillary.settings import RunSettings
+from armillary.settings import Initial, RunSettings
 
 VERSIONS = ("2.0", "3.0")
 KINDS = ("both", "model_exchange", "co_simulation")
@@ -47,7 +47,7 @@ def export(
     atol: float = cast("float", RunSettings.atol),
     duration: float = 10.0,
     parameters: Mapping[str, float] | None = None,
-    initial: Mapping[str, float] | Sequence[float] | None = None,
+    initial: Initial = None,
     binary: bool = True,
     platforms: str | Sequence[str] | None = None,
     configurations: bool | None = None,

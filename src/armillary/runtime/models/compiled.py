@@ -56,7 +56,7 @@ from armillary.runtime.start.mass_centres import (
     with_started_memory,
 )
 from armillary.runtime.start.place import Place
-from armillary.settings import RunSettings, run_settings
+from armillary.settings import Initial, RunSettings, run_settings
 
 if TYPE_CHECKING:
     from armillary.mechanics.constraints.rows import ConstraintRow
@@ -256,10 +256,7 @@ class CompiledModel(CompiledProgram):
         return stored if memory is None else vector(memory, len(stored), "memory")
 
     def state(
-        self,
-        initial: Mapping[str, float] | Sequence[float] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        t: float = 0.0,
+        self, initial: Initial = None, parameters: Mapping[str, Any] | None = None, t: float = 0.0
     ) -> np.ndarray:
         """A state from values by name (the rest as described), or from all values in order. Euler parameters
         are made unit, loops are closed, and speeds made to agree with the constraints.
@@ -267,13 +264,7 @@ class CompiledModel(CompiledProgram):
         instance = Instance(self, self._table.given(parameters))
         return instance.packed(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
-    def place_at_start(
-        self,
-        instance: Instance,
-        initial: Mapping[str, float] | Sequence[float] | None,
-        t: float,
-        memory: np.ndarray,
-    ) -> Place:
+    def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
         """The place where a run starts."""
         q, u, states, named = whole_start(self.equations, initial)
         place = Place(t, q, u, memory, states)
@@ -335,7 +326,7 @@ class CompiledModel(CompiledProgram):
         *,
         step: float | str | None = None,
         method: str | None = None,
-        initial: Mapping[str, float] | Sequence[float] | None = None,
+        initial: Initial = None,
         parameters: Mapping[str, Any] | None = None,
         memory: Mapping[str, float] | None = None,
         inputs: Any = None,
@@ -373,7 +364,7 @@ class CompiledModel(CompiledProgram):
         given: RunSettings,
         *,
         parameters: Mapping[str, Any] | None = None,
-        initial: Mapping[str, float] | Sequence[float] | None = None,
+        initial: Initial = None,
         memory: Mapping[str, float] | None = None,
         inputs: Any = None,
         progress: bool | Callable[[float], None] = False,

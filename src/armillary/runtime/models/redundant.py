@@ -29,8 +29,8 @@ from armillary.runtime.models.run_record import blank_run, recorded_run, run_inf
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
-from armillary.runtime.start.redundant import Initial, RedundantStart
-from armillary.settings import RunSettings, run_settings
+from armillary.runtime.start.redundant import RedundantStart
+from armillary.settings import Initial, RunSettings, run_settings
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -108,10 +108,7 @@ class CompiledRedundantModel(CompiledModel):
     # ------------------------------------------------------------ where a run starts
 
     def state(
-        self,
-        initial: Initial = None,
-        parameters: Mapping[str, Any] | None = None,
-        t: float = 0.0,
+        self, initial: Initial = None, parameters: Mapping[str, Any] | None = None, t: float = 0.0
     ) -> np.ndarray:
         """[coordinates, speeds, states] from the joints' coordinates and speeds by name (the rest as
         described), or from all of them in order. Loops are closed, and speeds made to agree with the

@@ -30,6 +30,7 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
+from armillary.settings import Initial
 
 
 class CompiledSensitiveModel(CompiledModel):
@@ -122,13 +123,7 @@ class CompiledSensitiveModel(CompiledModel):
 
     # ------------------------------------------------------------ where a run starts, and goes on
 
-    def place_at_start(
-        self,
-        instance: Instance,
-        initial: Mapping[str, float] | Sequence[float] | None,
-        t: float,
-        memory: np.ndarray,
-    ) -> Place:
+    def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
         """The place where a run starts, with its derivatives."""
         initial = self._named(initial)
         plain = self._plain(instance)
@@ -137,9 +132,7 @@ class CompiledSensitiveModel(CompiledModel):
         along = np.hstack([found.q, found.u, found.states])
         return place._replace(memory=self._extended(place.memory, found.memory), along=along)
 
-    def _named(
-        self, initial: Mapping[str, float] | Sequence[float] | None
-    ) -> Mapping[str, float] | Sequence[float] | None:
+    def _named(self, initial: Initial) -> Initial:
         """Initial values among which are all that the motion is differentiated by: what is left out is
         held where it is described.
         """

@@ -26,8 +26,8 @@ from armillary.program.sensitivities.directions import Direction
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import given_values, initial_values
 from armillary.runtime.start.place import Place
+from armillary.settings import Initial
 
-Initial = Mapping[str, float] | Sequence[float] | None
 _MOVED = 1e-9
 _RANK = 1e-9
 _MISFIT = 1e-7  # of derivatives that constraints allow

@@ -5,18 +5,18 @@ Source: Sayers (1990), Appendix A, add-subroutine with where = init.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.units.unit_system import state_factor
 from armillary.runtime.start.initial import initial_memory, state_number, vector
+from armillary.settings import Initial
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-Initial = Mapping[str, float] | Sequence[float] | None
 Memory = Mapping[str, float] | None
 OnStart = Callable[[dict[str, float]], Mapping[str, Any] | None]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
@@ -15,6 +15,7 @@ from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import UnitSystem, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import plain_number, text_number
+from armillary.settings import Initial
 
 _FLOATS = {float, np.float64}
 
@@ -30,16 +31,14 @@ def vector(values: Any, length: int, what: str) -> np.ndarray:
     return found
 
 
-def initial_values(
-    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
-) -> tuple[np.ndarray, np.ndarray, set[str]]:
+def initial_values(equations: DerivedEquations, initial: Initial) -> tuple[np.ndarray, np.ndarray, set[str]]:
     """All coordinates, with unit Euler parameters, all speeds, and the names of those that the user gave."""
     q, u, _, named = whole_start(equations, initial)
     return q, u, named
 
 
 def whole_start(
-    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
+    equations: DerivedEquations, initial: Initial
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, set[str]]:
     """All coordinates, with unit Euler parameters, all speeds, states of the user's own, and the names of
     those that the user gave.
@@ -62,9 +61,7 @@ def whole_start(
     return _unit_quaternions(equations, y[:first]), y[first:last], y[last:], named
 
 
-def initial_states(
-    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
-) -> np.ndarray:
+def initial_states(equations: DerivedEquations, initial: Initial) -> np.ndarray:
     """States of the user's own."""
     if not equations.states:
         return np.empty(0)
@@ -72,9 +69,7 @@ def initial_states(
     return np.array([values[name] for name in equations.states], dtype=float)
 
 
-def given_values(
-    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
-) -> tuple[dict[str, float], set[str]]:
+def given_values(equations: DerivedEquations, initial: Initial) -> tuple[dict[str, float], set[str]]:
     """Initial values of all coordinates, speeds and states by name, as they are given, and the names of
     those that the user gave.
     """

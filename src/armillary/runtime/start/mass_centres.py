@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from armillary.model.records import UNDECIDED
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.contact_targets import decision_event
 from armillary.runtime.start.place import Place
+from armillary.settings import Initial
 
 if TYPE_CHECKING:
     from armillary.runtime.models.instance import Instance
@@ -52,9 +53,7 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
     return instance.place(place.t, state, memory)._replace(note=place.note)
 
 
-def with_mass_centres(
-    instance: Instance, place: Place, initial: Mapping[str, float] | Sequence[float] | None
-) -> Place:
+def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:
     """The place with the joints of bodies set whose mass centres ``start_mass_centre`` places; a whole state
     given in order stays as it is."""
     equations = instance.equations

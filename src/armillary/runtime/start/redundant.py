@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from armillary.program.formalisms.redundant import EXACT
 from armillary.runtime.loop.redundant.redundant_layout import RIGID
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import state_number, vector
+from armillary.settings import Initial
 
 if TYPE_CHECKING:
     from armillary.runtime.models.redundant import CompiledRedundantModel
 
-Initial = Mapping[str, float] | Sequence[float] | None
 
 _TRIES = 50
 _CLOSED = (
