@@ -48,16 +48,16 @@ def evaluated(lines: list[str], arrays: dict[str, dict[int, float]]) -> int:
     last = {name: i for i, line in enumerate(lines) for name in re.findall(r"%\w+", line)}
     most = 0
     for i, line in enumerate(lines):
-        words = re.findall(r"%\w+|[-\w.]+", line)
+        words = re.findall(r"%\w+|[-\w.]+", line.replace("volatile ", ""))
         if words[0] == "store":
             array, index = values[words[-3]]
-            arrays[array][index] = values[words[3]]
+            arrays[array][index] = values[words[2]]
         elif words[0][0] == "%":
             name, operation = words[0], words[1]
             if operation == "getelementptr":
                 values[name] = (values[words[5]][0], int(words[-1]))
             elif operation == "load":
-                array, index = values[words[5]]
+                array, index = values[words[4]]
                 values[name] = arrays[array][index]
             elif operation == "fneg":
                 values[name] = -values[words[-1]]
@@ -69,7 +69,7 @@ def evaluated(lines: list[str], arrays: dict[str, dict[int, float]]) -> int:
     return most
 
 
-@pytest.mark.parametrize("registers", [8, 16, 32])
+@pytest.mark.parametrize("registers", [0, 8, 16, 32])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_code_keeps_its_values(seed: int, registers: int) -> None:
     lines, loads, opposites, stores = random_code(seed, 150)
@@ -84,7 +84,7 @@ def test_random_code_keeps_its_values(seed: int, registers: int) -> None:
     most = evaluated([line.strip() for line in found], {"state": state, "out": out})
     expected = [-plain[opposites[v]] if v in opposites else plain[v] for v, _ in stores]
     assert [out[i] for i in range(len(stores))] == expected
-    assert most <= registers - SPARE + 1  # a negated operand exists for one line
+    assert not registers or most <= registers - SPARE + 1  # a negated operand exists for one line
 
 
 def test_what_no_result_needs_is_left_out() -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import sys
 
 import numpy as np
 import pytest
 
+from armillary.llvm import jit
 from armillary.llvm.arrangement import x86_instructions as x86
 from armillary.llvm.arrangement.encoding import encoded
 from armillary.llvm.arrangement.entry import Entry, machine_code
 from armillary.llvm.arrangement.x86_64 import X86
-from armillary.llvm.jit import Compiled
 from tests.llvm.assembler import assembled
 from tests.llvm.random_sections import ENTRY
 from tests.llvm.test_arrangement import lines_of
@@ -183,6 +184,21 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     assert not left("%v1 = fadd double %v0, %v0")
 
 
+@pytest.mark.skipif(not HERE, reason="features of x86-64")
+def test_registers_are_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM writes all code without fused operations, as before."""
+    monkeypatch.delenv("ARMILLARY_COMPILE", raising=False)
+    found = {}
+    for taken in ("", "-avx512vl", "-avx512f", "-fma", "-avx2"):
+        monkeypatch.setenv("ARMILLARY_CPU", taken)
+        found[taken] = jit.encodes(), jit.registers(), jit.pack_doubles() <= jit.vector_doubles()
+    if sys.platform == "win32" or not found[""][0]:
+        assert {name for name, _, _ in found.values()} == {""}
+        return
+    assert found["-avx512vl"] == found["-avx512f"] == ("x86_64", 16, True)
+    assert found["-fma"][0] == found["-avx2"][0] == "" and found[""][1] in (16, 32)
+
+
 ARRAYS = ["state", "constants", "memory", "out", "work", "more"]
 TAKEN = ", ".join([f"ptr %{a}" for a in ARRAYS])
 POINTERS = ", ".join(["ptr"] * len(ARRAYS))
@@ -222,7 +238,7 @@ def test_registers_of_addresses_are_kept_for_the_caller() -> None:
     ]
     sums = [f"  %s{i} = add i64 {f'%s{i - 1}' if i else '0'}, %n{i}" for i in range(9)]
     text = CALLER.replace("{loads}", "\n".join(numbers)).replace("{sums}", "\n".join(sums))
-    code = Compiled(machine_code("f", found) + text)
+    code = jit.Compiled(machine_code("f", found) + text)
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 7)(code.address("f"))
     values = np.array([[3.0 + 2**k, 7.0] for k in range(6)])
     whole = 3 ** np.arange(9)

@@ -23,6 +23,7 @@ from armillary.llvm.node_writer import Writer
 from armillary.llvm.pack_writer import PackWriter
 
 _FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
+FEWEST = 32  # registers from which on the order of LLVM's code is decided here: see ``jit.registers``
 INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 
 
@@ -94,9 +95,8 @@ class ArrangedWriter(Writer):
             )
             if code is not None:
                 return self._call_of_code(name, code)
-        room, lines = arranged(
-            self.operations, self.loads, self.opposites, self._stores, self.module.registers
-        )
+        registers = self.module.registers if self.module.registers >= FEWEST else 0
+        room, lines = arranged(self.operations, self.loads, self.opposites, self._stores, registers)
         if not self._angles:
             return "\n".join([*room, *lines])
         check, arrays, replace, usual = self._checked_angles(name)

@@ -65,11 +65,13 @@ def arranged(
 
     ``loads``: names of values that are loaded where they are used; ``opposites``: names of values to those
     whose opposites they are, which cost nothing as operands. Values that are stored are loaded from there
-    again, so the arrays of ``stores`` are no others'.
+    again, so the arrays of ``stores`` are no others'. With 0 ``registers`` LLVM decides on all that.
     """
     own, given = stored_values(stores, {line[0] for line in lines})
-    order = chosen_order(_operations(lines, opposites, given), own)
-    return _Lines(loads, opposites, own, registers - SPARE).text(order)
+    operations = _operations(lines, opposites, given)
+    if not registers:
+        return _Lines(loads, opposites, own, _NEVER).text(_needed(operations, own))
+    return _Lines(loads, opposites, own, registers - SPARE).text(chosen_order(operations, own), "volatile ")
 
 
 def stored_values(stores: Sequence[Store], computed: Set[str]) -> tuple[dict[str, list[Load]], list[Store]]:
@@ -368,9 +370,10 @@ class Registers:
 class _Lines(Registers):
     """Lines of LLVM code."""
 
-    def text(self, order: Sequence[Operation]) -> tuple[list[str], list[str]]:
-        """Room for stored values, and the lines."""
+    def text(self, order: Sequence[Operation], kept: str = "") -> tuple[list[str], list[str]]:
+        """Room for stored values, and the lines, whose order is ``kept``."""
         self.lines: list[str] = []
+        self.kept = kept
         self.count = 0
         self.pass_over(order)
         room = [f"  %slots = alloca [{self.slots} x double], align 16"] if self.slots else []
@@ -378,7 +381,7 @@ class _Lines(Registers):
 
     def step(self, i: int, operation: Operation) -> None:
         super().step(i, operation)
-        if i % LABELS == LABELS - 1:
+        if self.kept and i % LABELS == LABELS - 1:
             self.lines.append(LABEL)
 
     def operate(self, operation: Operation) -> str:
@@ -410,8 +413,8 @@ class _Lines(Registers):
 
     def load(self, place: Load) -> str:
         array, index, kind = place
-        return self.emit(f"load volatile {kind}, ptr {self.element(array, index)}, align 8")
+        return self.emit(f"load {self.kept}{kind}, ptr {self.element(array, index)}, align 8")
 
     def store(self, register: str, place: Load) -> None:
         array, index, kind = place
-        self.lines.append(f"  store volatile {kind} {register}, ptr {self.element(array, index)}, align 8")
+        self.lines.append(f"  store {self.kept}{kind} {register}, ptr {self.element(array, index)}, align 8")
