@@ -18,7 +18,6 @@ import numpy as np
 
 from armillary.algebra.arguments import reals
 from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import TIME
 from armillary.errors import ArmillaryError, shown
 from armillary.model.reading.kinds import (
     NUMBER,
@@ -30,8 +29,7 @@ from armillary.model.reading.kinds import (
     ListOf,
     WholeNumber,
 )
-from armillary.model.units.unit_system import SYSTEMS
-from armillary.model.units.values import BadValueError, finite, read_number
+from armillary.model.units.values import BadValueError, finite, in_seconds, read_seconds
 
 Made = TypeVar("Made")
 
@@ -59,19 +57,15 @@ class Setting:
 # ------------------------------------------------------------------------------------- values in files
 
 
-def _seconds(value: Any) -> float:
-    return read_number(value, "s", SYSTEMS["SI"], TIME)
-
-
 def _positive_seconds(value: Any) -> float:
-    seconds = _seconds(value)
+    seconds = read_seconds(value)
     if seconds <= 0.0:
         raise BadValueError(f"must be positive, not {shown(value)}")
     return seconds
 
 
 def _duration(value: Any) -> float:
-    seconds = _seconds(value)
+    seconds = read_seconds(value)
     if seconds < 0.0:
         raise BadValueError(f"must not be negative, not {shown(value)}")
     return seconds
@@ -82,21 +76,7 @@ def _largest_step(value: Any) -> float:
 
 
 def _sample(value: Any) -> float | list[float]:
-    return [_seconds(v) for v in value] if isinstance(value, list) else _positive_seconds(value)
-
-
-def in_seconds(name: str, value: Any) -> Any:
-    """A time in text, or several of them, as numbers of seconds, and all else as it is; ``name``: the
-    argument.
-    """
-    try:
-        if isinstance(value, str):
-            return _seconds(value)
-        if isinstance(value, list | tuple) and any([isinstance(v, str) for v in value]):
-            return [_seconds(v) for v in value]
-    except ArmillaryError as error:
-        raise ArmillaryError(f"{name} {error}") from None
-    return value
+    return [read_seconds(v) for v in value] if isinstance(value, list) else _positive_seconds(value)
 
 
 _TEXTS = ("t_end", "t0", "step", "sample", "max_step")  # settings that may be text with a unit
@@ -150,7 +130,7 @@ class RunSettings:
         units="s", examples=_TIMES, option=True,
     ))  # fmt: skip
     t0: float = field(default=0.0, metadata=_setting(
-        "Time at which the run starts; 0 by default.", QUANTITY, _seconds, key="start", units="s",
+        "Time at which the run starts; 0 by default.", QUANTITY, read_seconds, key="start", units="s",
         examples=_TIMES,
     ))  # fmt: skip
     step: float | None = field(default=None, metadata=_setting(

@@ -66,7 +66,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         initial: Initial = None,
         memory: Mapping[str, float] | None = None,
         method: str | None = None,
-        step: float | None = None,
+        step: float | str | None = None,
         grab: bool | None = None,
         title: str = "",
     ) -> Path:
@@ -162,7 +162,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         held: Sequence[str] | None = None,
         start: Initial = None,
         parameters: Mapping[str, Any] | None = None,
-        time: float = 0.0,
+        time: float | str = 0.0,
     ) -> Sweep:
         """Positions of the mechanism along a path, without its dynamics: loops closed, constraints kept.
 
@@ -226,7 +226,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         starts: Any = None,
         settle: bool = False,
         memory: Mapping[str, Any] | None = None,
-        t: float = 0.0,
+        t: float | str = 0.0,
     ) -> OperatingPoint:
         """A steady motion: a state whose rates are given, zero where they are not, and the inputs that hold
         it.
@@ -259,7 +259,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         starts: Any = None,
         settle: bool = False,
         memory: Mapping[str, Any] | None = None,
-        t: float = 0.0,
+        t: float | str = 0.0,
     ) -> OperatingPoint:
         """A state of rest: all rates are zero, those of cyclic coordinates too; otherwise as ``trim``."""
         from armillary.analysis.operating.trim import trim
@@ -317,7 +317,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         starts: int = 20,
         shown: Sequence[str] | None = None,
         parameters: Mapping[str, Any] | None = None,
-        time: float = 0.0,
+        time: float | str = 0.0,
     ) -> Solutions:
         """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
 
@@ -342,7 +342,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         points: int = 41,
         start: Initial = None,
         parameters: Mapping[str, Any] | None = None,
-        time: float = 0.0,
+        time: float | str = 0.0,
     ) -> Workspace:
         """Outputs that are reached over ranges (low, high) of coordinates, and where they end.
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import real
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.inverse.places import Places
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, nearest, shown
 from armillary.model.units.unit_system import state_factor
+from armillary.model.units.values import seconds
 from armillary.results import Run
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
@@ -134,7 +134,7 @@ def exciting_trajectory(
     model: CompiledModel,
     limits: Mapping[str, tuple[float, float]],
     *,
-    period: float = 10.0,
+    period: float | str = 10.0,
     harmonics: int = 5,
     speed_limits: Mapping[str, float] | float | None = None,
     acceleration_limits: Mapping[str, float] | float | None = None,
@@ -158,7 +158,7 @@ def exciting_trajectory(
     if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and seed >= 0):
         raise ArmillaryError(f"seed={seed!r} must be a whole number, zero or more")
     made = regressor_model(model)
-    joints = _Joints(made, limits, speed_limits, acceleration_limits, real(period, "period"))
+    joints = _Joints(made, limits, speed_limits, acceleration_limits, seconds(period, "period"))
     time = np.linspace(0.0, joints.period, samples, endpoint=False)
     search = _ConditionSearch(made, joints, time, harmonics, parameters)
     rng = np.random.default_rng(seed)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import real, table
+from armillary.algebra.arguments import table
 from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
 from armillary.errors import ArmillaryError, shown
+from armillary.model.units.values import seconds
 from armillary.results.units import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
@@ -48,13 +49,13 @@ class Drive:
 
 
 def read_drive(
-    kinematics: Kinematics, given: Mapping[str, Any], what: str, time: float, *, grid: bool = False
+    kinematics: Kinematics, given: Mapping[str, Any], what: str, time: float | str, *, grid: bool = False
 ) -> Drive:
     """Values by name: numbers, or arrays of one length along a path; with ``grid`` all combinations.
 
     A pair (values, units) has other units than the column.
     """
-    named, time = table(given, what), real(time, "time=")
+    named, time = table(given, what), seconds(time, "time=")
     if not np.isfinite(time):
         raise ArmillaryError(f"time= must be a finite number, not {time}")
     if not named:

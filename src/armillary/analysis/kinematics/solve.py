@@ -61,7 +61,7 @@ def solve(
     starts: int = 20,
     shown: Sequence[str] | None = None,
     parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
+    time: float | str = 0.0,
 ) -> Solutions:
     """See ``Model.solve``."""
     base = joint_model(model)

@@ -46,7 +46,7 @@ def sweep(
     held: Sequence[str] | None = None,
     start: Mapping[str, float] | Sequence[float] | None = None,
     parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
+    time: float | str = 0.0,
 ) -> Sweep:
     """See ``Model.sweep``."""
     derivatives = flag(derivatives, "derivatives=")
@@ -100,7 +100,7 @@ def swept(
     held: Sequence[str] | None = None,
     start: Mapping[str, float] | Sequence[float] | None = None,
     parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
+    time: float | str = 0.0,
 ) -> Swept:
     """The positions of a sweep."""
     static, grid = flag(static, "static="), flag(grid, "grid=")
@@ -109,7 +109,7 @@ def swept(
     drive = read_drive(kinematics, driven, "sweep", time, grid=grid)
     asked = [kinematics.position(name, "sweep") for name in drive.names]
     shown = shown_quantities(kinematics, drive.names, outputs)
-    begin = start_of(base, start, parameters, float(drive.times[0]) if drive.timed else time)
+    begin = start_of(base, start, parameters, float(drive.times[0]))
     fixed = held_quantities(kinematics, asked, begin, held, only_named=static)
     mechanism = mechanism_of(kinematics, [*asked, *fixed], shown, static=static)
     numbers = MechanismNumbers(mechanism, parameters, begin.place.memory)

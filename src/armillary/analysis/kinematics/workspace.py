@@ -117,7 +117,7 @@ def workspace(
     points: int = 41,
     start: Mapping[str, float] | Sequence[float] | None = None,
     parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
+    time: float | str = 0.0,
 ) -> Workspace:
     """See ``Model.workspace``."""
     named = several(outputs, "outputs=")

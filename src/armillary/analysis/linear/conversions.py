@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import one_of, real
+from armillary.algebra.arguments import one_of
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import minimal_matrices, transmission_zeros
 from armillary.errors import ArmillaryError, require
+from armillary.model.units.values import seconds
 
 if TYPE_CHECKING:
     from armillary.analysis.linear.linear_model import LinearModel
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 
 
-def discretized(lin: LinearModel, T: float, method: str) -> LinearModel:
+def discretized(lin: LinearModel, T: float | str, method: str) -> LinearModel:
     """x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
     Methods are those of ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps,
@@ -29,7 +30,7 @@ def discretized(lin: LinearModel, T: float, method: str) -> LinearModel:
     lin.single("discretize")
     if lin.step is not None:
         raise ArmillaryError(f"the model is discrete already, with steps of {lin.step:g} s")
-    step = real(T, "the step of discretize")
+    step = seconds(T, "the step of discretize")
     if not step > 0 or not np.isfinite(step):
         raise ArmillaryError(f"the step of discretize must be a positive number of seconds, not {step:g}")
     one_of(method, METHODS, "unknown method of discretize ")

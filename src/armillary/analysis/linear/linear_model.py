@@ -261,7 +261,7 @@ class LinearModel(PickledValue):
 
         return transfer_function(self, output, input)
 
-    def discretize(self, T: float, method: str = "zoh") -> LinearModel:
+    def discretize(self, T: float | str, method: str = "zoh") -> LinearModel:
         """The model in steps of T seconds: "zoh" (inputs held), "foh", "impulse", "bilinear", "euler" or
         "backward_diff".
         """

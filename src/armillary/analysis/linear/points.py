@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import real, table
+from armillary.algebra.arguments import table
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
+from armillary.model.units.values import seconds
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
@@ -125,7 +126,7 @@ def _named(
     """
     system = model.equations.system
     moving, stored, chosen = _sorted(model.equations, values)
-    t = real(values.get("t", 0.0), "the time t of an operating point")
+    t = seconds(values.get("t", 0.0), "the time t of an operating point")
     parameters = {**chosen, **given}
     instance = Instance(model, parameters)
     check_physical(system, model._table, model._table.values(parameters))
@@ -173,7 +174,7 @@ def _of_point(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> Operat
     inputs = getattr(at, "inputs", None)
     for name, value in inputs.items() if isinstance(inputs, Mapping) else ():
         (stored if name in model.equations.system.memories else brought)[name] = value
-    t = real(getattr(at, "time", getattr(at, "t", 0.0)), "the time of an operating point")
+    t = seconds(getattr(at, "time", getattr(at, "t", 0.0)), "the time of an operating point")
     memory = initial_memory(model.equations, stored, t)
     if own is not None and not isinstance(own, Mapping):
         memory = vector(own, len(memory), "memory of an operating point")
@@ -182,7 +183,7 @@ def _of_point(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> Operat
 
 def _of_run(model: CompiledModel, run: Run, time: Any, given: Mapping[str, Any]) -> OperatingPoints:
     """That at a time of a run."""
-    t = real(time, "the time of a run at which to linearise")
+    t = seconds(time, "the time of a run at which to linearise")
     equations = model.equations
     system, places = equations.system, [*equations.coordinates, *equations.speeds, *equations.states]
     missing = [name for name in places if name not in run]

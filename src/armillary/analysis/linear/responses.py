@@ -12,6 +12,7 @@ import numpy as np
 from armillary.algebra.arguments import pair, place, reals
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
+from armillary.model.units.values import in_seconds
 from armillary.results import Run
 
 if TYPE_CHECKING:
@@ -184,10 +185,12 @@ def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
 
 
 def _times(lin: LinearModel, times: Any) -> np.ndarray:
+    times = in_seconds("the times of a response", times)
     if lin.step is not None:
-        end = float(times) if np.ndim(times) == 0 and times is not None else _settled(lin)
-        if np.ndim(times) == 1:
-            end = float(np.max(times))
+        given = reals(_settled(lin) if times is None else times, "the times of a response")
+        end = float(np.max(given, initial=0.0))
+        if not 0.0 < end < np.inf:
+            raise ArmillaryError(f"a response ends after a positive time, not {end:g} s")
         return np.arange(round(end / lin.step) + 1) * lin.step
     if times is None:
         times = _settled(lin)

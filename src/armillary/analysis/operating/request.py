@@ -9,13 +9,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from armillary.algebra.arguments import count, flag, item_count, real, several, table
+from armillary.algebra.arguments import count, flag, item_count, several, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import TIME
 from armillary.algebra.units.units import is_quantity, parse_unit
 from armillary.analysis.operating.wording import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
+from armillary.model.units.values import seconds
 from armillary.runtime.models.parameters import plain_number, text_number
 from armillary.runtime.start.initial import initial_memory, state_number
 
@@ -71,10 +72,10 @@ def read_request(
     bounds: Mapping[str, Any] | None = None,
     starts: Any = None,
     memory: Mapping[str, Any] | None = None,
-    t: float = 0.0,
+    t: float | str = 0.0,
 ) -> Request:
     """The request that a call of ``trim`` or ``equilibrium`` means; unknown names and units are errors."""
-    names, t = ModelNames(model), real(t, "t=")
+    names, t = ModelNames(model), seconds(t, "t=")
     given = table(parameters, "parameters=", ParameterError)
     for name, value in given.items():
         if item_count(value) >= 0:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from armillary.algebra.expression import Expr, number, symbol
@@ -22,10 +23,10 @@ from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.borders import add_memory, from_fmu, input_place, outward, plain_name
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.model.description import Description
-from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.records import EventRecord, Memory, OutputRecord
 from armillary.model.signals.memory import make_clock
+from armillary.model.units.values import seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ def add_fmu(
     system: Description,
     name: str,
     source: Fmu | str | os.PathLike[str],
-    every: float | None,
+    every: float | str | None,
     inputs: Mapping[str, Any] | None,
     parameters: Mapping[str, Any] | None,
     outputs: Iterable[str] | None,
@@ -71,8 +72,8 @@ def add_fmu(
 
 def check_period(every: Any, where: str) -> float:
     """A communication step in seconds."""
-    period = finite_number(every, f"the communication step of {where}")
-    if period <= 0:
+    period = seconds(every, f"the communication step of {where}", ModelError)
+    if not 0 < period < inf:
         raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
     return period
 

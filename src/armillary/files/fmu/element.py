@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf, TableOf
+from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, QUANTITY, WORDS, ListOf, TableOf
 from armillary.model.recording.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         "fmus",
         {
             "file": PATH,
-            "every": NUMBER,
+            "every": QUANTITY,
             "inputs": TableOf(EXPRESSION, keys=False),
             "parameters": TableOf(NUMBER, keys=False),
             "outputs": ListOf(WORDS),
@@ -37,7 +37,7 @@ def fmu(
     name: str,
     source: Fmu | str | os.PathLike[str],
     *,
-    every: float | None = None,
+    every: float | str | None = None,
     inputs: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     outputs: Iterable[str] | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, TableOf
+from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, QUANTITY, TableOf
 from armillary.model.recording.verbs import EntryForm, verb
 
 
@@ -19,7 +19,7 @@ from armillary.model.recording.verbs import EntryForm, verb
         "fmus",
         {
             "package": PATH,
-            "every": NUMBER,
+            "every": QUANTITY,
             "inputs": TableOf(EXPRESSION, keys=False),
             "parameters": TableOf(NUMBER, keys=False),
             "extrapolate": FLAG,
@@ -33,7 +33,7 @@ def ssp(
     name: str,
     source: str | os.PathLike[str],
     *,
-    every: float,
+    every: float | str,
     inputs: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     extrapolate: bool = False,

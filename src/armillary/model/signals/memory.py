@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from armillary.algebra.arguments import one_of
@@ -10,18 +11,20 @@ from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.reading.inertia_input import finite_number
-from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER, choice
+from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER, QUANTITY, choice
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import EventRecord, Memory
 from armillary.model.signals.states import new_variable, rate_dimension
+from armillary.model.units.values import seconds
 
 INTERPOLATIONS = ("hold", "linear", "smooth", "cubic")  # of data that drive an input
 
 
 @verb(
     EntryForm(
-        "memory", {"initial": NUMBER, "update": EXPRESSION, "every": NUMBER, **LABELLED}, writes_defaults=True
+        "memory",
+        {"initial": NUMBER, "update": EXPRESSION, "every": QUANTITY, **LABELLED},
+        writes_defaults=True,
     )
 )
 def memory(
@@ -30,7 +33,7 @@ def memory(
     initial: float = 0.0,
     *,
     update: Any = None,
-    every: float | None = None,
+    every: float | str | None = None,
     units: str | None = None,
     about: str = "",
 ) -> Expr:
@@ -97,7 +100,7 @@ def _declare_rates(system: Description, source: Memory) -> None:
 
 
 @verb(LaterForm("memory", "memory", update="expression", every="every"))
-def update(system: Description, memory: Any, expression: Any, *, every: float | None = None) -> None:
+def update(system: Description, memory: Any, expression: Any, *, every: float | str | None = None) -> None:
     """The expression that renews a memory once per step, or once per so many seconds; for memories that
     refer to each other, or to what is described after them."""
     node = system.expression(memory, "update")
@@ -122,8 +125,8 @@ def _renew_each_step(system: Description, memory: Expr, update: Any) -> None:
 def _renew_periodically(system: Description, memory: Expr, update: Any, every: float) -> None:
     """A clock memory that holds the time of the next update, and the event of reaching it."""
     name = memory.name
-    period = finite_number(every, f"the period of memory '{name}'")
-    if period <= 0:
+    period = seconds(every, f"the period of memory '{name}'", ModelError)
+    if not 0 < period < inf:
         raise ModelError(f"memory '{name}': every={every!r} is not a positive number of seconds")
     if update is None:
         raise ModelError(f"memory '{name}' has a period but no update; say what it becomes with update=")

@@ -6,12 +6,13 @@ import math
 import re
 from typing import Any
 
+from armillary.algebra.arguments import Error, real
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.units.dimension import TIME, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ParameterError, shown
-from armillary.model.units.unit_system import UnitSystem
+from armillary.model.units.unit_system import SYSTEMS, UnitSystem
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
@@ -49,6 +50,33 @@ def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension
         )
     scale = parse_unit(units).scale if units else system.scale(unit.dimension)
     return finite(number if unit.text == units else number * unit.scale / scale)
+
+
+def read_seconds(value: Any) -> float:
+    """A time: a plain number of seconds, or text with a unit, "10 ms"."""
+    return read_number(value, "s", SYSTEMS["SI"], TIME)
+
+
+def in_seconds(name: str, value: Any) -> Any:
+    """A time in text, or several of them, as numbers of seconds, and all else as it is; ``name``: the
+    argument.
+    """
+    try:
+        if isinstance(value, str):
+            return read_seconds(value)
+        if isinstance(value, list | tuple) and any([isinstance(v, str) for v in value]):
+            return [read_seconds(v) for v in value]
+    except ArmillaryError as error:
+        raise ArmillaryError(f"{name} {error}") from None
+    return value
+
+
+def seconds(value: Any, what: str, error: Error = ArmillaryError) -> float:
+    """A time in seconds, which may be infinite, from a number or from text with a unit."""
+    try:
+        return real(in_seconds(what, value), what, error)
+    except ArmillaryError as wrong:
+        raise error(str(wrong)) from None
 
 
 def number_and_unit(text: str) -> tuple[str, str]:

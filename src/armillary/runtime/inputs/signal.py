@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.arguments import function as a_function
-from armillary.algebra.arguments import one_of, real, reals, text
+from armillary.algebra.arguments import one_of, reals, text
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ParameterError, shown
 from armillary.model.signals.memory import INTERPOLATIONS
+from armillary.model.units.values import seconds as a_time
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,17 +129,17 @@ class Signal:
     def sampled(
         cls,
         function: Callable[[Any], Any],
-        t_end: float,
+        t_end: float | str,
         *,
-        every: float,
-        t0: float = 0.0,
+        every: float | str,
+        t0: float | str = 0.0,
         interpolation: str = "cubic",
         units: str | None = None,
     ) -> Signal:
         """A function of time (of NumPy arrays, or of numbers), evaluated ``every`` so many seconds."""
         a_function(function, "the function of time", ParameterError)
         t0, t_end, every = (
-            real(v, w, ParameterError) for v, w in ((t0, "t0"), (t_end, "t_end"), (every, "every"))
+            a_time(v, w, ParameterError) for v, w in ((t0, "t0"), (t_end, "t_end"), (every, "every"))
         )
         count = (t_end - t0) / every if every > 0 else np.inf
         if not 0 < count <= _MOST_POINTS:
@@ -154,10 +155,10 @@ class Signal:
         """For how many runs there are values; None: the same for any."""
         return len(self.values) if self.values.ndim == 2 else None
 
-    def delayed(self, seconds: float) -> Signal:
+    def delayed(self, seconds: float | str) -> Signal:
         """The same signal, later by a time: the road under a rear wheel."""
         how, units = self.interpolation, self.units
-        time = self.time + real(seconds, "the delay of a signal", ParameterError)
+        time = self.time + a_time(seconds, "the delay of a signal", ParameterError)
         return Signal(time, self.values, interpolation=how, units=units, name=self.name)
 
     def of_run(self, i: int) -> Signal:

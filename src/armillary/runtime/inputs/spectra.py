@@ -17,6 +17,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, one_of, real
 from armillary.errors import ParameterError
+from armillary.model.units.values import seconds as a_time
 from armillary.runtime.inputs.signal import Signal
 
 # Gd(n₀) of ISO 8608:2016, table C.1, geometric means in m³ at n₀ = 0.1 cycles/m, for Gd(n) = Gd(n₀) (n/n₀)⁻².
@@ -30,7 +31,7 @@ _MOST = 2e7  # instants of all runs
 def random_road(
     grade: str,
     speed: float,
-    duration: float,
+    duration: float | str,
     *,
     seed: int = 0,
     runs: int | None = None,
@@ -63,7 +64,7 @@ def random_turbulence(
     intensity: float,
     scale: float,
     speed: float,
-    duration: float,
+    duration: float | str,
     *,
     seed: int = 0,
     runs: int | None = None,
@@ -101,7 +102,7 @@ def random_turbulence(
 def random_signal(
     density: float | Callable[[np.ndarray], Any],
     band: tuple[float, float],
-    duration: float,
+    duration: float | str,
     *,
     seed: int = 0,
     runs: int | None = None,
@@ -114,7 +115,8 @@ def random_signal(
     With ``runs`` it has a row for each, of phases of their own. The time holds eight instants per shortest
     wave, joined by a cubic spline.
     """
-    T, (low, high) = _positive(duration, "the duration of a signal"), _band(band, "band=")
+    T = _positive(a_time(duration, "the duration of a signal", ParameterError), "the duration of a signal")
+    low, high = _band(band, "band=")
     every = 1.0 / (_POINTS * high)
     n = 2 * int(np.ceil(T / every / 2))
     rows = 1 if runs is None else count(runs, "runs=", ParameterError)

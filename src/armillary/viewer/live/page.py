@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path, flag, real, several, text
+from armillary.algebra.arguments import file_path, flag, several, text
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.text.selftest.reference import start_values
 from armillary.export.text.source import source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import WasmModule
+from armillary.model.units.values import seconds
 from armillary.program.equations import DerivedEquations
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
@@ -63,13 +64,13 @@ def live_page(
     initial: Any = None,
     memory: Mapping[str, Any] | None = None,
     method: str | None = None,
-    step: float | None = None,
+    step: float | str | None = None,
     grab: bool | None = None,
     title: str = "",
 ) -> str:
     """The text of the page."""
     asked, driven = wanted_sliders(sliders, "sliders="), wanted_sliders(inputs, "inputs=")
-    if step is not None and not 0 < real(step, "step") < math.inf:
+    if step is not None and not 0 < (step := seconds(step, "step")) < math.inf:
         raise ArmillaryError(f"step={step:g} must be a positive number of seconds")
     chosen = text(method, "method") if method is not None else "rk4" if step is not None else "dopri5"
     heading = text(title, "title")
