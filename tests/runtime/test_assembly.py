@@ -178,3 +178,16 @@ def test_over_constrained_systems_are_refused_with_their_constraints() -> None:
     with pytest.raises(ModelError, match=r"over-constrained.*nothing moves") as refused:
         s.derive()
     assert "'stuck'" in str(refused.value)
+
+
+def test_a_started_speed_that_depends_on_others_is_not_overridden_silently() -> None:
+    s = crank()
+    s.start({"A.q1": 1.2, "A.u1": 3.0, "C.u1": 2.0})
+    compiled = s.derive().compile()
+    found = rate(1.2, 3.0)
+    with pytest.warns(UserWarning, match=f"'slider-crank': .* C.u1 from 2 to {found:.6g}; they depend on"):
+        run = compiled.simulate(0.01, step=0.01)
+    assert run["C.u1"][0] == pytest.approx(found, abs=1e-12)
+    assert compiled.simulate(0.01, step=0.01, initial={"C.u1": 2.0})["C.u1"][0] == pytest.approx(2.0)
+    s.start({"C.u1": found})  # which agrees
+    assert s.derive().compile().simulate(0.01, step=0.01)["C.u1"][0] == pytest.approx(found, abs=1e-12)

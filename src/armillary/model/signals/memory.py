@@ -122,7 +122,7 @@ def _renew_each_step(system: Description, memory: Expr, update: Any) -> None:
     system.memories[memory.name] = replace(system.memories[memory.name], update=value)
 
 
-def _renew_periodically(system: Description, memory: Expr, update: Any, every: float) -> None:
+def _renew_periodically(system: Description, memory: Expr, update: Any, every: float | str) -> None:
     """A clock memory that holds the time of the next update, and the event of reaching it."""
     name = memory.name
     period = seconds(every, f"the period of memory '{name}'", ModelError)

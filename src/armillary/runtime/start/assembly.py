@@ -8,13 +8,14 @@ open.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.errors import ArmillaryError, ParameterError, outside
 from armillary.mechanics.constraints.closing.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import address
@@ -80,6 +81,8 @@ class LoopStart:
         self.equations, self.sizes = equations, ConstraintSizes(equations)
         self._coordinates = list(equations.coordinates)
         self._speeds = [u.data.name for u in equations.system.speeds]
+        started = set(equations.system.started)
+        self._started = [i for i, u in enumerate(equations.system.speeds) if u in started]
         self.gaps = layout.gaps
         n, m, gaps = layout.coordinates, layout.speeds, len(layout.gaps)
         self.rows = [*layout.gaps, *(i for i in range(layout.rows) if i not in set(layout.gaps))]
@@ -237,6 +240,8 @@ class LoopStart:
         if status != CLOSED:
             _, rows = self.sizes(instance.constants)
             raise ParameterError(self.problem(status, bench.left, named, rows))
+        if self._started and not named:
+            return self._changed_starts(u, bench.u)
         moved = bench.q - q
         if not named or moved.dot(moved) < _MOVED * _MOVED:
             return ""
@@ -246,6 +251,23 @@ class LoopStart:
             if abs(after - before) > _MOVED and name in named
         ]
         return f"loops closed by moving {', '.join(guessed)}" if guessed else ""
+
+    def _changed_starts(self, described: np.ndarray, found: np.ndarray) -> str:
+        """A note on speeds of `s.start` that depend on others which say otherwise, which is a warning, too:
+        a run that names such a speed keeps it and finds the others.
+        """
+        least = _MOVED * max(1.0, float(np.max(np.abs(described))))
+        changed = [
+            f"{self._speeds[i]} from {described[i]:.6g} to {found[i]:.6g}"
+            for i in self._started
+            if abs(found[i] - described[i]) > least
+        ]
+        if not changed:
+            return ""
+        note = f"speeds made to agree with the constraints by changing {', '.join(changed)}"
+        remedy = "they depend on others: start those, or name these alone with initial= of the run"
+        warnings.warn(f"s.start of '{self.equations.system.name}': {note}; {remedy}", stacklevel=outside())
+        return note
 
     def hold(self, instance: Instance, place: Place) -> bool:
         """Whether all constraints hold at a place that a run has reached."""
