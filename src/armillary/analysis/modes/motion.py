@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 import numpy as np
 
 from armillary.analysis.modes.bodies import LinearPlace
 from armillary.model.units.unit_system import state_factor
 from armillary.results import Run
-
-if TYPE_CHECKING:
-    from armillary.results.plots.motion_picture import MotionPicture
+from armillary.results.plots.motion_picture import MotionPicture
 
 _AMPLITUDE = 0.15  # of the leading coordinate, in rad or the model's unit of length
 _CONSTANTS = 3.0  # time constants for which a mode without oscillation is shown
@@ -51,5 +47,5 @@ def mode_motion(
         descriptions={q.data.name: q.data.about for q in coordinates},
         parameters={name: float(value) for name, value in place.parameters.items()},
         info={"mode": label},
-        picture=cast("MotionPicture", equations) if hasattr(equations, "film") else None,
+        picture=equations if isinstance(equations, MotionPicture) else None,
     )

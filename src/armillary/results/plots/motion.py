@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from armillary.algebra.arguments import file_path, text
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
+from armillary.results.plots.motion_picture import MotionPicture
 
 if TYPE_CHECKING:
-    from armillary.results.plots.motion_picture import MotionPicture
     from armillary.results.plots.picture_options import PictureOptions
     from armillary.results.run import Run
 
@@ -123,7 +123,7 @@ def picture_of(known: MotionPicture | None, model: MotionPicture | None, what: s
             f"{what} was read from a file and does not have its model, from which the picture is made; give "
             "it: model=arm.load('model.toml').derive().compile()"
         )
-    if not hasattr(shown, "film"):
+    if not isinstance(shown, MotionPicture):
         raise ArmillaryError(
             f"model={type(shown).__name__} is not a compiled model; give what eom.compile() returns"
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from armillary.results.plots.picture_options import PictureOptions
     from armillary.results.run import Run
 
 
+@runtime_checkable
 class MotionPicture(Protocol):
     """What shows the motion of a run: the equations behind it, or a compiled model of them."""
 
