@@ -31,13 +31,12 @@ def _values(about: str) -> Kind:
     return Described(TableOf(Either((QUANTITY, TableKind()))), about)
 
 
+SELECTED = Either((WORDS, ListOf(WORDS)))
 _OUTPUT = Form(
     "the results",
     {
         "file": Described(WORDS, "results: .csv, .nc, .parquet or .erd"),
-        "select": Described(
-            Either((WORDS, ListOf(WORDS))), "outputs to keep, by name or pattern; all where left out"
-        ),
+        "select": Described(SELECTED, "outputs to keep, by name or pattern; all where left out"),
     },
 )
 _COLUMN = Either((WORDS, COUNT))

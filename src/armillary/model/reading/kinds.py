@@ -58,10 +58,10 @@ class Plain(Kind):
 
 
 class Described(Kind):
-    """A kind with a description and examples, for editors."""
+    """A kind with a description, examples and bounds in the words of JSON schema, for editors."""
 
-    def __init__(self, of: Kind, about: str, examples: Sequence[Any] = ()) -> None:
-        self.of, self.about, self.examples = of, about, examples
+    def __init__(self, of: Kind, about: str, examples: Sequence[Any] = (), **bounds: Any) -> None:
+        self.of, self.about, self.examples, self.bounds = of, about, examples, bounds
         self.words = of.words
 
     def fits(self, value: Any) -> bool:
@@ -69,7 +69,7 @@ class Described(Kind):
 
     def schema(self) -> Schema:
         examples = {"examples": list(self.examples)} if self.examples else {}
-        return {**self.of.schema(), "description": self.about, **examples}
+        return {**self.of.schema(), "description": self.about, **examples, **self.bounds}
 
 
 class TableKind(Kind):

@@ -4,85 +4,78 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.model.reading.kinds import QUANTITY
-from armillary.run_files.schema import run_schema
+from armillary.files.model.schema import SCHEMA_VERSION
+from armillary.model.reading.kinds import (
+    NUMBER,
+    QUANTITY,
+    WORDS,
+    Described,
+    Either,
+    Form,
+    Kind,
+    ListOf,
+    TableKind,
+    TableOf,
+)
+from armillary.run_files.schema import RUN_FILE, SELECTED
 from armillary.studies.study_files.study_file import STUDY_TABLE
 
-_NUMBER = {**QUANTITY.schema(), "examples": [1000, "55 mile/hour"]}
-_UNITS = {"units": {"type": "string", "description": "of the numbers, where they bring none themselves"}}
+_NUMBER = Described(QUANTITY, QUANTITY.words, [1000, "55 mile/hour"])
+_UNITS: dict[str, Kind] = {"units": Described(WORDS, "of the numbers, where they bring none themselves")}
+_METRICS = ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"]
 
 
-def _distribution(word: str, numbers: list[str], **options: Any) -> dict[str, Any]:
-    listed = {"type": "array", "items": _NUMBER, "minItems": len(numbers), "maxItems": len(numbers)}
-    return {
-        "type": "object",
-        "required": [word],
-        "additionalProperties": False,
-        "properties": {word: {**listed, "description": ", ".join(numbers)}, **options, **_UNITS},
-    }
+def _distribution(word: str, *numbers: str, bounded: bool = False) -> Form:
+    listed = Described(ListOf(_NUMBER, len(numbers)), ", ".join(numbers))
+    bounds: dict[str, Kind] = {"low": _NUMBER, "high": _NUMBER} if bounded else {}
+    return Form(f"a distribution, {word}", {word: listed, **bounds, **_UNITS}, (word,))
 
 
-_VARIED = {
-    "anyOf": [
-        _distribution("uniform", ["low", "high"]),
-        _distribution("normal", ["mean", "sd"], low=_NUMBER, high=_NUMBER),
-        _distribution("lognormal", ["median", "sigma"], low=_NUMBER, high=_NUMBER),
-        _distribution("triangular", ["low", "mode", "high"]),
+_VARIED = Either((
+    _distribution("uniform", "low", "high"),
+    _distribution("normal", "mean", "sd", bounded=True),
+    _distribution("lognormal", "median", "sigma", bounded=True),
+    _distribution("triangular", "low", "mode", "high"),
+    Form(
+        "one of several values",
         {
-            "type": "object",
-            "required": ["choice"],
-            "additionalProperties": False,
-            "properties": {
-                "choice": {"type": "array", "items": _NUMBER, "minItems": 1},
-                "weights": {"type": "array", "items": {"type": "number", "minimum": 0}},
-                **_UNITS,
-            },
+            "choice": Described(ListOf(_NUMBER), "the values", minItems=1),
+            "weights": ListOf(Described(NUMBER, "how often", minimum=0)),
+            **_UNITS,
         },
+        ("choice",),
+    ),
+    Form(
+        "quantities that vary together",
         {
-            "type": "object",
-            "required": ["correlated", "correlation"],
-            "additionalProperties": False,
-            "properties": {
-                "correlated": {"type": "object", "description": "distributions by name"},
-                "correlation": {
-                    "type": "array",
-                    "items": {"type": "array", "items": {"type": "number"}},
-                    "description": "matrix of correlations between -1 and 1",
-                },
-            },
+            "correlated": Described(TableKind(), "distributions by name"),
+            "correlation": Described(ListOf(ListOf(NUMBER)), "matrix of correlations between -1 and 1"),
         },
-        {"type": "array", "items": _NUMBER, "minItems": 1, "description": "values, equally likely"},
-        {"type": "object", "description": "further names: RB.q1 = … says the same as \"RB.q1\" = …"},
-    ]
-}  # fmt: skip
+        ("correlated", "correlation"),
+    ),
+    Described(ListOf(_NUMBER), "values, equally likely", minItems=1),
+    Described(TableKind(), "further names: RB.q1 = … says the same as \"RB.q1\" = …"),
+))  # fmt: skip
+_STUDY_FILE = Form(
+    "a study file",
+    {
+        **RUN_FILE.fields,
+        "output": Form(
+            "the results", {"select": Described(SELECTED, "outputs whose histories are kept too")}
+        ),
+        "vary": Described(
+            TableOf(_VARIED), "parameters and initial values with their distributions", minProperties=1
+        ),
+        "metrics": Described(
+            TableOf(Described(Either((WORDS, TableKind())), "of the output in brackets", _METRICS)),
+            "numbers kept of each run, by name",
+        ),
+        "study": STUDY_TABLE,
+    },
+    ("model", "vary"),
+)
 
 
 def study_schema() -> dict[str, Any]:
     """The schema of study files: that of run files, and what varies."""
-    schema = run_schema()
-    properties = schema["properties"]
-    properties["output"]["properties"].pop("file")
-    properties["output"]["properties"]["select"]["description"] = "outputs whose histories are kept too"
-    return {
-        **schema,
-        "title": "Armillary study file",
-        "required": ["model", "vary"],
-        "properties": {
-            **properties,
-            "vary": {
-                "type": "object",
-                "minProperties": 1,
-                "description": "parameters and initial values with their distributions",
-                "additionalProperties": _VARIED,
-            },
-            "metrics": {
-                "type": "object",
-                "description": "numbers kept of each run, by name",
-                "additionalProperties": {
-                    "type": ["string", "object"],
-                    "examples": ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"],
-                },
-            },
-            "study": STUDY_TABLE.schema(),
-        },
-    }
+    return {"$schema": SCHEMA_VERSION, "title": "Armillary study file", **_STUDY_FILE.schema()}
