@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -135,7 +136,7 @@ def read_solver(
 
     ``facts`` are functions of the method, fields of the run and tables whose values are decided; functions
     that are ``given`` are not read. Without comments it is read in half of the time. A solver that was read
-    is kept, since that takes 40 ms.
+    is kept, since that takes 20 ms.
     """
     decided = tuple(sorted((facts or {}).items()))
     return _read(
@@ -160,17 +161,19 @@ def _read(
 ) -> Solver:
     fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
-    definitions: dict[str, ast.FunctionDef] = {}
-    texts = [files(_FILES).joinpath(name).read_text(encoding="utf-8") for name in described[1:]]
-    for text in (*texts, *([source(methods)] if methods else [])):
-        tree = ast.parse(text)
-        comments |= _comments(tree, text) if commented else {}
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef):
-                definitions[node.name] = node
-    definitions = {name: node for name, node in definitions.items() if name not in given}
+    texts = _described(described[1:]) | _stepping(methods)
+
+    def nodes_of(name: str) -> list[ast.AST] | None:
+        """The nodes of a function as this program has it; only functions that are needed are parsed."""
+        if name in given or name not in texts:
+            return None
+        tree = ast.parse(texts[name])
+        if commented:
+            comments.update(_comments(tree, texts[name]))
+        return list(ast.walk(fold.visit(tree.body[0])))
+
     folded: dict[str, list[ast.AST]] = {}
-    order = list(_ordered(wanted, definitions, fold, folded))
+    order = list(_ordered(wanted, nodes_of, folded))
     changing = _changing({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
@@ -178,6 +181,25 @@ def _read(
     record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
     used = {n.id for name in order for n in folded[name] if isinstance(n, ast.Name)}
     return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
+
+
+@cache
+def _described(names: tuple[str, ...]) -> dict[str, str]:
+    """The text of each function of some files."""
+    texts = [files(_FILES).joinpath(name).read_text(encoding="utf-8") for name in names]
+    return {name: text for each in texts for name, text in _functions(each).items()}
+
+
+@cache
+def _stepping(methods: tuple[Method, ...]) -> dict[str, str]:
+    """The text of each function of some methods."""
+    return _functions(source(methods)) if methods else {}
+
+
+def _functions(text: str) -> dict[str, str]:
+    """The text of each function of a module: from its first line to the next that begins a statement."""
+    pieces = re.split(r"^(?=[A-Za-z_@\"#])", text, flags=re.MULTILINE)
+    return {found[1]: piece for piece in pieces if (found := re.match(r"def (\w+)", piece))}
 
 
 class _Fold(ast.NodeTransformer):
@@ -251,28 +273,29 @@ def called(node: ast.expr | None) -> str:
 
 def _ordered(
     wanted: Sequence[str],
-    definitions: Mapping[str, ast.FunctionDef],
-    fold: _Fold,
+    nodes_of: Callable[[str], list[ast.AST] | None],
     folded: dict[str, list[ast.AST]],
 ) -> Iterator[str]:
     """Functions that are needed, each after those that it calls; ``folded`` gets the nodes of each."""
     for name in wanted:
-        if name in folded or name not in definitions:
+        nodes = None if name in folded else nodes_of(name)
+        if nodes is None:
             continue
-        folded[name] = list(ast.walk(fold.visit(definitions[name])))
-        calls = [called(node) for node in folded[name] if isinstance(node, ast.Call)]
-        yield from _ordered(calls, definitions, fold, folded)
+        folded[name] = nodes
+        calls = [called(node) for node in nodes if isinstance(node, ast.Call)]
+        yield from _ordered(calls, nodes_of, folded)
         yield name
 
 
 def _changing(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
     """Functions that change the run, themselves or through others; those that they call come before them."""
-    found: set[str] = set()
+    found = {"report", "close_again"}
     for name, nodes in definitions.items():
         for node in nodes:
-            stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
-            if stored or (isinstance(node, ast.Call) and called(node) in found | {"report", "close_again"}):
+            stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+            if stored or (isinstance(node, ast.Call) and called(node) in found):
                 found.add(name)
+                break
     return found
 
 
