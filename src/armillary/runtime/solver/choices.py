@@ -25,22 +25,29 @@ def read_rows(run: RunRecord, t: real, state: States) -> None:
             run.jacobian[place] = run.geometry[FIRST_ELEMENT[run.configuration] + e]
 
 
-def measure_rows(run: RunRecord, state: States) -> None:
-    """J at a state of the present configuration, in terms of the sizes of speeds, with rows of length one."""
-    read_rows(run, run.t, state)
+def measure_sizes(run: RunRecord) -> None:
+    """Sizes of speeds: the largest element of J of each kind, which takes the place of units."""
     for j in range(N_SPEEDS):
         run.size[j] = 0.0
     for j in range(N_SPEEDS):
         kind: whole = SPEED_KIND[j]
         for i in range(N_ROWS):
             run.size[kind] = max(run.size[kind], abs(run.jacobian[at(i, N_SPEEDS, j)]))
+    for j in range(N_SPEEDS):
+        if not (run.size[j] > NOISE):
+            run.size[j] = 1.0
+
+
+def measure_rows(run: RunRecord, state: States) -> None:
+    """J at a state of the present configuration, in terms of the sizes of speeds, with rows of length one."""
+    read_rows(run, run.t, state)
+    measure_sizes(run)
     for i in range(N_ROWS):
         total: real = 0.0
         for j in range(N_SPEEDS):
-            size: real = run.size[SPEED_KIND[j]]
-            if size > NOISE:
-                run.jacobian[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / size
-            total = total + run.jacobian[at(i, N_SPEEDS, j)] * run.jacobian[at(i, N_SPEEDS, j)]
+            place: whole = at(i, N_SPEEDS, j)
+            run.jacobian[place] = run.jacobian[place] / run.size[SPEED_KIND[j]]
+            total = total + run.jacobian[place] * run.jacobian[place]
         if total > 0.0:
             for j in range(N_SPEEDS):
                 run.jacobian[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / sqrt(total)

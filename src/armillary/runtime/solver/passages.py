@@ -13,7 +13,6 @@ happen inside the step; others end it. A step that is too rough is tried again f
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.choice.partition import NOISE
 from armillary.runtime.loop.thresholds.change_thresholds import (
     BLIND,
     IN_PLACE,
@@ -28,7 +27,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     TORN,
 )
 from armillary.runtime.solver.assembly.least_squares import row_square, turn_rows
-from armillary.runtime.solver.choices import read_rows
+from armillary.runtime.solver.choices import measure_sizes, read_rows
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.events import scan, sign_of
 from armillary.runtime.solver.forecasts import begin_after, extrapolate, horizon
@@ -36,18 +35,9 @@ from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
 
-def measure_scales(run: RunRecord) -> None:
-    """Sizes of the speeds and lengths of the rows of J that are not redundant."""
-    for j in range(N_SPEEDS):
-        run.size[j] = 0.0
-    for j in range(N_SPEEDS):
-        kind: whole = SPEED_KIND[j]
-        for i in range(N_ROWS):
-            if SPEED_OF_ROW[i] != NONE:
-                run.size[kind] = max(run.size[kind], abs(run.jacobian[at(i, N_SPEEDS, j)]))
-    for j in range(N_SPEEDS):
-        if not (run.size[j] > NOISE):
-            run.size[j] = 1.0
+def measure_lengths(run: RunRecord) -> None:
+    """Lengths of the rows of J, in terms of the sizes of speeds."""
+    measure_sizes(run)
     for i in range(N_ROWS):
         total: real = 0.0
         for j in range(N_SPEEDS):
@@ -83,7 +73,7 @@ def rank_falls(run: RunRecord) -> truth:
     if not is_finite(run.stage):
         return True
     read_rows(run, run.t, run.state)
-    measure_scales(run)
+    measure_lengths(run)
     now: real = 0.0
     now = least_singular_value(run)
     read_rows(run, run.singular, run.stage)

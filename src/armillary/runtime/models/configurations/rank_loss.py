@@ -167,12 +167,11 @@ def confirmed(instance: Instance, place: Place, ahead: Forecast) -> bool:
     )
     kept = [i for i, row in enumerate(reduction.rows) if row in reduction.elimination.kept]
     here, then = (
-        geometry.at(t, q).jacobian[kept]
-        for t, q in ((place.t, place.q), (ahead.singular, there[: len(place.q)]))
+        geometry.at(t, q).jacobian for t, q in ((place.t, place.q), (ahead.singular, there[: len(place.q)]))
     )
     sizes = sizes_by_kind(np.max(np.abs(here), axis=0), [u.dimension for u in system.speeds])
-    norms = np.linalg.norm(here / sizes, axis=1, keepdims=True)
-    now, left = (float(np.linalg.svd(J / sizes / norms, compute_uv=False)[-1]) for J in (here, then))
+    norms = np.linalg.norm(here[kept] / sizes, axis=1, keepdims=True)
+    now, left = (float(np.linalg.svd(J[kept] / sizes / norms, compute_uv=False)[-1]) for J in (here, then))
     return left <= RANK_LEFT * now or now <= RANK_SMALL
 
 

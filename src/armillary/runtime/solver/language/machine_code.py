@@ -434,10 +434,10 @@ def first_nonfinite(f: LoopFunction, vector: Span) -> Value:
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead", "horizon"),
     *("has_locks", "with_locks", "strike", "set_released", "suitable", "has_choice", "with_choice"),
-    *("choose_speeds", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
+    *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
-    *("plan_passage", "rank_falls", "least_singular_value", "measure_scales", "read_rows", "turn_rows"),
+    *("plan_passage", "rank_falls", "least_singular_value", "measure_lengths", "read_rows", "turn_rows"),
     *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place"),
     "end_at_change",
 )
