@@ -331,12 +331,12 @@ TOOLS = {
 }  # fmt: skip
 
 
-# The held five-bar has locks, too; CUDA and microcontrollers have the solver of C, and MATLAB is slow.
+# The held five-bar has locks, too; microcontrollers have the solver of C, and MATLAB is slow.
 PROGRAMS = [
     (language, name)
     for language in LANGUAGES
     for name in CASES
-    if name == "exchanges" or language not in ("cuda", "embedded", "matlab")
+    if name == "exchanges" or language not in ("embedded", "matlab")
 ]
 
 

@@ -17,7 +17,7 @@ import pytest
 import armillary as arm
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import Host, simulate_fmu
-from tests.export.test_export_configurations import latched
+from tests.export.test_export_configurations import CASES, equations, latched, process
 from tests.runtime.test_modes import five_bar
 
 NAMES = ["upper.q1", "lower.q1", "upper.u1", "lower.u1"]
@@ -48,6 +48,19 @@ def test_locks_and_unlocks_in_co_simulation_and_model_exchange(unit: Path, pendu
     run = model.simulate(3.0, method="dop853", rtol=1e-12, atol=1e-13, sample=0.15)
     options: dict[str, Any] = {"stop_time": 3.0, "output_interval": 0.15, "output": names}
     assert far(simulate_fmu(unit, fmi_type="ModelExchange", **options), run, names) < 1e-9
+
+
+def test_fmus_follow_the_process_through_sixty_events(tmp_path: Path) -> None:
+    """Locks, releases with speeds that are set, stick-slip and kicks: states to 1e-9, times to 1e-12."""
+    need_compiler()
+    case, runs = CASES["locks"], {"CoSimulation": process("locks", "rust"), "ModelExchange": process("locks")}
+    path = equations("locks").export("fmu", tmp_path / "panels.fmu", step=case.span / case.steps)
+    for kind, run in runs.items():
+        assert len(run.events) > 60
+        options: dict[str, Any] = {"stop_time": case.span, "output_interval": case.span / 8}
+        found = simulate_fmu(path, fmi_type=kind, output=[*run.names], **options)
+        assert far(found, run, [*run.names]) < 1e-9, kind
+        assert far(found, run, ["sum of times"]) < 1e-12, kind
 
 
 def test_a_lock_happens_in_the_event_mode_of_co_simulation(unit: Path, pendulum: Any) -> None:
