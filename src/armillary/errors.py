@@ -147,6 +147,11 @@ def there_are(known: Iterable[str]) -> str:
     return f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
 
 
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest known one, or all where none is close."""
+    return nearest(name, known) or f"; {there_are(known)}"
+
+
 def alternatives(known: Iterable[str]) -> str:
     """Words of which one is to be chosen: .json, .txt or .html."""
     *rest, last = known

@@ -18,8 +18,9 @@ def options_in_file(command: click.Command, name: str, source: str) -> dict[str,
     """Options and arguments of a command by parameter; none without a run file that has a table for it."""
     if name not in ANALYSES or not source.endswith(".toml") or not Path(source).is_file():
         return {}
+    from armillary.errors import suggestion
     from armillary.files.model.documents import read_document
-    from armillary.run_files.run_file import RunFileError, suggestion, where
+    from armillary.run_files.run_file import RunFileError, where
 
     document = read_document(source, "run file")
     table = document.data.get(name)

@@ -63,10 +63,10 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from armillary.errors import nearest
+        from armillary.errors import suggestion
 
         if args and args[0] not in self.commands and not args[0].startswith("-"):
-            near = nearest(args[0], self.commands) or f"; there are {', '.join(self.commands)}"
+            near = suggestion(args[0], self.commands)
             raise click.UsageError(f"there is no command '{ctx.command_path} {args[0]}'{near}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from armillary.algebra.expression import Expr
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError, nearest, suggestion
 from armillary.model.quantities.parameter_descriptions import parameter_descriptions
 from armillary.model.reading.kinds import shown
 from armillary.model.records import Memory
 from armillary.model.units.deduced_units import parameter_units
 from armillary.model.units.unit_system import state_factor
 from armillary.model.units.values import BadValueError, read_number
-from armillary.run_files.run_file import RunFile, RunFileError, SourcedValue, suggestion
+from armillary.run_files.run_file import RunFile, RunFileError, SourcedValue
 from armillary.run_files.signals import FileSignal, file_signal, gathered, is_signal
 from armillary.runtime.inputs.reading import factor
 from armillary.settings import RUN_TABLE

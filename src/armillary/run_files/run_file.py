@@ -40,7 +40,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from armillary.errors import ArmillaryError, nearest, shortened
+from armillary.errors import ArmillaryError, shortened, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.model.reading.kinds import shown
 from armillary.settings import RUN_TABLE
@@ -243,11 +243,6 @@ def where(document: Document, *keys: str) -> str:
     """File and line of an entry."""
     line = document.line(*keys)
     return f"{document.path}:{line}" if line else str(document.path)
-
-
-def suggestion(key: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown key: the nearest known one, or all."""
-    return nearest(key, known) or f"; there are {', '.join(known)}"
 
 
 def by_dotted_name(

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from armillary.algebra.units.csv_columns import read_columns
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError, suggestion
 from armillary.model.reading.kinds import shown
 from armillary.run_files.run_file import COMMAND_LINE, SourcedValue
 from armillary.runtime.inputs.signal import Signal
@@ -74,8 +74,7 @@ def file_signal(name: str, entry: SourcedValue, folder: Path) -> FileSignal:
     known = _OF_POINTS if "t" in table or "y" in table else _OF_FILES
     for key in table:
         if key not in known:
-            there = nearest(key, known) or f"; there are {', '.join(known)}"
-            raise ArmillaryError(f"unknown key '{key}'{there}")
+            raise ArmillaryError(f"unknown key '{key}'{suggestion(key, known)}")
     how = {key: table[key] for key in ("units", "interpolation") if key in table}
     if known is _OF_POINTS:
         for key in ("t", "y"):

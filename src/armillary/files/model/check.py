@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError, nearest, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
-from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
+from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, shown
 from armillary.model.units.unit_system import unit_system
 
 FORMAT = 1
@@ -48,7 +48,7 @@ def check_document(document: Document, *, part: bool = False) -> None:
         elif key in TOP:
             _check(document, TOP[key], value, (key,))
         else:
-            raise document.error(f"unknown key '{key}'{nearest(key, LAYOUT) or known(LAYOUT)}", key)
+            raise document.error(f"unknown key '{key}'{suggestion(key, LAYOUT)}", key)
     version = data.get("armillary", FORMAT)
     if version != FORMAT:
         raise document.error(
@@ -100,8 +100,8 @@ def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) ->
         keys = list(dict.fromkeys(key for form in forms for key in form.fields))
         for key in value:
             if key not in keys:
-                hint = nearest(key, keys) or known(keys)
-                raise document.error(f"{_place(path)}: unknown key '{key}'{hint}", *path, key)
+                message = f"{_place(path)}: unknown key '{key}'{suggestion(key, keys)}"
+                raise document.error(message, *path, key)
         # The error is that of the form which the table comes nearest to.
         _check(document, min(forms, key=lambda form: _distance(form, value)), value, path)
     raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)

@@ -18,13 +18,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armillary.algebra.functions import BY_NAME, RESERVED
-from armillary.errors import nearest
+from armillary.errors import suggestion
 from armillary.files.model.build import ModelPart
 from armillary.files.model.check import read_model
 from armillary.files.model.documents import Document
 from armillary.files.model.sections import FUNCTION, TOP, entry_kind, verb_of
 from armillary.model.reading.kinds import Written
-from armillary.model.reading.kinds import known as listed
 from armillary.model.reading.text_functions import MODEL_FUNCTIONS
 from armillary.model.recording.verbs import QUANTITIES
 
@@ -121,7 +120,7 @@ class _NewNames:
             for name in entry.get(key, []):
                 if name not in known:
                     what = "parameter" if key == "set" else "name"
-                    hint = nearest(name, known) or (listed(sorted(known)) if known else "; it has none")
+                    hint = suggestion(name, sorted(known)) if known else "; it has none"
                     return f"'{name}' is not a {what} of '{entry['file']}'{hint}"
         for name in self.new:
             if name in ("t", "pi") or name in _FUNCTIONS:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from armillary.algebra.arguments import file_path, flag
-from armillary.errors import nearest
+from armillary.errors import suggestion
 from armillary.files.model.build import build
 from armillary.files.model.check import read_model
 from armillary.files.model.documents import FileError
@@ -48,8 +48,7 @@ def _known(
     """Options that a format's reader takes."""
     known = [*inspect.signature(reader).parameters][2:]
     if other := [name for name in options if name not in known]:
-        there = nearest(other[0], known) or f"; there are {', '.join(known)}"
-        raise FileError(f"its importer takes no option {other[0]}={there}", str(path))
+        raise FileError(f"its importer takes no option {other[0]}={suggestion(other[0], known)}", str(path))
     return options
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from armillary.algebra.units.dimension import Dimension
-from armillary.errors import nearest
+from armillary.errors import suggestion
 
 Schema = dict[str, Any]
 
@@ -253,7 +253,7 @@ class Form(Kind):
         for key, item in value.items():
             kind = self.fields.get(key)
             if kind is None:
-                yield key, f"unknown key '{key}'{nearest(key, self.fields) or known(self.fields)}"
+                yield key, f"unknown key '{key}'{suggestion(key, self.fields)}"
             elif not kind.fits(item):
                 yield key, f"'{key}' must be {kind.words}, not {shown(item)}"
         for key in self.needs:
@@ -360,11 +360,6 @@ class ObjectName(Plain):
 def tuples(value: Any) -> Any:
     """A value with tuples for lists."""
     return tuple(tuples(item) for item in value) if isinstance(value, list) else value
-
-
-def known(keys: Any) -> str:
-    """The end of a sentence about an unknown key: the ones there are."""
-    return f"; there are {', '.join(keys)}"
 
 
 def shown(value: Any, limit: int = 60) -> str:

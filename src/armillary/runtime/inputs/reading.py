@@ -17,7 +17,7 @@ import numpy as np
 
 from armillary.algebra.arguments import reals, table
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
-from armillary.errors import ParameterError, UnitsError, nearest, shown, there_are
+from armillary.errors import ParameterError, UnitsError, shown, suggestion
 from armillary.model.description import Description
 from armillary.model.records import Memory
 from armillary.runtime.inputs.signal import Signal, time_scale
@@ -48,7 +48,7 @@ def _hint(system: Description, name: str, known: list[str]) -> str:
         return "; it is a parameter, which is constant in a run: declare an input with s.input in its place"
     if name in system.memories:
         return "; it is a memory, which the model itself renews"
-    return nearest(name, known) or f"; {there_are(known)}"
+    return suggestion(name, known)
 
 
 def factor(system: Description, memory: Memory, signal: Signal) -> float:

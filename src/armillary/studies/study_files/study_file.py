@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from armillary.ensembles.metrics import read_metric
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.model.reading.kinds import (
     FLAG,
@@ -54,7 +54,6 @@ from armillary.run_files.run_file import (
     RunFileError,
     SourcedValue,
     by_dotted_name,
-    suggestion,
     table_problems,
     unknown_keys,
     where,
