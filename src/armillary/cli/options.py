@@ -181,11 +181,24 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing b
 results_option = click.option(
     "-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd."
 )
+table_option = click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
+held_option = click.option(
+    "--hold", "held", multiple=True, metavar="NAME", help="Coordinate that stays; repeatable."
+)
 
 
 def plot_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option for a picture of some outputs."""
     return click.option("--plot", type=click.Path(), help=f"Draw {what}: .png, .svg, .pdf or .html.")
+
+
+def names_option(*declarations: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option for a list of names, with commas or repeated."""
+
+    def listed(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
+        return [name.strip() for text in given for name in text.split(",") if name.strip()]
+
+    return click.option(*declarations, multiple=True, metavar="NAME,…", help=help, callback=listed)
 
 
 def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:

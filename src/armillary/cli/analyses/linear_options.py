@@ -19,31 +19,20 @@ def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """A model with its operating point, inputs and outputs; the command gets the linear model as ``lin``."""
 
     @options.simulation_argument
-    @click.option(
-        "--at",
-        "point",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
-    )
+    @point_option
     @inputs_option("Parameters, inputs or memories")
-    @click.option("--outputs", multiple=True, metavar="NAME,…", help="Outputs; repeatable.")
+    @options.names_option("--outputs", help="Outputs; repeatable.")
     @wraps(function)
     def with_linear_model(
         *args: Any,
         simulation: Simulation,
         point: tuple[str, ...],
         inputs: list[str],
-        outputs: tuple[str, ...],
+        outputs: list[str],
         **others: Any,
     ) -> Any:
-        from armillary.run_files.run_file import parse_setting
-
-        given = simulation.given()
-        at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
-        lin: LinearModel = simulation.model.linearize(
-            at, inputs=inputs, outputs=_names(outputs), parameters=given.get("parameters")
-        )
+        at, parameters = operating_point(simulation, point), simulation.given().get("parameters")
+        lin: LinearModel = simulation.model.linearize(at, inputs, outputs, parameters)
         return function(*args, lin=lin, **others)
 
     return with_linear_model  # fmt: skip
@@ -51,11 +40,18 @@ def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def inputs_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """``--inputs``, a list of names for the command; ``--input`` is the same."""
-    return click.option(
-        "--inputs", "--input", "inputs", multiple=True, metavar="NAME,…", help=f"{meaning}; repeatable.",
-        callback=lambda context, option, given: _names(given),
-    )  # fmt: skip
+    return options.names_option("--inputs", "--input", "inputs", help=f"{meaning}; repeatable.")
 
 
-def _names(given: tuple[str, ...]) -> list[str]:
-    return [name.strip() for text in given for name in text.split(",") if name.strip()]
+point_option = click.option(
+    "--at", "point", multiple=True, metavar="NAME=VALUE",
+    help="Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
+)  # fmt: skip
+
+
+def operating_point(simulation: Simulation, point: tuple[str, ...]) -> dict[str, Any]:
+    """The point of ``--at``; what it leaves out is as at the start of runs."""
+    from armillary.run_files.run_file import parse_setting
+
+    given = simulation.given()
+    return {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armillary.cli import options
+from armillary.cli.analyses.linear_options import operating_point, point_option
 from armillary.cli.analyses.ranges import name_and_text, values_of
 
 if TYPE_CHECKING:
@@ -25,13 +26,7 @@ if TYPE_CHECKING:
     """
 )
 @options.simulation_argument
-@click.option(
-    "--at",
-    "point",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
-)
+@point_option
 @click.option("--sweep", metavar="NAME=FROM:TO:COUNT", help="Follow the modes over these values.")
 @click.option("--spin", metavar="NAME=FROM:TO:COUNT", help="Campbell diagram over these spins.")
 @click.option("--orders", default="1", show_default=True, help="Orders of the spin that excite, with commas.")
@@ -55,14 +50,11 @@ def modes(
 
     Without --at the operating point is where runs start.
     """
-    from armillary.run_files.run_file import parse_setting
-
     if sum((sweep is not None, spin is not None, undamped or energies)) > 1:
         raise click.UsageError("give one of --sweep, --spin, and --undamped or --energies")
     excited = _numbers(orders)
-    model, given = simulation.model, simulation.given()
-    at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
-    parameters = given.get("parameters")
+    model, at = simulation.model, operating_point(simulation, point)
+    parameters = simulation.given().get("parameters")
     found: Modes | RootLocus | Campbell
     if sweep is not None or spin is not None:
         found = _swept(model, sweep, spin, excited, at, parameters)

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
     help="Limits of a coordinate or output; either may be left out; repeatable.",
 )  # fmt: skip
-@click.option("--hold", "held", multiple=True, metavar="NAME", help="Coordinate that stays; repeatable.")
+@options.held_option
 @click.option("--starts", type=int, help="So many starts, to find several solutions; 20 by default.")
-@click.option(
-    "--outputs", multiple=True, help="Further outputs to show, with commas between them; repeatable."
-)
+@options.names_option("--outputs", help="Further outputs to show, with commas between them; repeatable.")
 @click.option("--time", type=float, default=0.0, help="Time at which prescribed motion is taken.")
-@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
+@options.table_option
 @options.plot_option("the outputs along a path")
 def solve(
     simulation: Simulation,
@@ -40,7 +38,7 @@ def solve(
     limits: tuple[str, ...],
     held: tuple[str, ...],
     starts: int | None,
-    outputs: tuple[str, ...],
+    outputs: list[str],
     time: float,
     output: str | None,
     plot: str | None,
@@ -57,7 +55,7 @@ def solve(
         {name: driven_values(name, text) for name, text in map(name_and_text, wanted)},
         limits={name: pair(text, "limit") for name, text in assigned(limits, "limit").items()},
         held=held or None, start=given.get("initial"), parameters=given.get("parameters"), time=time,
-        shown=[name for listed in outputs for name in listed.split(",")] or None, **more,
+        shown=outputs or None, **more,
     )  # fmt: skip
     data = {
         "rows": len(found),

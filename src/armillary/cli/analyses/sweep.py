@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 )
 @options.simulation_argument
 @click.argument("driven", nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …")
-@click.option("--outputs", multiple=True, help="Outputs to compute, with commas between them; repeatable.")
+@options.names_option("--outputs", help="Outputs to compute, with commas between them; repeatable.")
 @click.option("--speed", "speeds", multiple=True, metavar="NAME=VALUE", help="Rate of what is driven.")
 @click.option(
     "--acceleration", "accelerations", multiple=True, metavar="NAME=VALUE", help="Second rate of the same."
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 @click.option("--derivatives", is_flag=True, help="Derivatives of outputs by what is driven.")
 @click.option("--static", is_flag=True, help="Equilibrium of all loads at rest, with efforts.")
 @click.option("--grid", is_flag=True, help="All combinations of the values.")
-@click.option("--hold", "held", multiple=True, metavar="NAME", help="Coordinate that stays; repeatable.")
-@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
+@options.held_option
+@options.table_option
 @options.plot_option("the outputs")
 def sweep(
     simulation: Simulation,
     driven: tuple[str, ...],
-    outputs: tuple[str, ...],
+    outputs: list[str],
     speeds: tuple[str, ...],
     accelerations: tuple[str, ...],
     derivatives: bool,
@@ -55,7 +55,7 @@ def sweep(
     model, given = simulation.model, simulation.given()
     found = model.sweep(
         {name: driven_values(name, text) for name, text in map(name_and_text, driven)},
-        [name for listed in outputs for name in listed.split(",")] or None,
+        outputs or None,
         speeds=_numbers(speeds), accelerations=_numbers(accelerations), derivatives=derivatives,
         static=static, grid=grid, held=held or None, start=given.get("initial"),
         parameters=given.get("parameters"),
