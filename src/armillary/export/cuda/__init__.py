@@ -36,7 +36,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with the system's program in CUDA."""
-    return write_folder(path, program_files(source(equations, configurations)), force=force)
+    return write_folder(path, program_files(source(equations, configurations, passes=True)), force=force)
 
 
 def program_files(src: Source) -> dict[str, str]:
@@ -81,14 +81,14 @@ class CudaModel(CModel):
         d = self.description
         rooms = {"constants_room": d.constants, "memory_room": len(d.memory), "outputs_room": len(d.outputs)}
         own = {name: str(max(1, count)) for name, count in rooms.items()}
-        own["end"] = "OWN_MOTION" if self.source.others else "STATES"
+        own["end"] = "OWN_MOTION" if self.source.changing else "STATES"
         own["configuration_count"] = str(1 + len(self.source.others))
         return super().values | own
 
     @property
     def ends(self) -> tuple[StateDescription, ...]:
         """What runs end with: states, or the motion that all configurations have in common."""
-        if not self.source.others:
+        if not self.source.changing:
             return self.description.states
         [names] = [s.labels for s in self.program.changes if s.name == "leave"]
         count = len(names) - len(released_settings(self.source.equations.system))
@@ -99,7 +99,7 @@ class CudaModel(CModel):
 def device_code(model: CudaModel) -> str:
     """<name>.cuh: the model and the kernel, as NVRTC takes them."""
     bodies = [model.body()]
-    if model.source.others:
+    if model.source.changing:
         models = configurations(model)
         bodies = [f"{m.body()}\n{changing_functions(m)}" for m in models]
     body = "\n".join(bodies)
@@ -144,7 +144,7 @@ def _solver(model: CudaModel) -> str:
     """The run's record and the solver's functions."""
     header, code = solver_texts(model, adaptive=False)
     record = header[header.index("/* Methods") : header.index("/* Rooms")]
-    sizes = "/* Configurations" if model.source.others else "typedef struct"
+    sizes = "/* Configurations" if model.source.changing else "typedef struct"
     record += header[header.index(sizes) : header.index("/* A run from parameters")]
     code = code[code.index("#define N ") :]
     code = code.replace(
