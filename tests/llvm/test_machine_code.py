@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 
+import armillary as arm
 from armillary.llvm import sections
 from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
-from armillary.llvm.jit import Compiled, encodes, features
+from armillary.llvm.jit import Compiled, encodes, features, vector_doubles
+from armillary.program.equations import DerivedEquations
+from armillary.program.lanes.packing import in_lanes
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from tests.llvm.random_sections import SIZE, called, machine_text, plain_text, random_code
@@ -68,3 +74,41 @@ def test_a_model_has_the_digits_of_llvms_code(
         state[k] *= 1e7
         a, b = (model.derivatives(0.0, state) for model in models)
         assert np.array_equal(a, b)
+
+
+@cache
+def four_legs() -> DerivedEquations:
+    """A trunk on four legs of three links, with a number of its own for each."""
+    s = arm.System("legs")
+    s.gravity(9.81, -s.ground.z)
+    trunk = s.body("trunk", joint=arm.Free(velocity="body"), mass=25, inertia=(0.4, 1.0, 1.1))
+    for leg, (x, y) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1))):
+        parent = trunk
+        for k, axis in enumerate("xyy"):
+            parent = s.body(
+                f"link_{leg}_{k}", parent, arm.Revolute(axis), at=(0.3 * x, 0.1 * y, -0.2 * k),
+                mass=2 + 0.1 * leg, com=(0.02 * x, 0.05 * y, -0.1), inertia=(0.02, 0.025, 0.018),
+            )  # fmt: skip
+    return s.derive("recursive")
+
+
+@pytest.mark.parametrize("piece", [60, 1600])
+def test_packs_of_four_have_the_digits_of_llvms_code(
+    piece: int, size: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one or several pieces; pairs where registers hold no more."""
+    monkeypatch.setattr(sections, "PIECE", piece)
+    monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
+    equations = four_legs()
+    lanes = vector_doubles()
+    program = replace(equations.program, alike=in_lanes(equations.program.alike, lanes))
+    texts = [sections.llvm_text(program, 0), sections.llvm_text(program, size, encodes=name)]
+    product = f"fmul <{lanes} x double>"
+    assert product in texts[0] and product not in texts[1].partition("@derivatives")[2]
+    assert "derivatives_1_code" in texts[1] if piece == 60 else "derivatives_code" in texts[1]
+    models = [CompiledModel(equations, Compiled(text), 0.0, compile_equations) for text in texts]
+    rng = np.random.default_rng(5)
+    for scale in (1.0, 1.0, 1e7):
+        state = scale * rng.uniform(-1, 1, len(program.state))
+        a, b = (model.derivatives(0.0, state) for model in models)
+        assert np.array_equal(a, b) and np.all(np.isfinite(a))

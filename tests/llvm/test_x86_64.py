@@ -44,6 +44,7 @@ IN_MEMORY = {
     **{text: what for text, what in FORMS.items() if "sqrt" not in text},
     "vmovhpd {0}, {1}, {2}": x86.LOAD_SECOND_LANE,
 }
+MOVES = (("vmovsd", "q", "xmm"), ("vmovupd", "xmm", "xmm"), ("vmovupd", "ymm", "ymm"))
 REGISTERS = [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (17, 2, 3), (1, 18, 3), (1, 2, 27), (8, 31, 23)]
 
 
@@ -62,6 +63,7 @@ def agree(lines: list[str], codes: list[bytes]) -> None:
 
 
 def test_instructions_on_registers() -> None:
+    """Also on four doubles, in registers of 32 bytes."""
     lines, codes = [], []
 
     def add(text: str, code: bytes) -> None:
@@ -82,6 +84,18 @@ def test_instructions_on_registers() -> None:
         add(f"vpsraq xmm{b}, xmm{c}, 63", x86.of_registers(x86.SPREAD_SIGN, x86.OF_SIGN, b, c, 63))
         add(f"vpsllq xmm{b}, xmm{c}, 63", x86.of_registers(x86.SHIFT, x86.LEFT, b, c, 63))
         add(f"vpsrlq xmm{b}, xmm{c}, 1", x86.of_registers(x86.SHIFT, x86.RIGHT, b, c, 1))
+        long = [f"ymm{i}" for i in numbers]
+        for text, what in FORMS.items():
+            if "pd" in text and "unpck" not in text:
+                add(text.format(*long), x86.of_registers(what.of_four, a, b, c))
+        add(f"vsqrtpd ymm{a}, ymm{c}", x86.of_registers(x86.ROOT[2], *two))
+        add(f"vmovapd ymm{a}, ymm{c}", x86.of_registers(x86.COPY.of_four, *two))
+        add(f"vbroadcastsd ymm{a}, xmm{c}", x86.of_registers(x86.ALL_LANES, *two))
+        add(f"vpermpd ymm{a}, ymm{c}, 170", x86.of_registers(x86.PERMUTE, a, 0, c, 0xAA))
+        join, upper = x86.of_registers(x86.JOIN, a, b, c, 1), x86.of_registers(x86.UPPER_HALF, a, 0, c, 1)
+        size = "64x2" if join[0] == 0x62 else "128"
+        add(f"vinsertf{size} ymm{a}, ymm{b}, xmm{c}, 1", join)
+        add(f"vextractf{'64x2' if upper[0] == 0x62 else '128'} xmm{c}, ymm{a}, 1", upper)
         suffix = "q" if max(numbers) > 15 else ""
         add(f"vpxor{suffix} {', '.join(names)}", x86.of_registers(x86.XOR, a, b, c))
         if not suffix:
@@ -102,14 +116,16 @@ def test_operands_in_memory(registers: int) -> None:
                     size = "qword" if what.bytes == 8 else "xmmword"
                     lines.append(prefixed(text.format(f"xmm{a}", f"xmm{b}", f"{size} ptr {place}"), code))
                     codes.append(code)
-                for what, size in zip(x86.STORE, ("vmovsd qword", "vmovupd xmmword"), strict=True):
-                    code = x86.with_memory(what, a, 0, number, offset, registers)
-                    lines.append(prefixed(f"{size} ptr {place}, xmm{a}", code))
-                    codes.append(code)
-                for what, name, size in zip(x86.LOAD, ("vmovsd", "vmovupd"), ("q", "xmm"), strict=True):
-                    code = x86.with_memory(what, a, 0, number, offset, registers)
-                    lines.append(prefixed(f"{name} xmm{a}, {size}word ptr {place}", code))
-                    codes.append(code)
+                    if what.bytes == 16 and "unpck" not in text:
+                        code = x86.with_memory(what.of_four, a, b, number, offset, registers)
+                        long = text.format(f"ymm{a}", f"ymm{b}", f"ymmword ptr {place}")
+                        lines.append(prefixed(long, code))
+                        codes.append(code)
+                for load, store, (name, size, own) in zip(x86.LOAD, x86.STORE, MOVES, strict=True):
+                    codes.append(x86.with_memory(load, a, 0, number, offset, registers))
+                    lines.append(prefixed(f"{name} {own}{a}, {size}word ptr {place}", codes[-1]))
+                    codes.append(x86.with_memory(store, a, 0, number, offset, registers))
+                    lines.append(prefixed(f"{name} {size}word ptr {place}, {own}{a}", codes[-1]))
     far = [len(code) for code in codes if code[0] != 0x62]
     assert (0x62 in {code[0] for code in codes}) == (registers == 32) and max(far) <= 10
     agree(lines, codes)
@@ -130,6 +146,8 @@ def test_instructions_on_addresses() -> None:
         "pop r12": x86.pop(12),
         "sub rsp, 4104": x86.move_stack(-4104),
         "add rsp, 4104": x86.move_stack(4104),
+        "and rsp, -32": x86.align_stack(32),
+        "vzeroupper": x86.LEAVE_LONG,
         "jmp qword ptr [rip+64]": x86.branch_to_address(64),
         "ret": x86.RETURN,
     }
@@ -191,11 +209,11 @@ def test_registers_are_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -
     found = {}
     for taken in ("", "-avx512vl", "-avx512f", "-fma", "-avx2"):
         monkeypatch.setenv("ARMILLARY_CPU", taken)
-        found[taken] = jit.encodes(), jit.registers(), jit.pack_doubles() <= jit.vector_doubles()
+        found[taken] = jit.encodes(), jit.registers()
     if sys.platform == "win32" or not found[""][0]:
-        assert {name for name, _, _ in found.values()} == {""}
+        assert {name for name, _ in found.values()} == {""}
         return
-    assert found["-avx512vl"] == found["-avx512f"] == ("x86_64", 16, True)
+    assert found["-avx512vl"] == found["-avx512f"] == ("x86_64", 16)
     assert found["-fma"][0] == found["-avx2"][0] == "" and found[""][1] in (16, 32)
 
 

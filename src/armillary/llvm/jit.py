@@ -196,13 +196,6 @@ def vector_doubles() -> int:
     return 4 if here.get("avx2") else 2 if here.get("neon") or here.get("sse2") else 1
 
 
-def pack_doubles() -> int:
-    """Doubles of the packs of sections: a pair, where machine code is written here for 32 registers. With 16,
-    LLVM's code with packs of four is better: a quadruped takes 0.92 of the time.
-    """
-    return min(vector_doubles(), 2) if encodes() and registers() == 32 else vector_doubles()
-
-
 def _taken_away() -> list[str]:
     words = os.environ.get("ARMILLARY_CPU", "").split(",")
     return [word.strip().removeprefix("-") for word in words if word.strip()]
@@ -233,7 +226,7 @@ def registers(packs: bool = False) -> int:
     if quick():
         return 0
     if triple.startswith("x86_64"):
-        wide = _has("avx512f", "avx512vl")
+        wide = _has("avx512f", "avx512vl", "avx512dq")
         return (32 if wide else 16) if encodes() else 32 if wide and not packs else 0
     return 32 if triple.startswith(("aarch64", "arm64")) else 0
 

@@ -18,7 +18,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import constant_array, real
-from armillary.llvm.jit import encodes, pack_doubles, quick, registers
+from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
 from armillary.llvm.node_writer import INSTANT, Driven, Place, Writer
@@ -81,7 +81,7 @@ def process_text(program: Program) -> str:
 
 def for_this_machine(program: Program) -> Program:
     """The program with packs no wider than the registers that are used, without where there are none."""
-    return for_lanes(program, pack_doubles())
+    return for_lanes(program, vector_doubles())
 
 
 def for_lanes(program: Program, width: int) -> Program:
@@ -284,7 +284,8 @@ def _function(
     angles = plain_angles(section)
     loading = module.lanes == 1
     read = {place[0] for place in places.values() if isinstance(place, tuple)}
-    fits = all([len(pack.lanes) == 2 for pack in section.packs])  # a register
+    widest = 4 if module.encodes == "x86_64" else 2  # doubles of a register
+    fits = all([len(pack.lanes) <= widest for pack in section.packs])
     arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
     found = cut(
         section,

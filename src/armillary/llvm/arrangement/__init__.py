@@ -1,1 +1,1 @@
-"""Straight-line code put in order here: its order, its registers, and machine code of 64-bit ARM."""
+"""Straight-line code put in order here: its order, its registers, and machine code of ARM and x86-64."""

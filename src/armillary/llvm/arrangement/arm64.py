@@ -42,7 +42,7 @@ _ADDRESS_PLUS = 0x91000000  # a number of twelve bits
 _MULTIPLY_LANES = "multiply both lanes by one"
 _FUSE_LANES = "fuse both lanes with one"
 _ADD_LANES = "add both lanes"
-_PRODUCT_ALONE = Form("fuse with zero", False)
+_PRODUCT_ALONE = Form("fuse with zero", 0)
 _FUSIONS = ("fuse", _FUSE_LANES)
 _PRODUCTS = ("multiply", _MULTIPLY_LANES)
 _WORDS = {
@@ -226,7 +226,7 @@ class Arm64(MachineCode):
             if minus:
                 here = next(spare)
                 self.minus_zero &= here != _SPARE[1]
-                self.words.append(_NEGATE[operation.shape.pairs] | register << 5 | here)
+                self.words.append(_NEGATE[operation.shape.wide] | register << 5 | here)
                 register = here
             found.append(register)
         return found
@@ -246,7 +246,7 @@ class Arm64(MachineCode):
         return copy
 
     def simple(self, operation: Operation) -> int:
-        word = _WORDS[operation.shape.name][operation.shape.pairs]
+        word = _WORDS[operation.shape.name][operation.shape.wide]
         for place, register in zip((5, 16), self.operands(operation), strict=False):
             word |= register << place
         made = self.new()
@@ -255,7 +255,7 @@ class Arm64(MachineCode):
 
     def multiply(self, operation: Operation) -> int:
         (a, minus), (b, other) = operation.signed
-        if operation.shape.pairs:
+        if operation.shape.wide:
             return self.simple(operation)
         word = _MULTIPLY[False] if minus == other else _NEGATED_PRODUCT
         made = self.new()
@@ -277,7 +277,7 @@ class Arm64(MachineCode):
         """±a ± b: ``plus`` and ``less`` are the words of a + b and a − b, or of a − b and a + b."""
         (a, minus), (b, other) = operation.signed
         subtracts = operation.shape.name == "subtract"
-        plus, less = [words[operation.shape.pairs] for words in (_ADD, _SUBTRACT)]
+        plus, less = [words[operation.shape.wide] for words in (_ADD, _SUBTRACT)]
         if subtracts:
             plus, less = less, plus
         x, y = self.held[a], self.held[b]
@@ -288,7 +288,7 @@ class Arm64(MachineCode):
             word, x, y = plus, y, x
         else:
             if minus:
-                self.words.append(_NEGATE[operation.shape.pairs] | x << 5 | _SPARE[0])
+                self.words.append(_NEGATE[operation.shape.wide] | x << 5 | _SPARE[0])
                 x = _SPARE[0]
             word = less if other else plus
         self.words.append(word | y << 16 | x << 5 | made)
@@ -297,7 +297,7 @@ class Arm64(MachineCode):
     def fuse(self, operation: Operation) -> int:
         (a, minus), (b, other), (c, opposite) = operation.signed
         x, y = self.held[a], self.held[b]
-        if not operation.shape.pairs:
+        if not operation.shape.wide:
             made = self.new()
             self.words.append(_FUSED[minus ^ other, opposite] | y << 16 | self.held[c] << 10 | x << 5 | made)
             return made
@@ -384,7 +384,7 @@ class _ArmSelection(Selection):
         if form.name in _FUSIONS and given[2][0] not in (given[0][0], given[1][0]):
             addend, minus = given[2]
             operation.addend = addend if addend in self.fused else ""
-            operation.renewed = addend if form.pairs and not minus else ""
+            operation.renewed = addend if form.wide and not minus else ""
             self.fused.add(name)
         return operation
 
@@ -395,22 +395,22 @@ class _ArmSelection(Selection):
         of_one = self.of_one
         if (form is BOTH_LANES or form is SECOND_LANE) and not given[0][1]:
             of_one[name] = form, given[0][0]
-        elif form.pairs and form.name in ("fuse", "multiply"):
+        elif form.wide and form.name in ("fuse", "multiply"):
             for i in (1, 0):
                 factor, minus = given[i]
                 known, source = of_one.get(factor, (None, ""))
                 if known is BOTH_LANES:
-                    whole = Form(_FUSE_LANES if form.name == "fuse" else _MULTIPLY_LANES, True)
+                    whole = Form(_FUSE_LANES if form.name == "fuse" else _MULTIPLY_LANES, 1)
                     return whole, [given[1 - i], (source, minus), *given[2:]], False
-        elif form.name == "add" and not form.pairs and not given[0][1] and not given[1][1]:
+        elif form.name == "add" and not form.wide and not given[0][1] and not given[1][1]:
             for (first, _), (second, _) in (given, given[::-1]):
                 if of_one.get(second) == (SECOND_LANE, first):
-                    return Form(_ADD_LANES, True), [(first, False)], False
+                    return Form(_ADD_LANES, 1), [(first, False)], False
         return form, given, False
 
     def opposite(self, operation: Operation) -> bool:
         form, given = operation.shape, operation.signed
-        if form.pairs:
+        if form.wide:
             return False
         if form.name in ("fuse", "multiply"):
             for i in (0, 2)[: len(given) - 1]:
@@ -433,7 +433,7 @@ def _fuse_products(operations: Sequence[Operation], spare: Sequence[int]) -> Non
     changed = set()
     for operation, cycles in zip(operations, spare, strict=True):
         shape = operation.shape
-        if shape is None or shape.name != "multiply" or shape.pairs:
+        if shape is None or shape.name != "multiply" or shape.wide:
             continue
         if cycles > 0 or operation.name in wanted:
             operation.shape, operation.latency = _PRODUCT_ALONE, _ArmSelection.LATENCIES["fuse"]

@@ -271,7 +271,7 @@ class Registers:
     def spill(self, value: str, next_best: str) -> None:
         """A value to a place of its own; ``next_best`` is the one that would be next, or ""."""
         kind = self.kinds[value]
-        self.slots += self.slots % _DOUBLES[kind]
+        self.slots += -self.slots % _DOUBLES[kind]
         self.stored[value] = ("slots", self.slots, kind)
         self.slots += _DOUBLES[kind]
         self.store(self.held[value], self.stored[value])

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from armillary.llvm.arrangement.arrangement import (
-    PAIR,
     Line,
     Load,
     Operation,
@@ -20,7 +19,7 @@ from armillary.llvm.arrangement.arrangement import (
     chosen_order,
 )
 from armillary.llvm.arrangement.entry import Encoded, Entry
-from armillary.llvm.arrangement.forms import ALIKE, FORMS, KINDS, NEGATIONS, PUT, Form
+from armillary.llvm.arrangement.forms import ALIKE, FORMS, KINDS, NEGATIONS, PUT, WIDTHS, Form
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 ZERO = "0x0000000000000000"
@@ -29,6 +28,7 @@ ZERO = "0x0000000000000000"
 class Selection:
     """Operations of lines, and where their values are stored; ``complete`` unless one is not known here."""
 
+    WIDEST: ClassVar[int] = 1  # values are pairs at most
     LATENCIES: ClassVar[Mapping[str, int]]  # cycles until a result can be used, by the names of forms
 
     def __init__(
@@ -61,7 +61,7 @@ class Selection:
         for a in names:
             given.append(self.signed(a) if a in opposites or a in alike else (a, False))
         form, given, minus = self.suited(name, form, given)
-        if form.name not in self.LATENCIES:
+        if form.name not in self.LATENCIES or form.wide > self.WIDEST:
             return False
         self.append(name, KINDS[text], form, given)
         if minus:
@@ -72,7 +72,7 @@ class Selection:
         """A value in the register of another one."""
         source, minus = given
         if minus:
-            self.append(name, KINDS[text], NEGATIONS[True], [(source, False)])
+            self.append(name, KINDS[text], NEGATIONS[1], [(source, False)])
         else:
             self.alike[name] = source, False
 
@@ -93,7 +93,8 @@ class Selection:
 
     def store(self, stores: Sequence[Store]) -> bool:
         """Values to their places: with the operations that give them, or by operations of their own."""
-        if any([kind != "double" and kind != PAIR for _, _, kind in self.loads.values()]):
+        known = [kind for kind, wide in WIDTHS.items() if wide <= self.WIDEST]
+        if any([kind not in known for _, _, kind in self.loads.values()]):
             return False
         found = [self.signed(value) for value, _ in stores]
         self._turn_round(found)
@@ -107,7 +108,7 @@ class Selection:
                 return False
             elif minus:  # a value of its own, which may be stored together with another one
                 own = f"{value} {place}"
-                self.append(own, place[2], NEGATIONS[place[2] != "double"], [(name, False)])
+                self.append(own, place[2], NEGATIONS[WIDTHS[place[2]]], [(name, False)])
                 self.results[own] = [place]
             else:
                 self.put([(name, False)], place)

@@ -16,7 +16,7 @@ from armillary.llvm.arrangement import x86_instructions as x86
 from armillary.llvm.arrangement.arrangement import PAIR, Load, Operation
 from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
 from armillary.llvm.arrangement.entry import Encoded, Entry
-from armillary.llvm.arrangement.forms import KINDS, NEGATIONS, Form
+from armillary.llvm.arrangement.forms import FOUR, FOURTH, KINDS, NEGATIONS, THIRD, WIDTHS, Form
 from armillary.llvm.arrangement.x86_entry import ACCUMULATOR, SIGNS, SIZES, Frame
 
 REPEATED = 8  # operations until the next user of a value for which it is brought into a register
@@ -45,7 +45,8 @@ class X86(MachineCode):
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         used = {place[0] for places in self.results.values() for place in places}
         used |= {place[0] for place in self.loads.values()} | {o.place[0] for o in order if not o.name}
-        frame = Frame.of(entry, self.given, used)
+        long = any([o.kind == FOUR for o in order]) or any([k == FOUR for _, _, k in self.loads.values()])
+        frame = Frame.of(entry, self.given, used, long)
         if frame is None:
             return None
         self.bases = frame.registers
@@ -72,11 +73,11 @@ class X86(MachineCode):
 
     def load(self, place: Load) -> int:
         register = self.low.pop() if self.low else self.high.pop()
-        self.memory(x86.LOAD[place[2] != "double"], register, 0, place)
+        self.memory(x86.LOAD[WIDTHS[place[2]]], register, 0, place)
         return register
 
     def store(self, register: int, place: Load) -> None:
-        self.memory(x86.STORE[place[2] != "double"], register, 0, place)
+        self.memory(x86.STORE[WIDTHS[place[2]]], register, 0, place)
 
     def memory(self, what: x86.Instruction, first: int, second: int, place: Load, number: int = -1) -> None:
         base, offset = self.bases[place[0]], 8 * place[1]
@@ -90,8 +91,9 @@ class X86(MachineCode):
         else:
             self.parts.append(x86.of_registers(what, first, second, register, number))
 
-    def masked(self, what: x86.Instruction, register: int, mask: int) -> int:
-        made = self.new()
+    def masked(self, what: x86.Instruction, operation: Operation, mask: int) -> int:
+        register, made = self.held[operation.signed[0][0]], self.new()
+        what = what.of_four if operation.shape.wide == 2 else what
         self.masks[len(self.parts)] = mask
         self.parts.append(x86.with_memory(what, made, register, x86.CODE, 0, self.registers))
         return made
@@ -108,7 +110,7 @@ class X86(MachineCode):
         for a in missing:
             left = self.uses[a]
             following = left[-2] if len(left) > 1 else _NEVER
-            if following < farthest or (form.pairs and form.name not in _SINGLE and self.kinds[a] != PAIR):
+            if following < farthest or WIDTHS[self.kinds[a]] < _IN_PLACE.get(form.name, form.wide):
                 continue
             at = [k for k, (name, _) in enumerate(given) if name == a]
             if len(at) == 1 and at[0] in places:
@@ -126,10 +128,10 @@ class X86(MachineCode):
             return self.made
         copy = self.new()
         if name in self.held:
-            self.parts.append(x86.of_registers(x86.COPY, copy, 0, self.held[name]))
+            self.parts.append(x86.of_registers(_COPY[self.kinds[name] == FOUR], copy, 0, self.held[name]))
         else:
             place = self.loads.get(name) or self.stored[name]
-            self.memory(x86.LOAD[place[2] != "double"], copy, 0, place)
+            self.memory(x86.LOAD[WIDTHS[place[2]]], copy, 0, place)
         return copy
 
     # ---------------------------------------------------------------- operations
@@ -141,18 +143,18 @@ class X86(MachineCode):
         if a not in held or (b in held and held[a] < 8 <= held[b]):
             a, b = b, a
         made = self.new()
-        self.write(_WORDS[operation.shape.name][operation.shape.pairs], made, held[a], b)
+        self.write(_WORDS[operation.shape.name][operation.shape.wide], made, held[a], b)
         return made
 
     def ordered(self, operation: Operation) -> int:
         (a, _), (b, _) = operation.signed
         made = self.new()
-        self.write(_WORDS[operation.shape.name][operation.shape.pairs], made, self.held[a], b)
+        self.write(_WORDS[operation.shape.name][operation.shape.wide], made, self.held[a], b)
         return made
 
     def fuse(self, operation: Operation) -> int:
         (a, minus), (b, other), (c, opposite) = operation.signed
-        held, pairs, product = self.held, operation.shape.pairs, minus ^ other
+        held, wide, product = self.held, operation.shape.wide, minus ^ other
         if a not in held:
             a, b = b, a
         # a is in a register; b or c may be in memory.
@@ -166,21 +168,21 @@ class X86(MachineCode):
             made, order, second, third = self.into(b), 213, a, c
         else:
             made, order, second, third = self.into(c), 231, a, b
-        self.write(x86.fused(order, pairs, product, opposite), made, held[second], third)
+        self.write(x86.fused(order, wide, product, opposite), made, held[second], third)
         return made
 
     def root(self, operation: Operation) -> int:
         register, made = self.held[operation.signed[0][0]], self.new()
-        single = not operation.shape.pairs
-        what = x86.ROOT[operation.shape.pairs]
+        single = not operation.shape.wide
+        what = x86.ROOT[operation.shape.wide]
         self.parts.append(x86.of_registers(what, made, register if single else 0, register))
         return made
 
     def size(self, operation: Operation) -> int:
-        return self.masked(x86.AND, self.held[operation.signed[0][0]], SIZES)
+        return self.masked(x86.AND, operation, SIZES)
 
     def negate(self, operation: Operation) -> int:
-        return self.masked(x86.XOR, self.held[operation.signed[0][0]], SIGNS)
+        return self.masked(x86.XOR, operation, SIGNS)
 
     def shift(self, operation: Operation) -> int:
         """Shifts by a number take the result where others take their second operand."""
@@ -210,18 +212,34 @@ class X86(MachineCode):
         self.write(what, made, self.held[a], b)
         return made
 
-    def second_lane(self, operation: Operation) -> int:
-        name, made = operation.signed[0][0], self.new()
-        if name in self.held:
-            self.write(x86.SECOND_LANES, made, self.held[name], name)
-        else:
+    def lanes(self, operation: Operation) -> int:
+        """Some lanes of a value as one of their own: in memory, that is a place further on."""
+        name, made, what = operation.signed[0][0], self.new(), operation.shape.name
+        register = self.held.get(name)
+        if register is None:
+            further, kind = _LANES[what]
             array, index, _ = self.loads.get(name) or self.stored[name]
-            self.memory(x86.LOAD[False], made, 0, (array, index + 1, "double"))
+            self.memory(x86.LOAD[WIDTHS[kind]], made, 0, (array, index + further, kind))
+        elif what == "second lane":
+            self.parts.append(x86.of_registers(x86.SECOND_LANES, made, register, register))
+        elif what == "upper half":
+            self.parts.append(x86.of_registers(x86.UPPER_HALF, register, 0, made, 1))
+        else:
+            number = 0x55 * _LANES[what][0]
+            self.parts.append(x86.of_registers(x86.PERMUTE, made, 0, register, number))
         return made
 
     def both_lanes(self, operation: Operation) -> int:
         made = self.new()
-        self.write(x86.BOTH_LANES, made, 0, operation.signed[0][0])
+        what = x86.ALL_LANES if operation.shape.wide == 2 else x86.BOTH_LANES
+        self.write(what, made, 0, operation.signed[0][0])
+        return made
+
+    def join(self, operation: Operation) -> int:
+        """Two pairs, or a pair and a double."""
+        (a, _), (b, _) = operation.signed
+        made = self.new()
+        self.write(x86.JOIN, made, self.held[a], b, 1)
         return made
 
     def swap(self, operation: Operation) -> int:
@@ -253,22 +271,31 @@ _WORDS = {
     "multiply": x86.MULTIPLY,
     "subtract": x86.SUBTRACT,
     "divide": x86.DIVIDE,
-    "turn signs": (x86.XOR, x86.XOR),
+    "turn signs": (x86.XOR, x86.XOR, x86.XOR.of_four),
 }
 _SHIFTS = {
     "last bit first": (x86.SHIFT, x86.LEFT, 63),
     "bits down": (x86.SHIFT, x86.RIGHT, 1),
     "first bit": (x86.SPREAD_SIGN, x86.OF_SIGN, 63),
 }
-# Places of operands that may be in memory, and forms on pairs that take single doubles there.
+_COPY = (x86.COPY, x86.COPY.of_four)
+# Lanes of a value: how far the first of them is from its beginning, and what they are.
+_LANES = {
+    "second lane": (1, "double"),
+    "third lane": (2, "double"),
+    "fourth lane": (3, "double"),
+    "upper half": (2, PAIR),
+}
+# Places of operands that may be in memory.
 _IN_MEMORY: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("add", "multiply", "turn signs"), (0, 1)),
     **dict.fromkeys(("subtract", "divide", "insert"), (1,)),
     "fuse": (0, 1, 2),
-    "second lane": (0,),
-    "both lanes": (0,),
+    "join": (1,),
+    **dict.fromkeys(("both lanes", *_LANES), (0,)),
 }
-_SINGLE = ("insert", "both lanes")
+# Least sizes of operands there, where these are not those of the operation.
+_IN_PLACE = {"insert": 0, "both lanes": 0, "join": 1}
 _WRITERS = {
     **dict.fromkeys(("add", "multiply", "turn signs"), X86.symmetric),
     **dict.fromkeys(("subtract", "divide"), X86.ordered),
@@ -279,7 +306,8 @@ _WRITERS = {
     "negate": X86.negate,
     "select": X86.select,
     "insert": X86.insert,
-    "second lane": X86.second_lane,
+    **dict.fromkeys(_LANES, X86.lanes),
+    **dict.fromkeys(("join", THIRD.name), X86.join),
     "both lanes": X86.both_lanes,
     "swap": X86.swap,
     "put": X86.put,
@@ -288,6 +316,8 @@ _WRITERS = {
 
 class X86Selection(Selection):
     """Opposites go to the users of a value, as far as these can take them. Cycles are those of Skylake."""
+
+    WIDEST = 2
 
     LATENCIES: ClassVar[dict[str, int]] = {
         **dict.fromkeys(_WRITERS, 1),
@@ -304,11 +334,13 @@ class X86Selection(Selection):
         """The opposite of a value, in a register of its own."""
         own = f"-{name}"
         if own not in self.made:
-            self.append(own, kind, NEGATIONS[kind == PAIR], [(name, False)])
+            self.append(own, kind, NEGATIONS[WIDTHS[kind]], [(name, False)])
         return own
 
     def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
         what = form.name
+        if form is FOURTH:
+            return self.joined(given)
         signs = [minus for _, minus in given]
         if what == "fuse" or not any(signs):
             return form, given, False
@@ -318,19 +350,34 @@ class X86Selection(Selection):
             (a, _), (b, _) = given
             minus, other = signs[0], signs[1] ^ (what == "subtract")
             plain = [(b, False), (a, False)] if minus and not other else [(a, False), (b, False)]
-            return Form("add" if minus == other else "subtract", form.pairs), plain, minus and other
+            return Form("add" if minus == other else "subtract", form.wide), plain, minus and other
         if what == "size":
             return form, [(given[0][0], False)], False
-        if what in ("second lane", "both lanes", "swap") or (what == "insert" and all(signs)):
+        if what in _LANES or what in ("both lanes", "swap") or (what == "insert" and all(signs)):
             return form, [(a, False) for a, _ in given], True
         if what == "select" and signs[1] and signs[2]:
             return form, [(a, False) for a, _ in given], True
-        kinds = {"insert": (PAIR, "double")}.get(what, (PAIR if form.pairs else "double",) * 3)
+        own = [kind for kind, wide in WIDTHS.items() if wide == form.wide]
+        kinds = (PAIR, "double") if what in ("insert", THIRD.name) else own * 3
         found = [
             (self.negated(a, kind) if minus else a, False)
             for (a, minus), kind in zip(given, kinds, strict=False)
         ]
         return form, found, False
+
+    def joined(self, given: Signed) -> tuple[Form, Signed, bool]:
+        """The fourth of four doubles makes a pair with the third, which is joined to the first two."""
+        (three, _), (last, minus) = given
+        before = self.made.get(three)
+        if before is None or before.shape is not THIRD:
+            return FOURTH, given, False
+        (pair, _), (third, _) = before.signed
+        name = f"{third} {last} {minus}"
+        if minus:
+            last = self.negated(last, "double")
+        if name not in self.made:
+            self.append(name, PAIR, Form("insert", 1), [(third, False), (last, False)])
+        return Form("join", 2), [(pair, False), (name, False)], False
 
     def opposite(self, operation: Operation) -> bool:
         form, given = operation.shape, operation.signed

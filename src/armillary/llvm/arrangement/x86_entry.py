@@ -23,9 +23,10 @@ ACCUMULATOR = 0  # for whole numbers on their way
 _ARGUMENTS = (7, 6, 2, 1, 8, 9)
 _FREE = (10, 11, 3, 5, 12, 13, 14, 15)
 _SAVED = (3, 5, 12, 13, 14, 15)  # for the caller
-SIGNS, SIZES = 0, 16  # places of the masks of signs and of all other bits
-_MASKS = pack("<4Q", *[1 << 63] * 2, *[(1 << 63) - 1] * 2)
+SIGNS, SIZES = 0, 32  # places of the masks of signs and of all other bits
+_MASKS = pack("<8Q", *[1 << 63] * 4, *[(1 << 63) - 1] * 4)
 _LIMIT, _NO_LIMIT = "limit", (1 << 64) - 1
+_FRAME = "frame"  # the stack's pointer before it is aligned
 
 
 class Frame(NamedTuple):
@@ -36,8 +37,8 @@ class Frame(NamedTuple):
     taken: Sequence[str]
 
     @staticmethod
-    def of(entry: Entry, arrays: Sequence[str], used: Set[str]) -> Frame | None:
-        """None where arguments do not fit into registers."""
+    def of(entry: Entry, arrays: Sequence[str], used: Set[str], long: bool) -> Frame | None:
+        """None where arguments do not fit into registers. ``long``: some values are four doubles."""
         taken = [a for a in arrays if a in entry.arguments]
         if len(taken) > len(_ARGUMENTS):
             return None
@@ -46,6 +47,7 @@ class Frame(NamedTuple):
         further = ["angles", "thirds"] if entry.angles else []
         registers |= dict(zip(further, _ARGUMENTS[len(taken) :], strict=False))
         further += (["numbers"] if entry.numbers else []) + ([_LIMIT] if entry.angles else [])
+        further += [_FRAME] if long else []
         left = [r for r in (*_ARGUMENTS, *_FREE) if r not in registers.values()]
         for name in further:
             if name not in registers:
@@ -60,8 +62,12 @@ class Frame(NamedTuple):
         places = list(dict.fromkeys(self.entry.angles))
         size = 8 * slots
         size += -(size + 8 * len(self.saved) + 8) % 16 if slots else 0  # pairs at multiples of sixteen bytes
-        head = x86.move_stack(-size)
-        tail = x86.move_stack(size) + b"".join([x86.pop(r) for r in reversed(self.saved)])
+        head, tail = x86.move_stack(-size), x86.move_stack(size)
+        if _FRAME in self.registers:
+            frame = self.registers[_FRAME]
+            head = x86.copy_integer(frame, x86.STACK) + x86.move_stack(-size) + x86.align_stack(32)
+            tail = x86.copy_integer(x86.STACK, frame) + x86.LEAVE_LONG
+        tail += b"".join([x86.pop(r) for r in reversed(self.saved)])
         middle, branches, looks = self._with_looks(body, masks, places)
         numbers = self.entry.numbers
         common = len(self._first(0))

@@ -18,6 +18,7 @@ CODE = -1  # the place of the instruction as an address
 class Instruction(NamedTuple):
     """A prefix (1: 66, 2: F3, 3: F2), table (1: 0F, 2: 0F 38, 3: 0F 3A), opcode, and bytes of an operand in
     memory. ``wide``: the bit W of VEX; that of EVEX is always set. ``only``: the one prefix it can have.
+    ``long``: on four doubles.
     """
 
     prefix: int
@@ -26,17 +27,23 @@ class Instruction(NamedTuple):
     bytes: int = 16
     wide: bool = False
     only: str = ""
+    long: bool = False
+
+    @property
+    def of_four(self) -> Instruction:
+        """The same on four doubles in place of two."""
+        return self._replace(bytes=32, long=True)
 
 
-def _both(opcode: int) -> tuple[Instruction, Instruction]:
-    """On doubles, and on pairs."""
-    return Instruction(3, 1, opcode, 8), Instruction(1, 1, opcode)
+def _all(opcode: int) -> tuple[Instruction, Instruction, Instruction]:
+    """On doubles, on pairs, and on four."""
+    pairs = Instruction(1, 1, opcode)
+    return Instruction(3, 1, opcode, 8), pairs, pairs.of_four
 
 
-ADD, MULTIPLY, SUBTRACT, DIVIDE, ROOT = (_both(opcode) for opcode in (0x58, 0x59, 0x5C, 0x5E, 0x51))
-LOAD, STORE = _both(0x10), _both(0x11)
-COPY = Instruction(1, 1, 0x28)
-AND, XOR = Instruction(1, 1, 0xDB), Instruction(1, 1, 0xEF)
+ADD, MULTIPLY, SUBTRACT, DIVIDE, ROOT = (_all(opcode) for opcode in (0x58, 0x59, 0x5C, 0x5E, 0x51))
+LOAD, STORE = _all(0x10), _all(0x11)
+COPY, AND, XOR = (Instruction(1, 1, opcode) for opcode in (0x28, 0xDB, 0xEF))
 SHIFT = Instruction(1, 1, 0x73)  # by a number; to the left or right by the field of a register
 LEFT, RIGHT = 6, 2
 SPREAD_SIGN, OF_SIGN = Instruction(1, 1, 0x72, only="evex"), 4  # a shift to the right that repeats the sign
@@ -45,16 +52,20 @@ BLEND = Instruction(1, 3, 0x4B, only="vex")  # by signs
 SECOND_LANES = Instruction(1, 1, 0x15)
 FIRST_LANES, LOAD_SECOND_LANE = Instruction(1, 1, 0x14), Instruction(1, 1, 0x16, 8)
 BOTH_LANES, SHUFFLE = Instruction(3, 1, 0x12, 8), Instruction(1, 1, 0xC6)
+ALL_LANES = Instruction(1, 2, 0x19, 8, long=True)
+PERMUTE = Instruction(1, 3, 0x01, 32, wide=True, long=True)
+JOIN, UPPER_HALF = Instruction(1, 3, 0x18, 16, long=True), Instruction(1, 3, 0x19, 16, long=True)
+LEAVE_LONG = b"\xc5\xf8\x77"  # other code need not look at the upper halves of registers
 
 
 @cache
-def fused(order: int, pairs: bool, minus_product: bool, minus_addend: bool) -> Instruction:
+def fused(order: int, wide: int, minus_product: bool, minus_addend: bool) -> Instruction:
     """±a·b ± c, where ``order`` says which operands the three places hold: in 132 the first times the third
     plus the second, in 213 the second times the first plus the third, in 231 the second times the third plus
     the first. The first one is replaced by the result.
     """
-    opcode = {132: 0x98, 213: 0xA8, 231: 0xB8}[order] + 4 * minus_product + 2 * minus_addend + (not pairs)
-    return Instruction(1, 2, opcode, 16 if pairs else 8, wide=True)
+    opcode = {132: 0x98, 213: 0xA8, 231: 0xB8}[order] + 4 * minus_product + 2 * minus_addend + (not wide)
+    return Instruction(1, 2, opcode, 8 << wide, wide=True, long=wide == 2)
 
 
 @cache
@@ -102,7 +113,7 @@ def with_memory(
 
 def _vex(what: Instruction, first: int, second: int, high: int) -> bytes:
     """``high``: the fourth bit of the third operand or of the register of its address."""
-    last = (~second & 15) << 3 | what.prefix
+    last = (~second & 15) << 3 | what.long << 2 | what.prefix
     if what.table == 1 and not high and not what.wide:
         return bytes([0xC5, (first < 8) << 7 | last, what.opcode])
     return bytes(
@@ -116,7 +127,7 @@ def _evex(what: Instruction, first: int, second: int, high: int, highest: int) -
         (~first >> 3 & 1) << 7 | (not highest) << 6 | (not high) << 5 | (~first >> 4 & 1) << 4 | what.table
     )
     middle = 0x80 | (~second & 15) << 3 | 4 | what.prefix
-    return bytes([0x62, start, middle, (~second >> 4 & 1) << 3, what.opcode])
+    return bytes([0x62, start, middle, what.long << 5 | (~second >> 4 & 1) << 3, what.opcode])
 
 
 # ---------------------------------------------------------------- addresses and whole numbers
@@ -184,6 +195,11 @@ def push(register: int) -> bytes:
 
 def pop(register: int) -> bytes:
     return (b"\x41" if register > 7 else b"") + bytes([0x58 | register & 7])
+
+
+def align_stack(bytes_: int) -> bytes:
+    """The stack's pointer to a multiple of so many bytes."""
+    return b"\x48\x83\xe4" + pack("<b", -bytes_)
 
 
 RETURN = b"\xc3"
