@@ -16,12 +16,13 @@ from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import BatchMetric, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
+from armillary.model.units.values import in_seconds
 from armillary.program.form.program import Program, section
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.settings import RunSettings, in_seconds
+from armillary.settings import RunSettings
 
 _ROWS = 1000  # that metrics see of an adaptive run without sample=
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
