@@ -10,6 +10,7 @@ that its numbers do not depend on its neighbours.
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class LanesWithEvents(Scalar):
         return "" if plan.runs >= LEAST_RUNS else f"fewer than {LEAST_RUNS} runs"
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
-        self.width = width or lanes()
+        self.width, self._making = width or lanes(), Lock()
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
         super().__init__(plan)
@@ -63,23 +64,29 @@ class LanesWithEvents(Scalar):
         return BLOCK
 
     def renew(self) -> bool:
+        found = super().renew()
+        if found:
+            self._lanes: dict[int, LaneLoop] = {}
+        return found
+
+    def _make_lanes(self) -> None:
+        """Loops for the configurations that are known when runs begin: a single run before meets them."""
         from armillary.ensembles.engines.lanes_between_events import StepsBetweenEvents
 
-        if not super().renew():
-            return False
         plan, control = self.plan, self.first.control
         s = plan.settings
         self._settings = np.array([s.t0, s.t_end, s.step or 0.0, s.rtol, control.max_step, s.max_steps])
         models = self.changes.models if self.changes is not None else (plan.code,)
-        self._lanes: dict[int, LaneLoop] = {}
         for c, model in enumerate(models):
             if not _watches_itself(model):
                 program = restricted(model.equations.program, model.output_names, plan.columns)
                 steps = StepsBetweenEvents(replace(plan, program=program), self.width, self.first.shape)
                 self._lanes[c] = LaneLoop(steps)
-        return True
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        with self._making:
+            if not self._lanes:
+                self._make_lanes()
         outcome = Outcome.empty(self.plan, i1 - i0)
         for first in range(i0, i1, BLOCK):
             last = min(first + BLOCK, i1)
