@@ -51,7 +51,7 @@ gc.disable()
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
-    gc.set_threshold(200_000, 20, NEVER)  # the default, 700, takes 8 % of the time; graphs are freed without
+    gc.set_threshold(500_000, 20, NEVER)  # the default, 700, takes 8 % of the time; graphs are freed without
     gc.enable()
 
 
