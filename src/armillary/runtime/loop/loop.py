@@ -24,8 +24,8 @@ from armillary.llvm.building.assembly import ADDRESS, WHOLE
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import BETWEEN, LOGGED, LoopShape, Phase, Reason
+from armillary.runtime.loop.solver_functions import solver_functions
 from armillary.runtime.loop.thresholds.mass_thresholds import SPEED_JUMP
-from armillary.runtime.solver.language.machine_code import solver_functions
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:

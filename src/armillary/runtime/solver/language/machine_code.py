@@ -15,15 +15,9 @@ from typing import Any, cast
 from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
 from armillary.llvm.building.builder import Local, Operand, Repeat, Span, Value
 from armillary.llvm.building.records import RecordModule
-from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
-from armillary.runtime.loop.dense import emit_probe
 from armillary.runtime.loop.formulas import EPSILON
-from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.layout import NESTS, PASSED, STAGES
-from armillary.runtime.loop.runge_kutta import given_functions
-from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
-from armillary.runtime.loop.thresholds.event_thresholds import LANDING
+from armillary.runtime.loop.functions import LoopFunction
 from armillary.runtime.solver.language import language
 from armillary.runtime.solver.language.translator import (
     MODEL,
@@ -31,7 +25,6 @@ from armillary.runtime.solver.language.translator import (
     Solver,
     SolverFunction,
     called,
-    read_solver,
 )
 
 _TYPES = {"real": REAL, "whole": WHOLE, "count": WHOLE, "index": WHOLE, "truth": TRUTH}
@@ -40,6 +33,13 @@ _ENUMERATED = {
     for name, value in vars(language).items()
     if name.isupper() and isinstance(value, int) and not isinstance(value, bool)
 }
+_OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
+    ast.Add: Value.__add__, ast.Sub: Value.__sub__, ast.Mult: Value.__mul__, ast.Div: Value.__truediv__,
+    ast.Lt: Value.__lt__, ast.LtE: Value.__le__, ast.Gt: Value.__gt__, ast.GtE: Value.__ge__,
+    ast.Eq: Value.equals, ast.NotEq: Value.differs,
+}  # fmt: skip
+_INLINED = ("sign_of", "closeness")
+_REPORTS = ("report", "report_change", "report_passage")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
 Frame = Any  # a function of a loop or of another record, which sections and tables of their kind are given to
@@ -293,7 +293,7 @@ class _Body:
                     first = first & other if isinstance(op, ast.And) else first | other
                 return first
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self.compare(op, self.value(left), self.value(right))
+                return self.operate(op, self.value(left), self.value(right))
             case ast.IfExp(test=test, body=yes, orelse=no):
                 a, b = self.value(yes), self.value(no)
                 return Value(f, f.builder.select(self.value(test).raw, a.raw, b.raw))
@@ -350,33 +350,10 @@ class _Body:
             else found
         )
 
-    def operate(self, op: ast.operator, a: Value, b: Value) -> Value:
-        match op:
-            case ast.Add():
-                return a + b
-            case ast.Sub():
-                return a - b
-            case ast.Mult():
-                return a * b
-            case ast.Div():
-                return a / b
-        raise TypeError(f"the solver's language has no operator {op!r}")
-
-    def compare(self, op: ast.cmpop, a: Value, b: Value) -> Value:
-        match op:
-            case ast.Lt():
-                return a < b
-            case ast.LtE():
-                return a <= b
-            case ast.Gt():
-                return a > b
-            case ast.GtE():
-                return a >= b
-            case ast.Eq():
-                return a.equals(b)
-            case ast.NotEq():
-                return a.differs(b)
-        raise TypeError(f"the solver's language has no comparison {op!r}")
+    def operate(self, op: ast.operator | ast.cmpop, a: Value, b: Value) -> Value:
+        if type(op) not in _OPERATORS:
+            raise TypeError(f"the solver's language has no operator {op!r}")
+        return _OPERATORS[type(op)](a, b)
 
     def value_of(self, name: str, call: ast.Call) -> Value:
         f = self.frame
@@ -427,172 +404,3 @@ def first_nonfinite(f: LoopFunction, vector: Span) -> Value:
             loop.leave()
         index.set(index.get() + 1)
     return index.get()
-
-
-# ---------------------------------------------------------------- the solver of a loop
-
-_RARE = (
-    *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead", "horizon"),
-    *("has_locks", "with_locks", "strike", "set_released", "suitable", "has_choice", "with_choice"),
-    *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
-    *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
-    *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
-    *("plan_passage", "rank_falls", "least_singular_value", "measure_lengths", "read_rows", "turn_rows"),
-    *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place"),
-    "end_at_change",
-)
-_INLINED = ("sign_of", "closeness")
-_REPORTS = ("report", "report_change", "report_passage")
-
-
-def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """`settle` and `step` of a loop, `probe` where values inside a step can be asked for, and where runs
-    can change their configuration `choose_start`, or, of a table without all of them, `choose_for_motion`,
-    and rows `row_near_place` for times that are near a place (`is_near_place`).
-    """
-    shape, tableau = program.shape, program.shape.tableau
-    features = {
-        "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
-        "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
-        "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
-        "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
-        "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
-    }  # fmt: skip
-    facts = {
-        "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
-        "has_two_errors": len(tableau.errors) > 1, "JUMP_HARD": True,
-    }  # fmt: skip
-    given: dict[str, LoopFunction] = given_functions(program)
-    step = "adaptive_step" if shape.adaptive else "fixed_step"
-    known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
-    has = {name for name, there in features.items() if there}
-    choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
-    across = ("across_state", "is_near_place", "row_near_place") if shape.passing else ()
-    wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
-    solver = read_solver(has, (), wanted, facts=facts, given={*given, "probe"}, commented=False)
-    code = SolverCode(
-        program,
-        solver,
-        sizes=_SIZES,
-        known=known,
-        places={"finish": "end", "k_end": f"k{tableau.stages}", **{f"nest{i}": f"F{i}" for i in range(3)}},
-        tables={**TABLES, **(configurations.TABLES if shape.changes else {})},
-        model=SECTIONS,
-        given=given,
-        rare=_RARE,
-    )
-    if shape.dense:
-        code.made["probe"] = emit_probe(program, code.function("across_state") if across else None)
-    made = {name: code.function(name) for name in wanted}
-    return {**code.made, "step": made[step]}
-
-
-_SIZES: dict[str, int | str] = {
-    "N_STATES": "used", "Memory": "memory", "N_MEMORY": "memory",
-    **dict.fromkeys(("Reals", "Wholes", "Truths", "N_EVENTS"), "events"),
-    "Motion": "motion", "Speeds": "speeds", "Locks": "lockable", "Geometry": "geometry",
-    "Jacobian": "jacobian", "N_JACOBIAN": "jacobian", "N_ELEMENTS": "elements", "N_ROWS": "rows",
-    "N_COORDINATES": "coordinates", "N_SPEEDS": "speeds", "N_LOCKABLE": "lockable",
-    "N_OWN_EVENTS": "own_events", "Ratings": "members", "N_MEMBERS": "members",
-    "N_SETTINGS": "settings", "N_OWN_MOTION": "own_motion",
-    "RowReals": "rows", "Slopes": "slopes", "Nests": "nests", "Outputs": "outputs", "N_OUTPUTS": "outputs",
-    "OutputFlags": "outputs", "N_STAGES": STAGES, "N_NESTS": NESTS, "N_LOOKS": len(LOOKS),
-}  # fmt: skip
-
-
-TABLES: dict[str, Table] = {
-    "DIRECTION": lambda f, k: f.vector("direction")[k].to_whole(),
-    "STOPS": lambda f, k: f.vector("terminal")[k] > 0.0,
-    "LANDS": lambda f, k: f.vector("terminal")[k] >= LANDING,
-    "JUMP_TIME": lambda f, k: f.outside("stops")[k],
-}
-
-
-def _at_state(call: Callable[[LoopFunction, Value, Span, Span], None]) -> Model:
-    """A section at a time and a state, with the vector that it gives."""
-
-    def called_at(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-        t, state = given
-        assert isinstance(t, Value) and isinstance(state, Span)
-        call(f, t, state, targets[0])
-
-    return called_at
-
-
-def _fire(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    k, t, state = given
-    memory, new_state = targets
-    if not f.shape.fire:
-        return
-    assert isinstance(k, Value) and isinstance(t, Value) and isinstance(state, Span)
-    f.fire(k, t, state, f.vector("stage"))
-    stage, fired = f.vector("stage"), f.vector("new_memory")
-    with f.each(f.size("used")) as m:
-        new_state[m] = stage[m]
-    with f.each(f.size("memory")) as i:
-        memory[i] = fired[i]
-
-
-def _report(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """An event into the log; it has been counted."""
-    (k,) = given
-    assert isinstance(k, Value)
-    _log(f, k.to_real())
-
-
-def _log(f: LoopFunction, number: Value) -> None:
-    log, place = f.outside("log"), (f["firings"] - 1) * 2
-    log[place] = f["t"]
-    log[place + 1] = number
-
-
-def _report_change(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """The number of a configuration into the log, as −1 − c."""
-    f["firings"] = f["firings"] + 1
-    _log(f, -1.0 - f["configuration"].to_real())
-
-
-def _of_present(name: str) -> Model:
-    return _at_state(
-        lambda f, t, state, target: f.of_configuration(name, f["configuration"], t, state, target)
-    )
-
-
-def _of_configuration(name: str) -> Model:
-    def call(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-        c, t, motion = given
-        assert isinstance(c, Value) and isinstance(t, Value) and isinstance(motion, Span)
-        f.of_configuration(name, c, t, motion, targets[0])
-
-    return call
-
-
-def _report_passage(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """The time and the length of a step across a place where rank is lost into the log, two entries."""
-    log = f.outside("log")
-    for number in ("singular", "h_taken"):
-        f["firings"] = f["firings"] + 1
-        place = (f["firings"] - 1) * 2
-        log[place] = f[number]
-        log[place + 1] = float(PASSED)
-
-
-def _outputs(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    t, state, _ = given
-    assert isinstance(t, Value) and isinstance(state, Span)
-    f.outputs(t, state, "memory", targets[0].address)
-
-
-SECTIONS: dict[str, Model] = {
-    "outputs": _outputs,
-    "report_passage": _report_passage,
-    **{name: _of_configuration(name) for name in ("enter", "impulse")},
-    **{name: _of_present(name) for name in ("leave", "geometry", "ratings")},
-    "report_change": _report_change,
-    "derivatives": _at_state(lambda f, t, state, target: f.derivatives(t, state, target)),
-    "events": _at_state(lambda f, t, state, target: f.events(t, state)),  # into g
-    "update": _at_state(lambda f, t, state, target: f.update(t, state)),  # into new_memory
-    "normalise": _at_state(lambda f, t, state, target: f.normalise(t, state)),  # in place
-    "fire": _fire,
-    "report": _report,
-}
