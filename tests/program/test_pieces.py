@@ -10,7 +10,9 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.walk import operands_first
+from armillary.analysis import pieces as piece_functions
 from armillary.errors import ArmillaryError, ModelError
+from armillary.program.functions import shared_part
 from armillary.program.pieces import pieces
 from examples import chain
 from tests.mechanics.closed_mechanisms import accelerations, closed_case, describe
@@ -62,6 +64,19 @@ def test_the_mass_matrix_of_large_trees_comes_by_columns(seed: int, monkeypatch:
     rows = model.mass_matrix(0.0, q)
     assert np.array_equal(rows[0], found) and np.array_equal(rows[1], model.mass_matrix(0.0, q[1]))
     assert np.array_equal(model.mass_matrix(np.zeros(3), case.q), [found] * 3)
+    monkeypatch.setattr(piece_functions, "_WRITTEN_OUT", 3)
+    close(model.mass_matrix(np.zeros(3), case.q), [found] * 3)  # of many places written out
+
+
+def test_columns_of_the_mass_matrix_share_sines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_PAIRS", 0)
+    model = chain.system(6).derive("recursive").compile()
+    found = pieces.pieces_of(model.equations).mass_product
+    assert found is not None
+    parts = shared_part(found.product, found.x, model.equations.system.identity)
+    assert sorted(str(x) for x in parts.values()) == sorted(
+        f"{f}(link{i}.q1)" for i in range(2, 7) for f in ("sin", "cos")
+    )
 
 
 def test_a_column_of_the_mass_matrix_of_a_chain_grows_with_its_length(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from armillary.algebra.expression import Expr
-from armillary.algebra.walk import transform
+from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.walk import operands_first, transform
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.sections import program_of
 from armillary.program.formalisms.derivation import derivation
@@ -54,3 +54,18 @@ def with_functions(
     with derivation():
         program, gains = program_of(equations.system, wanted, equations.reduction.plain)
     return replace(equations, program=program, targets=wanted, gains=tuple(gains))
+
+
+def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:
+    """Expressions in the results that do not depend on the inputs, the largest of them, by new symbols.
+
+    A function that is called at one place with many inputs computes them once, sines of angles among them.
+    """
+    moving = set(inputs)
+    shared: dict[Expr, None] = {}
+    for node in operands_first(results):
+        if any(a in moving for a in node.args):
+            moving.add(node)
+            shared.update(dict.fromkeys(a for a in node.args if a.args and not a.constant))
+    still = [x for x in shared if x not in moving]
+    return {symbol(f"shared_{i + 1}", "variable", owner=owner): x for i, x in enumerate(still)}

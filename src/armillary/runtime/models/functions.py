@@ -206,22 +206,27 @@ class ModelFunctions:
         states: np.ndarray,
         memory: np.ndarray | None,
         constants: np.ndarray,
+        shared: str = "",
     ) -> np.ndarray:
         """The matrices of a function that is linear in its inputs, with a leading axis of points: a column
-        for each unit vector of inputs, a point after another.
+        for each unit vector of inputs, a point after another. The last inputs are the results of the function
+        ``shared``, computed once for all columns of a point.
 
         Time, state, memory and constants are those of all points, or have a leading axis.
         """
-        units = np.eye(self._inputs)
-        count = max(len(a) for a in map(np.atleast_2d, (np.reshape(t, (-1, 1)), states, constants)))
-        times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
-        places, numbers = (np.broadcast_to(a, (count, a.shape[-1])) for a in (states, constants))
-        kept = None if memory is None else np.broadcast_to(memory, (count, np.shape(memory)[-1]))
-        found = np.empty((count, self._lengths[name], self._inputs))
+        n = self._inputs - (self._lengths[shared] if shared else 0)
+        given = np.eye(n, self._inputs)
+        stored = np.zeros((1, 0)) if memory is None else memory
+        arrays = [np.atleast_2d(a) for a in (np.reshape(t, (-1, 1)), states, stored, constants)]
+        count = max(len(a) for a in arrays)
+        rows = [np.broadcast_to(a, (count, a.shape[-1])) for a in arrays]
+        found = np.empty((count, self._lengths[name], n))
         for i in range(count):
-            stored = None if kept is None else kept[i]
-            state, own = np.ascontiguousarray(places[i]), np.ascontiguousarray(numbers[i])
-            found[i] = self.rows(name, float(times[i]), state, None, stored, units, own).T
+            time, (state, kept, own) = float(rows[0][i, 0]), (np.ascontiguousarray(a[i]) for a in rows[1:])
+            held = None if memory is None else kept
+            if shared:
+                given[:, n:] = self(shared, time, state, memory=held, constants=own)
+            found[i] = self.rows(name, time, state, None, held, given, own).T
         return found
 
 
