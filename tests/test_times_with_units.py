@@ -73,6 +73,12 @@ def test_text_with_a_unit_is_the_time_in_seconds(name: str) -> None:
         CALLS[name]("50 mm")
 
 
+@pytest.mark.parametrize("name", ["trim", "sweep", "discretize", "delayed", "clock"])
+def test_a_quantity_is_the_time_in_seconds(name: str) -> None:
+    ms = pytest.importorskip("pint").UnitRegistry().ms
+    np.testing.assert_array_equal(CALLS[name](50 * ms), CALLS[name](0.05))
+
+
 def test_pages_and_text_models_take_them_too(tmp_path: Path) -> None:
     page = model().live(tmp_path / "page.html", step="50 ms", grab=False)
     assert re.search(r'"step":\s*0\.05\b', page.read_text())

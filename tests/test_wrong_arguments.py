@@ -671,3 +671,21 @@ def test_identification_fits_and_comparisons_name_what_is_wrong(things: Things) 
     ):
         with pytest.raises(arm.ArmillaryError, match=message):
             call()
+
+
+def test_rows_names_and_places_of_wrong_kinds_are_refused(things: Things) -> None:
+    """Found by 11,000 calls with wrong arguments; these gave errors of NumPy, Python and the file system."""
+    s, model, ragged = described(), things.model, [[1, 2], [3]]
+    for call, message in (
+        (lambda: model.linearize(at={"b.q1": [1, "a"]}), "at= 'b.q1' needs a number"),
+        (lambda: model.mass_matrix(ragged, [0.0]), "t must be a number"),
+        (lambda: model.live("never.html", plots=np.ones((1, 2)), grab=False), "no output"),
+        (lambda: s.delay("d", "b.q1", 0.1, initial=None), "initial of delay 'd'"),
+        (lambda: s.delay("d", "b.q1", 0.1, initial=10**400), "initial of delay 'd'"),
+        (lambda: s.attractor("planet", 1.0, field=np.ones(2)), "there is no field"),
+        (lambda: things.equations.export("python", "x" * 300), "more than 255 bytes"),
+        (lambda: s.fmu("part", "x" * 300), "more than 255 bytes"),
+        (lambda: things.linear.discretize(0.1).step_response("x"), "the times of a response"),
+    ):
+        with pytest.raises(arm.ArmillaryError, match=message):
+            call()

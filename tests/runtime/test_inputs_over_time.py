@@ -282,6 +282,7 @@ def test_a_fit_takes_the_inputs_of_its_experiments() -> None:
         ({"u": (UNEVEN, np.ones((2, 12)))}, ParameterError, "for 2 runs, and this is one run"),
         ({"u": "3 s"}, ParameterError, "input 'u'"),
         ({"u": object()}, ParameterError, "needs data over time"),
+        ({"u": (UNEVEN, POINTS, "hold")}, ParameterError, "needs data over time"),
         ({"u": arm.Signal([0], [1], units="N")}, UnitsError, "but its data are in N"),
         ("nowhere.csv", arm.ExpressionError, "cannot be read"),
         (3, ParameterError, "inputs= must hold values by name"),

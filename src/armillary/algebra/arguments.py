@@ -16,6 +16,7 @@ Error = type[ArmillaryError]
 Kind = TypeVar("Kind")
 Item = TypeVar("Item")
 _FEW = 12  # names that an error lists
+_LONGEST = 255  # bytes of the name of a file, on all usual file systems
 
 
 def real(value: Any, what: str, error: Error = ArmillaryError) -> float:
@@ -183,6 +184,8 @@ def file_path(value: Any, what: str, error: Error = ArmillaryError) -> Path:
         name = None
     if not isinstance(name, str) or "\0" in name:
         raise error(f"{what} must be the path of a file or folder, not {shown(value)}")
+    if any(len(os.fsencode(part)) > _LONGEST for part in Path(name).parts):
+        raise error(f"{what}: {shown(name)} has a name of more than {_LONGEST} bytes, too long for a file")
     return Path(name)
 
 

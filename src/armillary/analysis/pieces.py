@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import real, reals, table
+from armillary.algebra.arguments import reals, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.walk import transform
@@ -133,7 +133,7 @@ class PieceFunctions:
 
     def _read(self, at: PiecePlace) -> _PieceNumbers:
         state, memory = self._state(at), self._memory(at)
-        times = reals(real(at.t, "t") if np.ndim(at.t) == 0 else at.t, "t")
+        times = reals(at.t, "t")
         given = {} if at.parameters is None else table(at.parameters, "parameters")
         rows = [x for x in (state, memory) if x is not None and x.ndim > 1]
         rows += [x for x in (times, *given.values()) if np.ndim(x)]

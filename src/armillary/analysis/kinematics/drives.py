@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import table
+from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
-from armillary.errors import ArmillaryError, shown
-from armillary.model.units.values import seconds
+from armillary.errors import ArmillaryError, UnitsError, shown
+from armillary.model.units.unit_system import SYSTEMS
+from armillary.model.units.values import read_number, seconds
 from armillary.results.units import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
@@ -86,12 +88,30 @@ def read_drive(
 def _values(kinematics: Kinematics, name: Any, values: Any, what: str) -> np.ndarray:
     """Numbers in the units of the column."""
     units = "s" if name == TIME else kinematics.position(name, what).units
-    if isinstance(values, tuple) and len(values) == 2 and isinstance(values[1], str):
-        return _numbers(values[0], f"{what} '{name}'") * conversion(str(name), values[1], units)
-    return _numbers(values, f"{what} '{name}'")
+    where = f"{what} '{name}'"
+    text = [isinstance(value, str) for value in values] if isinstance(values, list | tuple) else []
+    if isinstance(values, tuple) and text == [False, True]:
+        return _numbers(values[0], where) * conversion(str(name), values[1], units)
+    if isinstance(values, str) or any(text):
+        listed = [values] if isinstance(values, str) else values
+        values = [_text(value, units, where) if isinstance(value, str) else value for value in listed]
+    return _numbers(values, where, units)
 
 
-def _numbers(values: Any, what: str) -> np.ndarray:
+def _text(value: str, units: str, where: str) -> float:
+    try:
+        return read_number(value, units or "1", SYSTEMS["SI"], None)
+    except ArmillaryError as error:
+        raise ArmillaryError(f"{where} {error}") from None
+
+
+def _numbers(values: Any, what: str, units: str | None = None) -> np.ndarray:
+    if units is not None and is_quantity(values):
+        values, dimension = magnitude_in_si(values)
+        unit = parse_unit(units)
+        if dimension is not unit.dimension:
+            raise UnitsError(f"{what} is in [{units}], but its values have [{dimension}]")
+        values = np.asarray(values) / unit.scale
     try:
         found = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):

@@ -10,13 +10,14 @@ at=[…], arrays of values        many of them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from armillary.algebra.arguments import table
+from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
 from armillary.model.units.values import seconds
@@ -25,7 +26,13 @@ from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
-from armillary.runtime.start.initial import initial_memory, initial_values, vector
+from armillary.runtime.start.initial import (
+    initial_memory,
+    initial_values,
+    memory_number,
+    state_number,
+    vector,
+)
 
 _OPEN = 1e-6  # of a gap, in terms of its row, and of the length of Euler parameters: more than runs leave
 _BROKEN = 1e-3  # of a gap: more than values that were rounded leave, as they are printed
@@ -97,6 +104,13 @@ def _lengths(values: Mapping[str, Any], what: str) -> dict[str, int]:
         if np.ndim(value) == 1:
             found[str(name)] = len(value)
     return found
+
+
+def _row(values: Any, factor: float, read: Callable[[Any], float]) -> np.ndarray:
+    """Values in the model's own units: plain numbers times a factor, or texts and quantities, each read."""
+    if not is_quantity(values) and np.asarray(values).dtype.kind in "fiu":
+        return np.asarray(values, dtype=float) * factor
+    return np.array([read(value) for value in values], dtype=float)
 
 
 def _pick(values: Mapping[str, Any], i: int) -> dict[str, Any]:
@@ -293,14 +307,21 @@ def _arrays(model: CompiledModel, at: Any, given: Mapping[str, Any], count: int)
     places = [s.data.name for s in equations.targets.integrated]
     for name, value in moving.items():
         if np.ndim(value):
-            points.states[:, places.index(name)] = np.asarray(value, float) * state_factor(described[name])
+            points.states[:, places.index(name)] = _row(
+                value,
+                state_factor(described[name]),
+                lambda x, s=described[name]: state_number(s, x, f"at= '{s}'"),
+            )
     for name, value in stored.items():
         if np.ndim(value):
             memory = equations.system.memories[name]
             place = list(equations.system.memories).index(name)
-            points.memory[:, place] = np.asarray(value, float) * memory.factor
+            points.memory[:, place] = _row(
+                value, memory.factor, lambda x, m=memory: memory_number(equations.system, m, x)
+            )
     times = values.get("t", 0.0)
-    t = np.asarray(times, float) if np.ndim(times) else points.t
+    when = "the time t of an operating point"
+    t = _row(times, 1.0, lambda x: seconds(x, when)) if np.ndim(times) else points.t
     return replace(points, t=t, parameters={**chosen, **given})
 
 

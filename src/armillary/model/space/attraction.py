@@ -146,7 +146,7 @@ def attractor(
     """
     where = f"attractor '{name}'"
     check_new_name(system, name, "attractor")
-    if field not in FIELDS:
+    if not isinstance(field, str) or field not in FIELDS:
         hint = nearest(field, FIELDS) if isinstance(field, str) else ""
         raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
     strength = bounded_constant(system, mu, f"mu of {where}", GRAVITATION)

@@ -10,7 +10,7 @@ from armillary.algebra.arguments import Error, real
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.notation.parsing import parse
 from armillary.algebra.units.dimension import TIME, Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.units.unit_system import SYSTEMS, UnitSystem
 
@@ -58,10 +58,15 @@ def read_seconds(value: Any) -> float:
 
 
 def in_seconds(name: str, value: Any) -> Any:
-    """A time in text, or several of them, as numbers of seconds, and all else as it is; ``name``: the
-    argument.
+    """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and all else as it
+    is; ``name``: the argument.
     """
     try:
+        if is_quantity(value):
+            found, dimension = magnitude_in_si(value)
+            if dimension is not TIME:
+                raise BadValueError(f"has units of [{TIME}] (s), but {shown(value)} has [{dimension}]")
+            return found
         if isinstance(value, str):
             return read_seconds(value)
         if isinstance(value, list | tuple) and any([isinstance(v, str) for v in value]):

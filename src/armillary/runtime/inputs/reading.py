@@ -122,7 +122,7 @@ def _signal(system: Description, name: str, value: Any, settings: RunSettings) -
     if isinstance(value, str):
         units = memory.symbol.data.units or ""
         return _constant(text_number(value, where, units, system.units, memory.symbol.dimension), name)
-    if is_quantity(value) or np.ndim(value) == 0:
+    if is_quantity(value) or (not isinstance(value, tuple | list) and np.ndim(value) == 0):
         try:
             number = plain_number(value, where, system.units, memory.symbol.dimension)
         except ParameterError:

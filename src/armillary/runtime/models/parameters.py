@@ -82,7 +82,7 @@ class ParameterTable:
                 continue
             if not len(value):
                 raise ParameterError(f"parameter '{name}' has no values; give a number, or one for each row")
-            column = np.asarray(value)
+            column = np.empty(0, dtype=object) if is_quantity(value) else np.asarray(value)
             if column.dtype.kind not in "fiu" or not np.isfinite(column).all():
                 column = np.array([self.given({name: item})[name] for item in value])
             arrays[name] = column.astype(float)

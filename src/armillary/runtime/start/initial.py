@@ -12,6 +12,8 @@ from armillary.algebra.arguments import table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
+from armillary.model.description import Description
+from armillary.model.records import Memory
 from armillary.model.units.unit_system import UnitSystem, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import plain_number, text_number
@@ -154,7 +156,10 @@ def initial_memory(
     for name, value in table(given, "memory=", ParameterError).items():
         if name not in names:
             raise ParameterError(f"there is no memory '{name}'{nearest(name, names)}")
-        memory = system.memories[name]
-        inside = _inside(memory.symbol, value, f"memory '{name}'", system.units, memory.factor)
-        stored[names.index(name)] = inside
+        stored[names.index(name)] = memory_number(system, system.memories[name], value)
     return stored
+
+
+def memory_number(system: Description, memory: Memory, value: Any) -> float:
+    """A value of a memory inside its model, from a number or text in stated units, or a quantity."""
+    return _inside(memory.symbol, value, f"memory '{memory.symbol}'", system.units, memory.factor)

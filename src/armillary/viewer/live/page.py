@@ -175,7 +175,7 @@ def _shown(plots: Any, names: list[str], model: CompiledModel) -> list[str]:
         own = list(model.equations.system.outputs)
         return [*own, *(n for n in names if n not in own)][: min(_SHOWN, len(own) or _SHOWN)]
     for name in (wanted := several(plots, "plots=")):
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise ArmillaryError(f"plots=: the model has no output '{name}'{nearest(str(name), names)}")
     return list(wanted)
 

@@ -122,7 +122,7 @@ def delay(
         raise ModelError(f"{where}: order={order!r} is not a whole number from 1 to {_MOST}")
     u = system.expression(input, where, dimension_of(units, None))
     T = positive(system, time, f"time of {where}", TIME)
-    dimension = dimension_of(units, u.dimension)
+    dimension, initial = dimension_of(units, u.dimension), finite_number(initial, f"initial of {where}")
     a = pade(order)
     b = [c * (-1.0) ** (order - k) for k, c in enumerate(a)]
     # In time counted in T all states have the dimension of the signal. Steady: ẋₖ = 0 for y = u = initial.
