@@ -219,7 +219,7 @@ def test_models_in_redundant_coordinates_give_the_same() -> None:
         ({"crnk.q1": [1]}, {}, "did you mean 'crank.q1'"),
         ({"crank.q1": [1], "rocker.q1": [1]}, {}, "1 degree of freedom"),
         ({"crank.q1": []}, {}, "one row of numbers"),
-        ({"crank.q1": ["a"]}, {}, "neither a number"),
+        ({"crank.q1": ["a"]}, {}, "needs a number"),
         ({"crank.q1": [1, float("nan")]}, {}, "not a finite number"),
         ({}, {}, "names nothing"),
         ({"crank.u1": [1]}, {}, "depends on"),
