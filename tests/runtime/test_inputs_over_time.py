@@ -99,6 +99,17 @@ def test_a_jump_at_the_end_of_a_run_belongs_to_the_time_after_it(
         assert run["push"][-1] == push(t_end)
 
 
+def test_steps_of_lsoda_grow_where_a_memory_changes_in_each_of_them(model: arm.CompiledModel) -> None:
+    """They stayed at the size of the first one, 5e-8 s, for LSODA begins anew after each. It has first order
+    then, so that n steps are off by some n rtol/2 of the state.
+    """
+    how = {"rtol": 1e-5, "atol": 1e-9, "inputs": {"push": 1.0, "u": 0.0}}
+    run = model.simulate(0.2, method="scipy:LSODA", max_steps=5_000, **how)
+    assert run.info["status"] == "finished" and run["steps"][-1] == run.info["steps"] + 1
+    wanted = np.sin(0.2 * OMEGA) / OMEGA
+    assert run["b.u1"][-1] == pytest.approx(wanted, abs=0.5 * 1e-5 * run.info["steps"])
+
+
 def test_fixed_steps_are_split_at_jumps_between_grid_points(model: arm.CompiledModel) -> None:
     signal = arm.Signal(UNEVEN, POINTS, interpolation="hold")
     run = model.simulate(1.5, step=1e-3, inputs={"u": signal}, sample=0.5)

@@ -219,7 +219,9 @@ def integrate_with_scipy(
             run.step(method)
             if ahead and not run.status and run.t >= before_stop(run.t, ahead[0]):
                 run.t, run.restart = ahead.pop(0), True
-            first = None if run.restart else getattr(method, "h_abs", method.step_size)
+            # LSODA has no size of a next step: where it begins anew after each, its steps must grow, or they
+            # keep the size of the first.
+            first = None if run.restart else getattr(method, "h_abs", 2.0 * method.step_size)
             if run.status in ("diverged", "step too small") or (run.status and not run.fired):
                 break
             if progress and time.monotonic() - shown > SECONDS_BETWEEN_REPORTS:
