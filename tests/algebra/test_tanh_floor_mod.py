@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.expression import symbol
+from armillary.algebra.expression import as_expr, number, symbol
 from armillary.algebra.notation.parsing import parse
+from armillary.algebra.units.dimension import LENGTH, MASS
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 
 x, y = symbol("x"), symbol("y")
@@ -131,3 +132,24 @@ def test_a_small_argument_leaves_the_series() -> None:
     s.parameter("M", 3.0, units="N*m")
     s.moment("m", "-M*tanh(2*b.q1)", s.ground.z, on=b)
     assert s.derive().compile().derivatives(0.0, [0.5, 0.0])[1] == pytest.approx(-3.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["min", "max", "mod", "hypot"])
+def test_numbers_of_a_model_keep_their_dimension_in_functions_of_two(name: str) -> None:
+    """A constant depth in metres had lost its unit in max(depth, 0). Literals have none and fit anywhere."""
+    function = getattr(arm, name)
+    length, other = number(0.05, LENGTH), number(0.02, LENGTH)
+    assert function(length, other).dimension is function(length, 3.0).dimension is LENGTH
+    assert function(as_expr(2.0), 3.0).dimension is None
+    with pytest.raises(UnitsError, match="dimensions differ"):
+        function(length, number(2.0, MASS))
+
+
+def test_a_block_pressed_into_a_plane_slides_under_friction() -> None:
+    """N = k δ with a depth that cannot change: μ N stops a block of 1 kg by 0.2·500·0.05 = 5 m/s²."""
+    s = arm.System("pressed")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    plane = (s.ground.point((0, 0, -0.35)), s.ground.z)
+    law = arm.SmoothFriction(0.2, 1e-9)
+    s.contact("touch", b.point((0, 0, -0.4)), plane=plane, stiffness=500.0, friction=law)
+    assert s.derive().compile().derivatives(0.0, [0.0, 1.0])[1] == pytest.approx(-5.0, rel=1e-12)

@@ -217,7 +217,7 @@ def mod(x: Any, y: Any) -> Any:
     if x.kind == "number" and y.kind == "number":
         if y.data == 0:
             raise ExpressionError(f"mod({x}, {y}) divides by zero")
-        return number(float(np.mod(x.data, y.data)))
+        return number(float(np.mod(x.data, y.data)), _stated_dimension(x, y))
     return call("mod", (x, y), _shared_dimension(x, y))
 
 
@@ -227,7 +227,7 @@ def hypot(x: Any, y: Any) -> Any:
         return _of_numbers("hypot", np.hypot, x, y)
     x, y = as_expr(x), as_expr(y)
     if x.kind == "number" and y.kind == "number":
-        return number(math.hypot(x.data, y.data))
+        return number(math.hypot(x.data, y.data), _stated_dimension(x, y))
     return sqrt(x * x + y * y)
 
 
@@ -280,7 +280,7 @@ def _extreme(name: str, numeric: Callable[[Any, Any], Any], a: Any, b: Any) -> A
         return _of_numbers(name, numeric, a, b)
     a, b = as_expr(a), as_expr(b)
     if a.kind == "number" and b.kind == "number":
-        return number(float(numeric(a.data, b.data)))
+        return number(float(numeric(a.data, b.data)), _stated_dimension(a, b))
     if a is b:
         return a
     if b.order < a.order:
@@ -297,6 +297,12 @@ def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
     if b.kind == "number":
         return a.dimension
     return common_dimension([a, b])
+
+
+def _stated_dimension(a: Expr, b: Expr) -> Dimension | None:
+    """The dimension of two numbers: that of those which have one, as data of a model do."""
+    stated = [x for x in (a, b) if x.dimension is not ONE]
+    return common_dimension(stated) if stated else ONE
 
 
 def select(condition: Any, then: Any, otherwise: Any) -> Any:
