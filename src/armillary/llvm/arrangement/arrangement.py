@@ -7,7 +7,7 @@ Neoverse N1, where a store takes the place of an addition, a fifth of the arm's 
     1. operations start in the order of a model machine: of those that are ready the one with the longest
        chain behind it. While more values than a limit wait for their users, that which leaves the fewest goes
        first. The more operations there are per cycle of the longest chain, the more registers decide, so the
-       LIMITS are lower; in the widest code only the next WINDOW operations of the given order are looked at.
+       LIMITS are lower; in the widest code only the next operations of the given order are looked at.
        A chain of eight (2 operations per cycle) takes 8 % longer with the limit 24 than with 100, a tree of
        31 bodies (4 to 5) 3 % less with 40 than with 60 and 9 % more with 100.
     2. where a value needs a register, that with the farthest next use gives its own up (Belady 1966).
@@ -24,13 +24,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from math import inf
 from typing import Any
 
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.instructions import LABEL
 
-LIMITS = ((4, 100), (5, 40))  # operations per cycle of the longest chain, and values alive, up to there
-ALIVE_WIDE, WINDOW = 24, 128  # beyond
+# Operations per cycle of the longest chain; up to there, values alive and operations looked at (0 for all).
+Limits = Sequence[tuple[float, int, int]]
+LIMITS: Limits = ((4, 100, 0), (5, 40, 0), (inf, 24, 128))
 SPARE = 3  # registers left to LLVM, which needs some on the way
 LABELS = 16  # operations from one label to the next
 NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
@@ -88,15 +90,14 @@ def chosen_order(
     results: Mapping[str, Sequence[Load]],
     pairs: Sequence[tuple[str, str]] = (),
     change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
-    most: int = 0,
+    limits: Limits = LIMITS,
 ) -> list[Operation]:
     """Operations whose values are used or stored, as the model machine starts them; ``pairs`` of values wait
     for each other. ``change`` may put others in their place, by the cycles that they could be late.
-    ``most``: values alive, where the LIMITS do not decide that.
     """
     needed = _needed(operations, results)
     if not pairs:
-        return _order(needed, change, most)
+        return _order(needed, change, limits)
     other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
     listed: list[Operation] = []
     known: set[str] = set()
@@ -107,7 +108,7 @@ def chosen_order(
             wait = Operation("", "", (operation.name, other[operation.name]), 0)
             wait.shape = None
             listed.append(wait)
-    return [operation for operation in _order(listed, change, most) if operation.shape is not None]
+    return [operation for operation in _order(listed, change, limits) if operation.shape is not None]
 
 
 def parsed(name: str, text: str) -> Line:
@@ -203,7 +204,7 @@ def latency(text: str) -> int:
 def _order(
     operations: Sequence[Operation],
     change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
-    most: int = 0,
+    limits: Limits = LIMITS,
 ) -> list[Operation]:
     """Operations as the model machine starts them."""
     producer = {operation.name: i for i, operation in enumerate(operations)}
@@ -220,12 +221,9 @@ def _order(
     if change is not None:
         change(operations, machine.spare)
         machine.set_times(*times())
-    window = len(operations)
-    if not most:
-        width = len(operations) / max(machine.longest_chain, 1)
-        found = [alive for limit, alive in LIMITS if width <= limit]
-        most, window = (found[0], window) if found else (ALIVE_WIDE, WINDOW)
-    return [operations[i] for i in machine.order(most, window)]
+    width = len(operations) / max(machine.longest_chain, 1)
+    most, window = next((alive, ahead) for limit, alive, ahead in limits if width <= limit)
+    return [operations[i] for i in machine.order(most, window or len(operations))]
 
 
 # -------------------------------------------------------------------- registers

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from armillary.llvm.arrangement.arrangement import (
+    LIMITS,
+    Limits,
     Line,
     Load,
     Operation,
@@ -143,7 +145,7 @@ class MachineCode(Registers):
     MOST_ARRAYS: ClassVar[int]  # addresses that registers hand on
     WRITERS: ClassVar[Mapping[str, Callable[..., int]]]  # by the names of forms
     change: ClassVar[Callable[[Sequence[Operation], Sequence[int]], None] | None] = None
-    most_alive = 0  # values, where ``arrangement.py`` does not decide that
+    limits: Limits = LIMITS
 
     def __init__(
         self,
@@ -179,6 +181,6 @@ def encoded(
     used = [place[0] for place in (*loads.values(), *(place for _, place in stores))]
     code = machine(loads, selection.results, entry.arrays(used, machine.MOST_ARRAYS), registers)
     order = chosen_order(
-        selection.operations, selection.results, code.neighbours(), machine.change, code.most_alive
+        selection.operations, selection.results, code.neighbours(), machine.change, code.limits
     )
     return code.function(order, entry)
