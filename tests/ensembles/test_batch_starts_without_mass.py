@@ -26,6 +26,7 @@ def test_a_run_that_gets_nowhere_fails_with_the_sentence_of_a_single_run(
         s.event("far", "rotor.q1 - 100", stop=True)
     if engine == "lanes between events":
         monkeypatch.setattr(lanes_with_events, "LEAST_RUNS", 2)
+        monkeypatch.setattr(lanes_with_events, "LEAST_LANES", 2)
     model = s.derive().compile()
     start = {"inner.q1": np.array([np.pi / 2, 0.5]), "outer.u1": 1.0, "rotor.u1": 0.5}
     batch = model.simulate_batch(1.0, initial=start, metrics=["final(rotor.q1)"], progress=False)

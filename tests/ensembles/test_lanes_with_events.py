@@ -130,6 +130,7 @@ def test_large_batches_are_made_on_lanes(monkeypatch: pytest.MonkeyPatch) -> Non
     given: dict[str, Any] = {"parameters": {"k": np.linspace(20.0, 40.0, 9)}, "progress": False}
     small = latched().simulate_batch(2.0, metrics=["final(hub.q1)"], **given)
     monkeypatch.setattr(lanes_with_events, "LEAST_RUNS", 9)
+    monkeypatch.setattr(lanes_with_events, "LEAST_LANES", 2)
     large = latched().simulate_batch(2.0, metrics=["final(hub.q1)"], **given)
     assert small.info["engine"] == "scalar"
     assert large.info["engine"].startswith("lanes of ") and large.info["engine"].endswith("between events")
