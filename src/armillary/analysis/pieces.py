@@ -53,13 +53,13 @@ class PiecePlace(NamedTuple):
 
 
 class _PieceNumbers(NamedTuple):
-    """A place in numbers; ``count`` places with a leading axis, or one if that is 0."""
+    """A place in numbers; so many ``places`` with a leading axis, or one if that is 0."""
 
     t: np.ndarray
     state: np.ndarray
     memory: np.ndarray | None
     parameters: Mapping[str, Any]
-    count: int
+    places: int
 
 
 class PieceFunctions:
@@ -75,7 +75,7 @@ class PieceFunctions:
     def matrix(self, name: str, at: PiecePlace) -> np.ndarray:
         """A piece that is a vector or matrix, by its name among those of the equations."""
         large = self.pieces.mass_product if name == "mass_matrix" else None
-        if large is not None and self._read(at).count < _WRITTEN_OUT:
+        if large is not None and self._read(at).places < _WRITTEN_OUT:
             return self._mass_by_columns(large, at)
         return self._values(name, lambda: _flat(getattr(self.pieces, name)), at)
 
@@ -110,7 +110,7 @@ class PieceFunctions:
         compiled, shape = self._functions[key]
         place = self._read(at)
         times, state, given, memory = place.t, place.state, place.parameters, place.memory
-        if place.count:
+        if place.places:
             found = compiled.rows("piece", times, state, given, memory=memory)
         else:
             found = compiled("piece", float(times), state, given, memory=memory)
@@ -129,7 +129,7 @@ class PieceFunctions:
         found = compiled.columns("column", place.t, place.state, place.memory, constants, "shared")
         lower = np.tril_indices(len(large.x), -1)
         found[:, lower[0], lower[1]] = found[:, lower[1], lower[0]]  # the same to rounding
-        return found if place.count else found[0]
+        return found if place.places else found[0]
 
     def _read(self, at: PiecePlace) -> _PieceNumbers:
         state, memory = self._state(at), self._memory(at)
