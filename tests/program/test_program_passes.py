@@ -103,6 +103,24 @@ def derived(seed: int, formalism: str) -> tuple[DerivedEquations, dict[str, Any]
     }
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_passes_name_all_nodes_that_they_change(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    equations, _ = derived(seed, "recursive")
+    quick, gains = improve(equations.targets.rates, Constants())
+    remade, changed = Graph.remade, []
+
+    def of_all_nodes(graph: Graph, make: Callable[[Expr, list[Expr]], Expr | None], among: Any) -> Graph:
+        made = remade(graph, make, set(graph.order))
+        changed.append(made is not graph)
+        return made
+
+    monkeypatch.setattr(Graph, "remade", of_all_nodes)
+    slow, same_gains = improve(equations.targets.rates, Constants())
+    assert sum(changed) >= 3
+    assert [root.digest for root in quick.roots] == [root.digest for root in slow.roots]
+    assert gains == same_gains
+
+
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_pass_keeps_the_accelerations_of_random_systems(seed: int, formalism: str) -> None:

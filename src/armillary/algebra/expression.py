@@ -392,7 +392,7 @@ def multiply(a: Expr, b: Expr) -> Expr:
         # As by factor_order.
         args = (b, a) if (b.order < a.order if b.constant is a.constant else b.constant) else (a, b)
         p, q = a.dimension, b.dimension
-        dimension = None if p is None or q is None else p * q
+        dimension = None if p is None or q is None else p if q is ONE else p * q
         return intern(Expr, "product", args, (1, (1, 1)), dimension, ("product", args, 1, (1, 1), ONE))
     minus = False
     if a.kind == "product" and a.data[0] < 0:

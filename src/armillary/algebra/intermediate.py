@@ -44,7 +44,7 @@ def judged(definition: Expr, smallness: float, name: str = "z") -> Expr:
 
 # Within one derivation a value has one name, the first that it was given. The names of other derivations do
 # not matter: what is derived must not depend on what was derived before.
-_Names = dict[tuple["Expr", float | None], "Expr"]
+_Names = dict[Any, "Expr"]  # by definition, or by that and the declared order of smallness
 _INTERMEDIATES: ContextVar[_Names | None] = ContextVar("intermediates", default=None)
 
 
@@ -65,12 +65,13 @@ def trial_intermediates() -> AbstractContextManager[None]:
 
 def _intermediate(definition: Expr, name: str, smallness: float | None) -> Expr:
     known = _INTERMEDIATES.get()
-    found = None if known is None else known.get((definition, smallness))
+    value = definition if smallness is None else (definition, smallness)
+    found = None if known is None else known.get(value)
     if found is None:
         key = ("let", definition, name, smallness)
         found = intern(Expr, "let", (definition,), name, definition.dimension, key, smallness)
         if known is not None:
-            known[definition, smallness] = found
+            known[value] = found
     return found
 
 

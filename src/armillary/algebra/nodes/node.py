@@ -107,7 +107,9 @@ class _Entry(ref[Any]):
 _VARIABLE, _UNDECLARED, _JUDGED, _INEXACT = 1, 2, 4, 8
 
 _table: dict[tuple[Any, ...], _Entry] = {}
+_new = object.__new__
 _PRODUCT = 22
+_MINUS = (-1, (1,))  # data of the negative of what is no product
 _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": _PRODUCT, "sum": 23, "number": 24}
 
 
@@ -127,7 +129,7 @@ def intern(
         found: NodeType | None = known()
         if found is not None:
             return found
-    node = object.__new__(make)
+    node = _new(make)
     node.kind = kind
     node.args = args
     node.data = data
@@ -147,41 +149,46 @@ def intern(
         node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
         place = _KIND_ORDER[kind]
-        stable: Any = data
-        if type(data) is str:
-            stable = crc32(data.encode())
-        elif type(data) is not tuple:
-            stable = _stable(data)
-        rounded = stable
+        stable = rounded = data
         if kind == "product":
-            if type(data[0]) is float:
-                rounded = (_NINE_DIGITS[data[0]], data[1])
-            if 2 in data[1]:
-                squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
+            coefficient, exponents = data
+            if type(coefficient) is float:
+                rounded = (_NINE_DIGITS[coefficient], exponents)
+            if 2 in exponents:
+                squared = [b for b, n in zip(args, exponents, strict=True) if n == 2 and b.kind == "call"]
                 node.squares = any([b.data in ("sin", "cos") for b in squared])
         elif kind == "sum":
             if type(data[0]) is float or float in map(type, data[1]):
                 rounded = (_nine_digits(data[0]), tuple([_nine_digits(c) for c in data[1]]))
         elif kind == "number":
             rounded = _nine_digits(data)
+        else:
+            stable = rounded = _stable(data)
+        inexact = rounded is not stable and rounded != stable
         if len(args) == 2:
             first, second = args
             traits = first.traits | second.traits
-            digest = node.rough = hash((place, first.rough, second.rough, rounded))
+            digest = rough = hash((place, first.rough, second.rough, rounded))
+            if inexact or traits & _INEXACT:
+                digest = hash((place, first.digest, second.digest, stable))
+                traits |= _INEXACT
         elif len(args) == 1:
             first = args[0]
             traits = first.traits
-            digest = node.rough = hash((place, first.rough, rounded))
+            digest = rough = hash((place, first.rough, rounded))
+            if inexact or traits & _INEXACT:
+                digest = hash((place, first.digest, stable))
+                traits |= _INEXACT
         else:
             traits = 0
             for a in args:
                 traits |= a.traits
-            digest = node.rough = hash((place, *[a.rough for a in args], rounded))
-        if traits & _INEXACT or (rounded is not stable and rounded != stable):
-            digest = hash((place, *[a.digest for a in args], stable))
-            traits |= _INEXACT
-        node.digest = digest
-        node.order = (place, _readable_order(node) if kind == "call" else "~", node.rough, digest)
+            digest = rough = hash((place, *[a.rough for a in args], rounded))
+            if inexact or traits & _INEXACT:
+                digest = hash((place, *[a.digest for a in args], stable))
+                traits |= _INEXACT
+        node.digest, node.rough = digest, rough
+        node.order = (place, _readable_order(node) if kind == "call" else "~", rough, digest)
         node.constant = not traits & _VARIABLE
         node.smallness = 0
         if traits & _JUDGED or smallness:
@@ -204,28 +211,30 @@ def negated(node: NodeType) -> NodeType:
         found: NodeType | None = other() if type(other) is ref else other
         if found is not None:
             return found
-    made = object.__new__(type(node))
+    made = _new(type(node))
     made.kind = "product"
     if node.kind == "product":
         args = made.args = node.args
         coefficient, exponents = node.data
+        data = rounded = made.data = (-coefficient, exponents)
+        if type(coefficient) is float:
+            rounded = (_NINE_DIGITS[data[0]], exponents)
         made.unit, made.squares = node.unit, node.squares
     else:
         args = made.args = (node,)
-        coefficient, exponents = 1, (1,)
+        data = rounded = made.data = _MINUS
         made.unit, made.squares = ONE, False
-    data = made.data = (-coefficient, exponents)
     made.dimension, made.constant = node.dimension, node.constant
     made.smallness, made.traits = node.smallness, node.traits
-    rounded = data if type(coefficient) is int else (_NINE_DIGITS[data[0]], exponents)
     if len(args) == 1:
-        rough = hash((_PRODUCT, args[0].rough, rounded))
+        digest = rough = hash((_PRODUCT, args[0].rough, rounded))
+        if node.traits & _INEXACT:
+            digest = hash((_PRODUCT, args[0].digest, data))
     else:
-        rough = hash((_PRODUCT, *[a.rough for a in args], rounded))
-    digest = made.rough = rough
-    if node.traits & _INEXACT:
-        digest = hash((_PRODUCT, *[a.digest for a in args], data))
-    made.digest = digest
+        digest = rough = hash((_PRODUCT, *[a.rough for a in args], rounded))
+        if node.traits & _INEXACT:
+            digest = hash((_PRODUCT, *[a.digest for a in args], data))
+    made.digest, made.rough = digest, rough
     made.order = (_PRODUCT, "~", rough, digest)
     made.opposite = node
     node.opposite = ref(made)

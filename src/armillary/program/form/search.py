@@ -82,7 +82,7 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
     def measured(dissolved: set[int]) -> tuple[Operations, list[Expr]]:
         with trial_intermediates():
             opened = {values[i] for i in dissolved}
-            trial = graph.remade(lambda node, args: args[0] if node in opened else None).roots
+            trial = graph.remade(lambda node, args: args[0] if node in opened else None, opened).roots
             improved, _ = improve(trial, Constants(taken))
         return improved.operations, trial
 

@@ -24,7 +24,8 @@ def factor(graph: Graph) -> Graph:
         grouped = _grouped(terms)
         return None if grouped is None else total([*grouped, (1, number(offset))])
 
-    return graph.remade(make)
+    long = {n for n in graph.order if n.kind == "sum" and len(n.args) > 1}
+    return graph.remade(make, long)
 
 
 def _grouped(terms: list[tuple[float, Expr, bool]]) -> list[tuple[float, Expr]] | None:

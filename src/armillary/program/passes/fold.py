@@ -37,7 +37,7 @@ def fold(graph: Graph, constants: Constants) -> Graph:
             terms.append((c, term))
         return total(terms) if changed else None
 
-    return graph.remade(make)
+    return graph.remade(make, set(scaled_sums))
 
 
 def _terms(node: Expr) -> Iterable[tuple[float, Expr]]:

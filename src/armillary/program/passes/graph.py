@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from itertools import chain
 
@@ -32,25 +32,30 @@ class Graph:
         """Operations of the variable nodes."""
         return count_nodes(self.order)
 
-    def remade(self, make: Callable[[Expr, list[Expr]], Expr | None]) -> Graph:
+    def remade(self, make: Callable[[Expr, list[Expr]], Expr | None], among: Container[Expr]) -> Graph:
         """The graph with every node made anew by ``make(node, new operands)``, operands first.
 
-        Where ``make`` returns None, the node is the same operation on the new operands. A pass changes few
-        nodes; those above differ only in the names of intermediate values. Their operands are sorted again
-        without simplification, which requires that different nodes have different new names.
+        Where ``make`` returns None, the node is the same operation on the new operands. It does so for all
+        nodes but those ``among`` which a pass finds something to do, as long as their operands stay. A pass
+        changes few nodes; those above differ only in the names of intermediate values. Their operands are
+        sorted again without simplification, which requires that different nodes have different new names.
         """
         new: dict[Expr, Expr] = {}
         apart: set[Expr] = set()  # nodes that have become more than themselves under other names and signs
+        touched: set[Expr] = set()  # these, and all that are new
         origin: dict[Expr, Expr] = {}  # of new intermediate values and calls
         renew = new.__getitem__
         for node in self.order:
             before = node.args
-            if not before:
+            kind = node.kind
+            if touched.isdisjoint(before) and node not in among:
                 new[node] = node
+                if (kind == "let" or kind == "call") and origin.setdefault(node, node) is not node:
+                    apart.add(node)
+                    touched.add(node)
                 continue
             args = list(map(renew, before))
             made = make(node, args)
-            kind = node.kind
             # An intermediate value stands for itself, whatever it is made of now.
             alike = kind == "let" or apart.isdisjoint(before)
             if made is not None:
@@ -66,6 +71,9 @@ class Graph:
                 alike = alike and (kind == "let" or value.data == node.data)
             if not alike:
                 apart.add(node)
+                touched.add(node)
+            elif made is not node:
+                touched.add(node)
             new[node] = made
         roots = [new[r] for r in self.roots]
         return self if roots == self.roots else Graph(roots)

@@ -57,10 +57,11 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
     """
     while True:
         met = [n for n in graph.order if n not in constants.finished]
-        if not any([is_unnamed(r) for r in graph.roots]) and not any([holds_unnamed(n) for n in met]):
+        holding = {n for n in met if holds_unnamed(n)}
+        if not holding and not any([is_unnamed(r) for r in graph.roots]):
             constants.finished.update(met)
             return graph
-        graph = _hoisted(graph, constants)
+        graph = _hoisted(graph, constants, holding)
 
 
 def is_unnamed(node: Expr) -> bool:
@@ -84,7 +85,7 @@ def holds_unnamed(node: Expr) -> bool:
     return False
 
 
-def _hoisted(graph: Graph, constants: Constants) -> Graph:
+def _hoisted(graph: Graph, constants: Constants, holding: set[Expr]) -> Graph:
     def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.constant:
             return node  # named where a variable node meets it
@@ -96,7 +97,7 @@ def _hoisted(graph: Graph, constants: Constants) -> Graph:
             return None
         return rebuild(node, [constants.whole(a) if a.constant else a for a in args])
 
-    changed = graph.remade(make)
+    changed = graph.remade(make, holding)
     if any(r.constant for r in changed.roots):
         return Graph([constants.whole(r) if r.constant else r for r in changed.roots])
     return changed

@@ -22,14 +22,14 @@ def inline(graph: Graph) -> Graph:
         if node.kind == "product" and not _PLAIN.issuperset(node.data[1]):
             squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in _PLAIN])
 
-    def make(node: Expr, args: list[Expr]) -> Expr | None:
-        if (
-            node.kind == "let"
-            and counted[node] == 1
-            and not isinstance(node.data, KeptName)
-            and not (node in squared and node.args[0].kind == "product")
-        ):
-            return args[0]
-        return None
-
-    return graph.remade(make)
+    dissolved = {
+        node
+        for node in graph.order
+        if node.kind == "let"
+        and counted[node] == 1
+        and not isinstance(node.data, KeptName)
+        and not (node in squared and node.args[0].kind == "product")
+    }
+    if not dissolved:
+        return graph
+    return graph.remade(lambda node, args: args[0] if node in dissolved else None, dissolved)

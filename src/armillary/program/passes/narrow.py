@@ -24,7 +24,7 @@ def narrow(graph: Graph) -> Graph:
             made = _with_parts(made)
         return made
 
-    return graph.remade(make)
+    return graph.remade(make, set(graph.order))
 
 
 def _with_parts(node: Expr) -> Expr:

@@ -36,7 +36,8 @@ def reciprocals(graph: Graph) -> Graph:
                 result = multiply(result, power(base, n))
         return result
 
-    return graph.remade(make)
+    dividing = {n for n in graph.order if n.kind == "product" and min(n.data[1]) < 0}
+    return graph.remade(make, dividing)
 
 
 def _divisors(node: Expr) -> list[tuple[Expr, float]]:

@@ -19,6 +19,7 @@ from armillary.program.passes import (
     share,
     spread,
 )
+from armillary.program.passes.share import Pair
 
 # Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
 # finds 1.6 % of the operations and takes longer than the derivation. With 0 there are no passes but the first
@@ -62,9 +63,14 @@ def improve(
     def folded(g: Graph) -> Graph:
         return fold(g, constants)
 
+    pairs: dict[Expr, list[Pair]] = {}
+
+    def shared(g: Graph) -> Graph:
+        return share(g, pairs)
+
     def shared_spread(g: Graph) -> Graph:
         opened = spread(g)
-        return g if opened.roots == g.roots else share(opened)
+        return g if opened is g else shared(opened)
 
     def written_out(g: Graph) -> Graph:
         return named(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
@@ -74,7 +80,7 @@ def improve(
         ("hoist", named, True, False),
         ("reciprocals", reciprocals, False, False),
         ("factor", factor, False, True),
-        ("share", share, False, True),
+        ("share", shared, False, True),
         ("spread", shared_spread, False, True),
         ("inline", inline, False, True),
         ("factor", factor, False, True),

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from armillary.algebra.expression import Expr, multiply, number, power, total
 from armillary.algebra.intermediate import let
 from armillary.program.passes.graph import Graph, lone_number
 
+Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coefficients (sums) or 1
 
-def share(graph: Graph, rounds: int = 6) -> Graph:
+
+def share(graph: Graph, pairs: dict[Expr, list[Pair]] | None = None, rounds: int = 6) -> Graph:
     """Pairs of operands that several sums or several products have in common, named: one operation saved
-    per further use.
+    per further use. ``pairs`` are those of nodes met so far, most of which stay from round to round.
     """
-    pairs: dict[Expr, list[Pair]] = {}  # of nodes met so far, most of which stay from round to round
+    pairs = {} if pairs is None else pairs
     for _ in range(rounds):
         chosen = _common_pairs(graph, pairs)
         if not chosen:
             break
-        changed = graph.remade(lambda node, args, chosen=chosen: _with_pairs(node, args, chosen))  # type: ignore[misc]
+        changed = graph.remade(partial(_with_pairs, chosen), chosen)
         if changed is graph:
             break
         graph = changed
     return graph
-
-
-Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coefficients (sums) or 1
 
 
 def _operand_pairs(node: Expr) -> list[Pair]:
@@ -84,7 +85,7 @@ def _pair_value(pair: Pair) -> Expr:
     return let(multiply(a, b), "p") if kind == "product" else let(total(((1, a), (ratio, b))), "s")
 
 
-def _with_pairs(node: Expr, args: list[Expr], chosen: dict[Expr, list[Pair]]) -> Expr | None:
+def _with_pairs(chosen: dict[Expr, list[Pair]], node: Expr, args: list[Expr]) -> Expr | None:
     pairs = chosen.get(node)
     if not pairs:
         return None

@@ -25,7 +25,7 @@ def spread(graph: Graph) -> Graph:
             terms += [(c, new)] if opened is None else [(c * k, t) for k, t in opened]
         return total(terms) if changed else None
 
-    return graph.remade(make)
+    return graph.remade(make, {n for n in graph.order if n.kind == "sum"})
 
 
 def _opened(term: Expr) -> list[tuple[float, Expr]] | None:
