@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -307,21 +308,18 @@ def _arrays(model: CompiledModel, at: Any, given: Mapping[str, Any], count: int)
     places = [s.data.name for s in equations.targets.integrated]
     for name, value in moving.items():
         if np.ndim(value):
-            points.states[:, places.index(name)] = _row(
-                value,
-                state_factor(described[name]),
-                lambda x, s=described[name]: state_number(s, x, f"at= '{s}'"),
-            )
+            of = partial(state_number, described[name], where=f"at= '{name}'")
+            points.states[:, places.index(name)] = _row(value, state_factor(described[name]), of)
     for name, value in stored.items():
         if np.ndim(value):
             memory = equations.system.memories[name]
             place = list(equations.system.memories).index(name)
             points.memory[:, place] = _row(
-                value, memory.factor, lambda x, m=memory: memory_number(equations.system, m, x)
+                value, memory.factor, partial(memory_number, equations.system, memory)
             )
     times = values.get("t", 0.0)
     when = "the time t of an operating point"
-    t = _row(times, 1.0, lambda x: seconds(x, when)) if np.ndim(times) else points.t
+    t = _row(times, 1.0, partial(seconds, what=when)) if np.ndim(times) else points.t
     return replace(points, t=t, parameters={**chosen, **given})
 
 
