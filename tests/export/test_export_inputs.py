@@ -144,3 +144,20 @@ def test_wrong_data_are_refused(tmp_path: Path, inputs: Any, words: str) -> None
         equations().export("c", tmp_path / "c", inputs=inputs)
     assert words in str(told.value)
     assert not (tmp_path / "c").exists()
+
+
+def test_data_act_in_every_configuration(tmp_path: Path) -> None:
+    """After an event that locked a joint, the input kept its default: one program alone had its data."""
+    s = arm.System("latched")
+    push = s.input("push", 0.3, units="N")
+    b = s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
+    s.body("c", b, joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("f", push - 40 * b.q1, s.ground.z, at=b.com)
+    s.event("latch", "t - 0.31", lock=["c.q1"], direction=1)
+    made, data = s.derive(), {"push": arm.Signal(TIMES, VALUES)}
+    module = loaded(made.export("python", tmp_path / "latched", inputs=data))
+    run = made.compile().simulate(0.9, step=0.03, inputs=data)
+    found = np.array(module.simulate(0.9, 0.03).rows)
+    for name in ("push", "b.q1", "b.u1"):
+        column = found[:, list(module.OUTPUT_NAMES).index(name)]
+        np.testing.assert_allclose(column, run[name], rtol=0, atol=1e-12)

@@ -40,7 +40,15 @@ def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
     data = driven_inputs(system, signals)
     pieces = data.pieces
     places = {name: i for i, name in enumerate(system.memories)}
-    known = {program.memory[places[name]]: _lookup(name, p, program.time) for name, p in pieces.items()}
+    known = [(program.memory[places[name]], _lookup(name, p, program.time)) for name, p in pieces.items()]
+    return with_tables(equations, tuple(known), _stops(data))
+
+
+def with_tables(
+    equations: DerivedEquations, tabled: tuple[tuple[Expr, Expr], ...], stops: tuple[tuple[float, bool], ...]
+) -> DerivedEquations:
+    """Equations of any configuration with these inputs as functions of the time."""
+    program, known = equations.program, dict(tabled)
 
     def driven(old: ProgramSection) -> ProgramSection:
         renews = old.name.startswith(("update", "fire"))  # what they keep of an input is its memory
@@ -52,8 +60,9 @@ def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
 
     names = ("derivatives", "outputs", "events", "update", "correct", "geometry")
     made: dict[str, Any] = {name: driven(getattr(program, name)) for name in names}
-    fire, stepping = (tuple(driven(s) for s in found) for found in (program.fire, program.stepping))
-    made |= {"fire": fire, "stepping": stepping, "stops": _stops(data), "tabled": tuple(pieces)}
+    several = ("fire", "stepping", "changes")
+    made |= {name: tuple(driven(s) for s in getattr(program, name)) for name in several}
+    made |= {"stops": stops, "tabled": tabled}
     return replace(equations, program=replace(program, **made))
 
 

@@ -175,6 +175,7 @@ def description(
     kinds += ["state"] * len(targets.states)
     kinds += ["speed"] * len(targets.carried)  # derivatives of the motion
     memory = start.memory
+    tabled = {symbol.data.name for symbol, _ in program.tabled}
     return ExportDescription(
         name=system.name,
         formalism=equations.formalism,
@@ -206,10 +207,10 @@ def description(
                 name,
                 *_labels(m.symbol, m.about),
                 memory[i],
-                m.input and name not in program.tabled,
+                m.input and name not in tabled,
                 m.period,
                 m.factor,
-                m.hidden or name in program.tabled,
+                m.hidden or name in tabled,
             )
             for i, (name, m) in enumerate(system.memories.items())
         )

@@ -11,6 +11,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
+from armillary.export.inputs import with_tables
 from armillary.export.text.body import Place, SectionText, body
 from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
 from armillary.export.text.names import Namer, plain
@@ -229,7 +230,8 @@ def _with_configurations(equations: DerivedEquations, passing: bool) -> Source:
     """The configuration that was derived, and the others that a run can meet."""
     table = configurations_of(equations)
     table.require_all("an export")
-    first = table.equations(0)
+    inputs = equations.program.tabled, equations.program.stops
+    first = with_tables(table.equations(0), *inputs) if inputs[0] else table.equations(0)
     model = compile_equations(first, tier="quick")
     given = example_parameters(first)
     start = start_values(model, given)
@@ -237,7 +239,7 @@ def _with_configurations(equations: DerivedEquations, passing: bool) -> Source:
     values = tuple(given.values())
     others = []
     for k in range(1, len(table)):
-        other = table.equations(k)
+        other = with_tables(table.equations(k), *inputs) if inputs[0] else table.equations(k)
         # No run begins there, and its loops may not close where the description's values are.
         none = (0.0,) * len(other.program.state)
         own = StartValues(none, tuple(other.program.state), none, start.memory)

@@ -83,7 +83,7 @@ class Program:
     changes: tuple[ProgramSection, ...] = ()  # of configuration
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
-    tabled: tuple[str, ...] = ()  # inputs whose data an export holds: nobody sets them
+    tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time
     stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
 
     def sections(self) -> tuple[ProgramSection, ...]:
