@@ -94,15 +94,20 @@ class Prepared:
         count = self.engine.threads or min(thread_count(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
+        interrupted = False
         if (
             self.engine.leaves_runs
             and plan.code.changes_configuration
             and len(plan.code.configuration_models) < 2
         ):
             # What one run meets, most others do.
-            PythonEngine(plan).one(starts, 0, 0, Outcome.empty(plan, 1))
+            first = PythonEngine(plan)
+            first.one(starts, 0, 0, Outcome.empty(plan, 1))
             self.engine.renew()
-        outcome = _make_all(plan, self.engine, count, progress)
+            interrupted = bool(first.halt[0])
+        outcome = (
+            Outcome.empty(plan, starts.runs) if interrupted else _make_all(plan, self.engine, count, progress)
+        )
         if self.engine.leaves_runs:
             halted = bool(np.any(outcome.status == NOT_RUN))
             _make_left_over(self.plan, self.engine, outcome, starts, halted)
@@ -147,6 +152,9 @@ def _make_left_over(plan: Plan, engine: Engine, outcome: Outcome, starts: Starts
             array[..., i] = np.nan
         outcome.event[i] = -1
         single.one(starts, i, i, outcome)
+        if single.halt[0]:
+            outcome.status[left_over] = NOT_RUN
+            return
         if left_over.size and engine.renew():
             for part in np.split(left_over, np.flatnonzero(np.diff(left_over) > 1) + 1):
                 outcome.put(int(part[0]), engine(starts, int(part[0]), int(part[-1]) + 1))

@@ -40,7 +40,7 @@ from armillary.runtime.loop.formulas import (
     shorter_step,
     stages,
 )
-from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -212,7 +212,8 @@ class AdaptiveSteps(LaneFrame):
             self.accept(good, t_new, h)
         going = active & self["done"].equals(0.0)
         self.end(going & (self["tried"] >= self["max_steps"]), TOO_MANY_STEPS)
-        nowhere = self["t"] - self["t0"] < NOWHERE * (self["t_end"] - self["t0"])
+        least = NOWHERE * (self["t_end"] - self["t0"])
+        nowhere = self["t"] - self["t0"] < self.least(least, SHORT_STEPS * self["max_step"])
         self.end(going & nowhere & self["tried"].equals(float(FIRST_STEPS)), LEFT_OVER)
 
     def find_point(self, good: Value, t_new: Value) -> None:

@@ -13,6 +13,7 @@ from armillary.ensembles.plan import (
     EVENT,
     FAILED,
     FINISHED,
+    NOT_RUN,
     STATUS,
     TOO_MANY_STEPS,
     TOO_SMALL,
@@ -52,7 +53,7 @@ class PythonEngine(Engine):
         return outcome
 
     def one(self, starts: Starts, i: int, column: int, outcome: Outcome) -> None:
-        """Run ``i`` into a column."""
+        """Run ``i`` into a column; after Ctrl-C it is not run, and ``halt`` is set."""
         plan = self.plan
         settings = replace(plan.settings, sample=self.times)
         run: Run | None
@@ -69,6 +70,11 @@ class PythonEngine(Engine):
         if run is None:
             return
         ended = str(run.info["status"])
+        if ended == "interrupted":
+            # The run has taken Ctrl-C for itself; it is meant for all of them.
+            outcome.status[column] = NOT_RUN
+            self.halt[0] = 1.0
+            return
         if status == FAILED and ended in _FAILURES:
             outcome.status[column] = STATUS.index(ended)
         if not len(run):

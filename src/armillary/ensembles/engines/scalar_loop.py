@@ -27,7 +27,7 @@ from armillary.llvm.module import Module
 from armillary.program.targets.targets import DEPENDENT_SPEEDS
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, LoopShape, Reason
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
-from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
 
 # How many runs are visited, and how many columns arrays have; how many rows and sets of constants there are;
 # whether the runs begin, and how many steps a visit has at most; where records and rooms of runs are apart,
@@ -206,8 +206,9 @@ class _Runs(Code):
         """Whether the first steps under error control have led nowhere; why, a single run finds out."""
         if not self.shape.adaptive:
             return self.whole(0).differs(0)
-        t, t0, t_end = (self.field(name) for name in ("t", "t0", "t_end"))
-        return self.tried().equals(FIRST_STEPS) & (t - t0 < NOWHERE * (t_end - t0))
+        t, t0, t_end, max_step = (self.field(name) for name in ("t", "t0", "t_end", "max_step"))
+        short = (t - t0 < NOWHERE * (t_end - t0)) & (t - t0 < SHORT_STEPS * max_step)
+        return self.tried().equals(FIRST_STEPS) & short
 
     def steps_left(self) -> Value:
         """Steps that may still be tried."""
