@@ -26,7 +26,7 @@ def add_package(
     system: Description,
     name: str,
     source: str | os.PathLike[str],
-    every: float,
+    every: float | str,
     inputs: Mapping[str, Any] | None,
     parameters: Mapping[str, Any] | None,
     extrapolate: bool,

@@ -9,7 +9,7 @@ that an opposite costs nothing there; a product with one is computed without, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import ClassVar
 
@@ -180,7 +180,7 @@ class X86(MachineCode):
         self.parts.append(x86.of_registers(what, made, register if single else 0, register))
         return made
 
-    def size(self, operation: Operation) -> int:
+    def absolute(self, operation: Operation) -> int:
         return self.masked(x86.AND, operation, SIZES)
 
     def negate(self, operation: Operation) -> int:
@@ -301,13 +301,13 @@ _IN_MEMORY: dict[str, tuple[int, ...]] = {
 }
 # Least sizes of operands there, where these are not those of the operation.
 _IN_PLACE = {"insert": 0, "both lanes": 0, "join": 1}
-_WRITERS = {
+_WRITERS: dict[str, Callable[[X86, Operation], int]] = {
     **dict.fromkeys(("add", "multiply", "turn signs"), X86.symmetric),
     **dict.fromkeys(("subtract", "divide"), X86.ordered),
     **dict.fromkeys(_SHIFTS, X86.shift),
     "fuse": X86.fuse,
     "root": X86.root,
-    "size": X86.size,
+    "size": X86.absolute,
     "negate": X86.negate,
     "select": X86.select,
     "insert": X86.insert,
