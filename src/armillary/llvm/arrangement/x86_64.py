@@ -41,7 +41,8 @@ class X86(MachineCode):
         self.given = list(arrays)
         self.parts: list[bytes] = []  # instructions
         self.masks: dict[int, int] = {}  # instructions with a mask beside the code, to its place there
-        self.low, self.high = [*range(min(registers, 16))][::-1], [*range(16, registers)][::-1]
+        self.low = [*range(min(registers, 16))][::-1]
+        self.high = [*range(16, registers)][::-1]
         self.made = -1
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
@@ -74,7 +75,7 @@ class X86(MachineCode):
         return _WRITERS[operation.shape.name](self, operation)
 
     def load(self, place: Load) -> int:
-        register = self.low.pop() if self.low else self.high.pop()
+        register: int = self.low.pop() if self.low else self.high.pop()
         self.memory(x86.LOAD[WIDTHS[place[2]]], register, 0, place)
         return register
 
