@@ -11,6 +11,7 @@ import pytest
 import armillary as arm
 from armillary.llvm import sections
 from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
+from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.jit import Compiled, encodes, features, vector_doubles
 from armillary.program.equations import DerivedEquations
 from armillary.program.lanes.packing import in_lanes
@@ -48,6 +49,37 @@ def test_random_code_computes_the_same_bits(seed: int, size: int, name: str) -> 
     text = machine_text(code, machine, size)
     assert called(text, "kept", state, found) == np.add.accumulate(state[:20])[-1]
     assert np.array_equal(expected, found)
+
+
+def test_opposites_of_a_lane_and_of_its_pair_are_two_values(size: int, name: str) -> None:
+    """Both are stored meanwhile, one as a double: its register was taken for the pair's, too."""
+    loads = {"%v0": ("state", 0, PAIR), "%v1": ("state", 2, PAIR)}
+    loads |= {f"%v{i}": ("state", i, "double") for i in range(10, 60)}
+    lines = [
+        f"%v100 = fadd {PAIR} %v0, %v1",
+        f"%v101 = extractelement {PAIR} %v100, i64 0",
+        "%v103 = call double @llvm.sqrt.f64(double %v102)",
+        *[f"%v{i + 200} = fadd double %v{i}, %v103" for i in range(10, 60)],
+        "%v310 = fmul double %v210, %v103",
+        *[f"%v{i + 300} = fmul double %v{i + 299}, %v{i + 200}" for i in range(11, 60)],
+        "%v409 = fadd double %v359, %v359",
+        *[f"%v{i + 400} = fadd double %v{i + 399}, %v{i + 200}" for i in range(10, 60)],
+        f"%v500 = insertelement {PAIR} poison, double %v459, i64 0",
+        f"%v501 = shufflevector {PAIR} %v500, {PAIR} poison, <2 x i32> zeroinitializer",
+        f"%v502 = bitcast {PAIR} %v501 to <2 x i64>",
+        "%v503 = shl <2 x i64> %v502, splat (i64 63)",
+        "%v504 = icmp slt <2 x i64> %v503, splat (i64 0)",
+        f"%v505 = select <2 x i1> %v504, {PAIR} %v104, {PAIR} %v1",
+    ]
+    code = lines, loads, {"%v102": "%v101", "%v104": "%v100"}, [("%v505", ("out", 0, PAIR))]
+    text = machine_text(code, INSTRUCTION_SETS[name], size)
+    out, taken = np.empty(2), 0
+    for scale in np.linspace(1.0, 1.1, 12):  # whose last bits decide
+        state = np.linspace(-1.5, -0.5, 60) * scale
+        called(text, "f", state, out)
+        taken += out[0] > 0
+        assert np.array_equal(out, -(state[:2] + state[2:4]) if out[0] > 0 else state[2:4])
+    assert 0 < taken < 12
 
 
 @pytest.mark.parametrize(("seed", "piece"), [(9, 60), (11, 60), (9, 1600)])

@@ -337,8 +337,8 @@ class X86Selection(Selection):
         self.alike[name] = given
 
     def negated(self, name: str, kind: str) -> str:
-        """The opposite of a value, in a register of its own."""
-        own = f"-{name}"
+        """The opposite of a value or, of another kind, of its first lane, in a register of its own."""
+        own = f"-{kind} {name}"
         if own not in self.made:
             self.append(own, kind, NEGATIONS[WIDTHS[kind]], [(name, False)])
         return own
