@@ -39,9 +39,10 @@ def equations() -> arm.Equations:
     return crank().derive()
 
 
-# Fortran and MATLAB close loops in all configurations below.
-@pytest.mark.parametrize("language", ["c", "python"])
-def test_loops_are_closed_anew_after_events(language: str, tmp_path: Path) -> None:
+# Fortran and MATLAB close loops in all configurations below. The table of C has a single one, since the crank
+# may pass places where constraints lose rank.
+@pytest.mark.parametrize(("language", "configurations"), [("c", True), ("python", False)])
+def test_loops_are_closed_anew_after_events(language: str, configurations: bool, tmp_path: Path) -> None:
     """Fifty events, and as many times closed."""
     if language in TOOLS and not TOOLS[language]:
         pytest.skip(f"no {language} here")
@@ -50,7 +51,8 @@ def test_loops_are_closed_anew_after_events(language: str, tmp_path: Path) -> No
     how = {"sample": span / 8, "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
     run = equations().compile().simulate(span, method="dop853", **how)
     assert len(run.events) >= 50
-    names, rows = LANGUAGES[language](equations().export(language, tmp_path / language), case)
+    folder = equations().export(language, tmp_path / language, configurations=configurations)
+    names, rows = LANGUAGES[language](folder, case)
     for name in ("A.q1", "B.q1", "C.q1", "A.u1", "B.u1", "W.q1"):
         found = rows[:, names.index(name)]
         np.testing.assert_allclose(found, run[name], rtol=1e-9, atol=1e-9, err_msg=name)
@@ -60,7 +62,9 @@ def test_loops_are_closed_anew_after_events(language: str, tmp_path: Path) -> No
 
 
 def five_bar() -> arm.System:
-    """A five-bar linkage that exchanges dependent speeds, whose first crank is turned a little by a clock."""
+    """A five-bar linkage that exchanges dependent speeds, whose first crank is turned a little by a clock.
+    The other one is caught for a while and must not move when loops are closed then.
+    """
     s = arm.System("five bar")
     bar: dict[str, Any] = {"com": (0.2, 0, 0), "mass": 1.0, "inertia": (0, 0.1, 0.1)}
     A = s.body("A", joint=arm.Revolute("z"), **bar)
@@ -71,6 +75,8 @@ def five_bar() -> arm.System:
     s.gravity(9.81, -s.ground.y)
     s.memory("times", 0.0)
     s.event("turn", "sin(40*t + 0.1)", direction=1, set={"A.q1": "A.q1 + 0.05", "times": "times + t"})
+    s.event("catch", "t - 0.05", direction=1, lock="C.q1")
+    s.event("let go", "t - 0.5", direction=1, unlock="C.q1")
     s.start({"A.q1": 1.8, "B.q1": -0.8, "C.q1": 1.2, "D.q1": 0.9, "A.u1": -6.0})
     return s
 
@@ -82,7 +88,7 @@ def five_bar_equations() -> arm.Equations:
 
 @pytest.mark.parametrize("language", ["c", "python", "fortran", "matlab"])
 def test_programs_close_loops_anew_in_all_configurations(language: str, tmp_path: Path) -> None:
-    """Six events, four exchanges; MATLAB, which is slow, has two events."""
+    """Eight events, four exchanges; MATLAB, which is slow, has three events."""
     if language in TOOLS and not TOOLS[language]:
         pytest.skip(f"no {language} here")
     span = 0.35 if language == "matlab" else 1.0
@@ -90,9 +96,9 @@ def test_programs_close_loops_anew_in_all_configurations(language: str, tmp_path
     how |= {"sample": span / 8, "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
     eom = five_bar_equations()
     run = eom.compile().simulate(span, method="dop853", **how)
-    assert len(run.events) == (2 if span < 1.0 else 6)
+    assert len(run.events) == (3 if span < 1.0 else 8)
     folder = eom.export(language, tmp_path / language, configurations=True)
-    names, rows = LANGUAGES[language](folder, Case(five_bar, span, {}, TOLERANCE, (), 6, 0))
+    names, rows = LANGUAGES[language](folder, Case(five_bar, span, {}, TOLERANCE, (), 8, 0))
     for name in ("A.q1", "B.q1", "C.q1", "D.q1", "A.u1", "D.u1"):
         found = rows[:, names.index(name)]
         np.testing.assert_allclose(found, run[name], rtol=1e-9, atol=1e-9, err_msg=name)
@@ -103,7 +109,7 @@ def test_modules_close_loops_anew_in_all_configurations(tmp_path: Path) -> None:
     eom = five_bar_equations()
     how = {"method": "dopri5", "sample": 0.125, "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
     run = eom.compile().simulate(1.0, **how)
-    assert len(run.events) == 6 and str(run.info["configurations"]).count("became independent") >= 4
+    assert len(run.events) == 8 and str(run.info["configurations"]).count("became independent") >= 4
     folder = eom.export("wasm", tmp_path / "wasm", methods=["dopri5"])
     told = _node(folder, f"""import {{ load }} from "./five_bar.js";
 const { "{ values, status }" } = (await load()).simulate(1.0, {json.dumps(how)});

@@ -139,8 +139,9 @@ class Source:
     @cached_property
     def assembly(self) -> AssemblySource | None:
         """Loops that have to close before a run; None where there are none."""
-        others = [other.equations for other in self.others] if self.set_places else []
-        return assembly(self.equations, others)
+        every = [self.equations, *(other.equations for other in self.others)]
+        closes_anew = self.changing and bool(self.set_places) and not self.prefix
+        return assembly(self.equations, every if closes_anew else None)
 
     @property
     def set_places(self) -> list[int]:

@@ -228,7 +228,7 @@ def change(run: RunRecord) -> None:
         if in_place:
             refuse_place(run)
             return
-    if N_CONFIGURATIONS < 2:
+    if not RECLOSING and N_CONFIGURATIONS < 2:  # the only one may be right after loops were closed anew
         end_at_change(run)
         return
     if PARTITIONED:

@@ -189,8 +189,8 @@ def judge_events(run: RunRecord) -> None:
         return
     off: real = abs((run.t - run.t_old) / run.h_taken - MIDDLE)
     run.continues = off < BLIND
-    for k in range(N_OWN_EVENTS):
-        if run.crossed[k] > 0:
+    for k in range(N_EVENTS):
+        if below(k, N_OWN_EVENTS) and run.crossed[k] > 0:
             if NEAR_PLACE[k] != PASSES:
                 run.continues = False
             if NEAR_PLACE[k] == REFUSED and off < IN_PLACE:

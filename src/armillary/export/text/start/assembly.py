@@ -38,15 +38,13 @@ class AssemblySource:
     jacobian: tuple[tuple[int, int], ...]  # row and speed of each element
     rates: tuple[tuple[int, int], ...]  # coordinate and speed of each element
     quaternions: tuple[int, ...]
-    dependent: tuple[
-        int, ...
-    ]  # 1 for speeds that move in the first attempt, one configuration after the other
+    dependent: tuple[int, ...]  # 1 for speeds that move in the first attempt, by configurations
     holding: tuple[int, ...]  # and in the others
     whole: tuple[int, ...]  # 1 for coordinates that are held where a whole state is given
     first: tuple[float, ...]  # coordinates from which the search starts
     kept: tuple[int, ...]  # 1 for rows that are not redundant
     redundant: str  # the error where rows that were redundant are not; "": there are none
-    several: bool  # configurations: loops are closed anew in all of them
+    several: bool  # the program has a table of configurations, and closes loops anew in each
 
     @property
     def described(self) -> Solver:
@@ -100,9 +98,11 @@ class AssemblySource:
         return found | ({"IS_KEPT": self.kept} if self.redundant else {})
 
 
-def assembly(equations: DerivedEquations, others: Sequence[DerivedEquations] = ()) -> AssemblySource | None:
-    """The loops of a system; None where it has none. ``others``: further configurations in which they are
-    closed.
+def assembly(
+    equations: DerivedEquations, table: Sequence[DerivedEquations] | None = None
+) -> AssemblySource | None:
+    """The loops of a system; None where it has none. ``table``: the configurations in which they are closed,
+    of a program that has a table of them.
     """
     reduction, program = equations.reduction, equations.program
     layout = reduction.layout
@@ -130,7 +130,12 @@ def assembly(equations: DerivedEquations, others: Sequence[DerivedEquations] = (
     # Only the layout of this geometry is read, and its rule for Euler parameters.
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)
-    moving = [movable_speeds(layout, e.reduction, still, positions=True) for e in (equations, *others)]
+    # The layout of each configuration is its own: locked speeds, which stay, are none of its columns.
+    moving = [
+        movable_speeds(own_layout, e.reduction, still, positions=True)
+        for e in table or [equations]
+        if (own_layout := e.reduction.layout) is not None
+    ]
     dependent, holding = (tuple(int(m) for one in moving for m in one[turn]) for turn in range(2))
     start = {q.data.name: x for q, x in equations.system.initial.items()}
     first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))
@@ -152,5 +157,5 @@ def assembly(equations: DerivedEquations, others: Sequence[DerivedEquations] = (
         tuple(first_place.tolist()),
         tuple(int(reduction.rows[i] in reduction.elimination.kept) for i in rows),
         one_line(redundant_text(reduction)) if reduction.elimination.redundant else "",
-        bool(others),
+        table is not None,
     )
