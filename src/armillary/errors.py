@@ -161,7 +161,8 @@ def alternatives(known: Iterable[str]) -> str:
 def outside() -> int:
     """The stacklevel of a warning: how many calls up the first is that is not of this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "armillary":
+    ours = ("armillary", "functools")  # values are cached by the latter
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level
 
