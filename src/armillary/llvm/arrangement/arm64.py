@@ -16,7 +16,6 @@ from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
 from armillary.llvm.arrangement.entry import Encoded, Entry
 from armillary.llvm.arrangement.forms import BOTH_LANES, SECOND_LANE, Form
 
-_REGISTERS = 32
 _SPARE = (30, 31)
 _STACK = 31  # as the register of an address
 _INTEGER = 17  # the register of what is copied
@@ -67,16 +66,16 @@ _WORDS = {
 class Arm64(MachineCode):
     """Words of operations in a given order."""
 
-    MOST_ARRAYS = 8
+    MOST_ARRAYS, RESERVED = 8, SPARE
 
     def __init__(
         self,
         loads: Mapping[str, Load],
         results: Mapping[str, Sequence[Load]],
-        arrays: Sequence[str] = (),
-        registers: int = _REGISTERS,
+        arrays: Sequence[str],
+        registers: int,
     ) -> None:
-        super(MachineCode, self).__init__(loads, {}, results, registers - SPARE)
+        super().__init__(loads, results, arrays, registers)
         self.words: list[int] = []
         self.arrays = {name: i for i, name in enumerate(arrays)}  # to the registers of their addresses
         self.odd: dict[int, int] = {}  # registers of addresses, to those of addresses one double further
@@ -87,7 +86,6 @@ class Arm64(MachineCode):
             *range(7, -1, -1),
         ]  # last those to be saved
         self.taken: set[int] = set()
-        self.made = -1
         self.minus_zero = False  # whether the last register holds it
         # Two doubles in one instruction take one turn of the units for additions, as one does: the arm's A
         # and B gain 10 % by that. So a result waits for its neighbour while there is room.
@@ -133,13 +131,6 @@ class Arm64(MachineCode):
     def release(self, register: int) -> None:
         if register != self.made:
             self.room.append(register)
-
-    def operate(self, operation: Operation) -> int:
-        self.made = -1
-        return self.WRITERS[operation.shape.name](self, operation)
-
-    def finish(self) -> None:
-        self.made = -1
 
     def load(self, place: Load) -> int:
         register: int = self.room.pop()

@@ -143,6 +143,7 @@ class MachineCode(Registers):
 
     SELECTION: ClassVar[type[Selection]]
     MOST_ARRAYS: ClassVar[int]  # addresses that registers hand on
+    RESERVED: ClassVar[int]  # registers that hold no values
     WRITERS: ClassVar[Mapping[str, Callable[..., int]]]  # by the names of forms
     change: ClassVar[Callable[[Sequence[Operation], Sequence[int]], None] | None] = None
     limits: Limits = LIMITS
@@ -154,7 +155,16 @@ class MachineCode(Registers):
         arrays: Sequence[str],
         registers: int,
     ) -> None:
-        raise NotImplementedError
+        super().__init__(loads, {}, results, registers - self.RESERVED)
+        self.given, self.registers = list(arrays), registers
+        self.made = -1  # the register of the operation that is written
+
+    def operate(self, operation: Operation) -> int:
+        self.made = -1
+        return self.WRITERS[operation.shape.name](self, operation)
+
+    def finish(self) -> None:
+        self.made = -1
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         """The code of operations in this order, or None where it cannot be written."""

@@ -26,7 +26,7 @@ REPEATED = 4  # operations until the next user of a value for which it is brough
 class X86(MachineCode):
     """Instructions of operations in a given order."""
 
-    MOST_ARRAYS = 8
+    MOST_ARRAYS, RESERVED = 8, 1
 
     def __init__(
         self,
@@ -35,15 +35,12 @@ class X86(MachineCode):
         arrays: Sequence[str],
         registers: int,
     ) -> None:
-        super(MachineCode, self).__init__(loads, {}, results, registers - 1)
-        self.registers = registers
+        super().__init__(loads, results, arrays, registers)
         self.limits = _LIMITS[registers]
-        self.given = list(arrays)
         self.parts: list[bytes] = []  # instructions
         self.masks: dict[int, int] = {}  # instructions with a mask beside the code, to its place there
         self.low = [*range(min(registers, 16))][::-1]
         self.high = [*range(16, registers)][::-1]
-        self.made = -1
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         used = {place[0] for places in self.results.values() for place in places}
@@ -66,13 +63,6 @@ class X86(MachineCode):
     def release(self, register: int) -> None:
         if register != self.made:
             (self.low if register < 16 else self.high).append(register)
-
-    def finish(self) -> None:
-        self.made = -1
-
-    def operate(self, operation: Operation) -> int:
-        self.made = -1
-        return _WRITERS[operation.shape.name](self, operation)
 
     def load(self, place: Load) -> int:
         register: int = self.low.pop() if self.low else self.high.pop()
@@ -395,4 +385,4 @@ class X86Selection(Selection):
         return form.name in ("fuse", "subtract")
 
 
-X86.SELECTION = X86Selection
+X86.SELECTION, X86.WRITERS = X86Selection, _WRITERS
