@@ -69,7 +69,7 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    made = source(equations, configurations, recloses=True, recloses_all=True, passes=True)
+    made = source(equations, configurations, recloses=True, passes=True)
     return write_folder(path, program_files(made, checked_lanes(lanes)), force=force)
 
 

@@ -26,7 +26,7 @@ _HEADER = """\
 /* The equations, by the names under which fmu.c calls them. */
 {functions}
 #define model_fire {stem}_fire
-#define model_assemble {stem}_assemble
+#define model_assemble(...) {stem}_assemble(__VA_ARGS__{first_configuration})
 #define model_start {stem}_start
 #define model_unphysical {stem}_unphysical
 #define model_open_loops {stem}_open_loops
@@ -167,7 +167,7 @@ def variables_header(
     """variables.h"""
     program, description = interface.source.program, interface.source.description
     stem, sources = interface.source.stem, every(interface.source)
-    several = len(sources) > 1
+    several, loops = len(sources) > 1, interface.source.assembly
     values = {
         "functions": _FUNCTION_TABLE.format(stem=stem) if several else _functions(stem, adjoint),
         "derivatives": "\n".join(
@@ -209,7 +209,8 @@ def variables_header(
         "physical": int(interface.source.physical is not None),
         "start": int(interface.source.start is not None),
         "coordinates": len(interface.source.equations.coordinates),
-        "gaps": len(loops.gaps) if (loops := interface.source.assembly) else 0,
+        "gaps": len(loops.gaps) if loops is not None else 0,
+        "first_configuration": ", 0" if loops is not None and loops.several else "",
         "exchange": int(exchange),
         "cosimulation": int(cosimulation),
         "tunable": int(interface.tunable),

@@ -196,19 +196,17 @@ def source(
     *,
     exchanges: bool = False,
     recloses: bool = False,
-    recloses_all: bool = False,
     passes: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
     ``exchanges``, also where loops alone have no more than are listed. ``recloses``: whether its programs
-    close loops anew after events, with ``recloses_all`` in all configurations; ``passes``: whether they pass
-    places where constraints lose rank.
+    close loops anew after events; ``passes``: whether they pass places where constraints lose rank.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     if configurations is None and not exchanges:
         configurations = locks
-    _check(equations, configurations, recloses, recloses_all)
+    _check(equations, configurations, recloses)
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or not configurations_of(written).left_out
@@ -290,9 +288,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(
-    equations: DerivedEquations, configurations: bool | None, recloses: bool, recloses_all: bool
-) -> None:
+def _check(equations: DerivedEquations, configurations: bool | None, recloses: bool) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(
@@ -318,16 +314,14 @@ def _check(
             )
         for changed in event.changes if system.constraints else ():
             name, place = changed.data.name, changed.data.role == "coordinate"
-            closes = (recloses and not configurations) or recloses_all
-            closes = closes and not locks and equations.speed_states != "momenta"
+            closes = recloses and not locks and equations.speed_states != "momenta"
             if place and closes:
                 continue
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
                     "closed anew; exported code cannot do that, but for coordinates in C, Fortran, MATLAB, "
-                    "Python and WebAssembly and, with one configuration, in FMUs: leave that event out, or "
-                    "run in the process"
+                    "Python, WebAssembly and FMUs: leave that event out, or run in the process"
                 )
 
 
