@@ -29,8 +29,12 @@ _OPENING = """\
 """
 
 
-def assembly_code(source: Source, file: str = "", opening: str = _OPENING, closing: str = "") -> str:
-    """The file of a system that has loops; the same text in C++ between other lines than these."""
+def assembly_code(
+    source: Source, file: str = "", opening: str = _OPENING, closing: str = "", *, on_device: bool = False
+) -> str:
+    """The file of a system that has loops; the same text in C++ between other lines than these, for a GPU
+    without what a host needs for messages.
+    """
     loops = source.assembly
     assert loops is not None
     printer = PlainPrinter()
@@ -40,13 +44,14 @@ def assembly_code(source: Source, file: str = "", opening: str = _OPENING, closi
     values = assembly_values(source, solved, solved.text().rstrip("\n"), file) | {
         "opening": opening.replace("@name@", source.stem),
         "closing": closing,
-        "helpers": "\n".join([_APART, helpers(geometry), *tables]),
+        "helpers": "\n".join([*([] if on_device else [_APART]), helpers(geometry), *tables]),
         "functions": geometry,
         "before": _texts(before for before, _ in loops.gaps),
         "after": _texts(after for _, after in loops.gaps),
         "redundant": quoted(loops.redundant),
     }
-    return fill(template(__package__, "assembly.c.txt"), values, loop_features(loops) | {"host"})
+    has = loop_features(loops) | {"host", *(["device"] if on_device else ["messages"])}
+    return fill(template(__package__, "assembly.c.txt"), values, has)
 
 
 def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> str:

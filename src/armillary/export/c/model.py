@@ -92,7 +92,7 @@ class CModel:
     def has(self) -> set[str]:
         """What parts of templates belong to this system."""
         vectors = {"vectors"} if self.wide.packs else set()
-        return {"host", "rows", *vectors, *features(self.source)}
+        return {"host", "assembles", "rows", *vectors, *features(self.source)}
 
     @cached_property
     def wide(self) -> ProgramSection:

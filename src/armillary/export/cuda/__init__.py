@@ -22,6 +22,7 @@ from armillary.export.text.description import StateDescription, state_descriptio
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source, source
+from armillary.mechanics.constraints.closing.closing_thresholds import SINGLE
 from armillary.program.configurations.sections import released_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
@@ -36,7 +37,8 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with the system's program in CUDA."""
-    return write_folder(path, program_files(source(equations, configurations, passes=True)), force=force)
+    made = source(equations, configurations, recloses=True, passes=True)
+    return write_folder(path, program_files(made), force=force)
 
 
 def program_files(src: Source) -> dict[str, str]:
@@ -60,6 +62,7 @@ class CudaModel(CModel):
     @property
     def has(self) -> set[str]:
         found = super().has - {"host", "masses", "physical"}
+        found -= set() if "reclosing" in found else {"assembles"}
         found |= {"ends"} if {"start", "configurations"} & found else set()
         begins = {"corrected", "loops"} <= found and not self.source.prefix
         return found | {"kernel"} if begins else found
@@ -109,6 +112,8 @@ def device_code(model: CudaModel) -> str:
     runs = fill(template(__package__, "runs.txt"), model.values | values, model.has)
     if "events" in model.has:
         runs = f"{_solver(model)}\n{runs}"
+    if "reclosing" in model.has:
+        runs = f"{_closing(model)}\n{runs}"
     values = model.values | {
         "head": block([f"{model.stem}.cuh: {model.description.name}", "", *roadmap(model.description)]),
         "lists": model.lists(),
@@ -150,6 +155,7 @@ def _solver(model: CudaModel) -> str:
     code = code.replace(
         "= 2.220446049250313e-16", "= sizeof(real) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16"
     )
+    code = code.replace(f"{model.stem}_assemble(", f"{model.stem}_loops::{model.stem}_assemble(")
     simple, heading, described = code.partition(f"/* {'-' * 66} the solver")
     found = [on_device(record), on_device(simple) + on_device(heading + described, apart=True)]
     return "\n".join([*found, "#undef N", ""])
@@ -181,6 +187,18 @@ def on_device(code: str, apart: bool = False) -> str:
         text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
         parts[i] = _NUMBER.sub(r"real(\1)", text)
     return "".join(parts)
+
+
+def _closing(model: CudaModel) -> str:
+    """Loops closed anew after events, by each thread; the thresholds of both precisions."""
+    name = f"{model.stem}_loops"
+    text = assembly_code(
+        model.source, f"{name}", f"namespace {name} {{", f"}} // namespace {name}", on_device=True
+    )
+    for threshold, single in SINGLE.items():
+        known = rf"(static const double {threshold.lower()} =) ([^;]+);"
+        text = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", text)
+    return on_device(text, apart=True)
 
 
 class _HostModel(CModel):

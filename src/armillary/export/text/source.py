@@ -320,8 +320,8 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
-                    "closed anew; exported code cannot do that, but for coordinates in C, Fortran, MATLAB, "
-                    "Python, WebAssembly and FMUs: leave that event out, or run in the process"
+                    "closed anew; exported code cannot do that, but for coordinates in C, CUDA, Fortran, "
+                    "MATLAB, Python, WebAssembly and FMUs: leave that event out, or run in the process"
                 )
 
 
