@@ -56,14 +56,13 @@ def pendulum(times: np.ndarray, q: float, u: float) -> np.ndarray:
     return np.asarray(found.y[0])
 
 
-# Where the equations are 0/0 they are stepped across; that leaves about 1e-7 in the crank's angle, and more
-# where a step of scipy ends near such a place.
+# Where the equations are 0/0 they are stepped across; that leaves about 1e-7 in the crank's angle.
 HOW = {
     "by default": ({}, 1e-5),
     "tight": (TIGHT, 1e-6),
     "rk4, 1 ms": ({"step": 1e-3}, 1e-5),
     "rk4, 0.1 ms": ({"step": 1e-4}, 1e-5),
-    "scipy": ({"method": "scipy:DOP853"}, 1e-4),
+    "scipy": ({"method": "scipy:DOP853"}, 1e-5),
 }
 
 

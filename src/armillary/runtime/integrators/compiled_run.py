@@ -43,6 +43,7 @@ from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
 if TYPE_CHECKING:
     from armillary.runtime.loop.machine_code import Loop
 
+Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
 CHUNK_SECONDS = 0.1
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
@@ -194,7 +195,7 @@ def _prepared(
     tolerances = settings.tolerances(functions.n_states)
     if plan.shape.adaptive:
         start, states = plan.offsets["atol"], changes.states if changes else functions.n_states
-        workspace[start : start + states] = tolerances
+        workspace[start : start + (np.size(tolerances) if np.ndim(tolerances) else states)] = tolerances
     control.t = control.t0 = control.t_old = settings.t0
     control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
     control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
@@ -374,6 +375,11 @@ class CompiledRun:
         return self._room[: self._length]
 
     @property
+    def reached(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Time, state and memory."""
+        return self.control.t, self._get("state", self.control.used), self._get("memory", self.shape.memory)
+
+    @property
     def tried(self) -> int:
         """Steps taken or rejected so far."""
         found: int = self.control.steps + self.control.rejected
@@ -420,9 +426,16 @@ def _pairs(numbers: list[float]) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None) -> Integration:
-    """A run taken to its end, or to where it is interrupted."""
-    chunk = FIRST_STEPS
+def drive(
+    run: CompiledRun,
+    max_steps: int,
+    progress: Callable[[float], None] | None,
+    lasts: Lasts | None = None,
+) -> Integration:
+    """A run taken to its end, or to where it is interrupted; with ``lasts`` for as long as that is true, and
+    one step further, so that it ends as runs do.
+    """
+    chunk = FIRST_STEPS if lasts is None else 1
     try:
         while run.tried < max_steps:
             began = time.perf_counter()
@@ -432,7 +445,10 @@ def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | 
                 progress(run.control.t)
             if reason is not Reason.PAUSED:
                 return run.result(_STATUS[reason])
-            chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
+            if lasts is None:
+                chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
+            elif not lasts(*run.reached):
+                run.control.t_end = min(run.control.t_end, run.control.t + run.control.h)
     except KeyboardInterrupt:
         return run.result("interrupted")
     return run.result("too many steps")

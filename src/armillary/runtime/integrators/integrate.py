@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators.compiled_run import CompiledRun, drive
+from armillary.runtime.integrators.compiled_run import CompiledRun, Lasts, drive
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
@@ -28,13 +28,15 @@ def integrate(
     stepping: Stepping | None = None,
     stops: np.ndarray | None = None,
     changes: RunChanges | None = None,
+    lasts: Lasts | None = None,
 ) -> Integration:
     """The motion with some settings (see `completed`).
 
     Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant
     coordinates, whose methods are "staggered" and "projected"; ``stops`` are the times at which inputs jump,
-    which no step leads across, and ``changes`` the configurations that the run may enter.
+    which no step leads across, and ``changes`` the configurations that the run may enter. A compiled run with
+    ``lasts`` ends soon after that is no longer true of the time, state and memory reached.
 
     A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
     state and memory as the next step begins with them, so at an event the ones after it. Divergence and
@@ -53,7 +55,7 @@ def integrate(
         functions, settings, state=state, memory=memory, constants=constants, stepping=stepping, stops=stops,
         changes=changes,
     )  # fmt: skip
-    return drive(run, settings.max_steps, progress)
+    return drive(run, settings.max_steps, progress, lasts)
 
 
 def _vector(name: str, values: Any, length: int) -> np.ndarray:

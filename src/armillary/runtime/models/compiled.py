@@ -462,6 +462,10 @@ class CompiledModel(CompiledProgram):
         """Tolerances of all states, from those of coordinates and speeds."""
         return atol
 
+    def plain(self, instance: Instance) -> Instance:
+        """The program without derivatives of its motion."""
+        return instance
+
     @cached_property
     def changes_configuration(self) -> bool:
         """Whether a run may need another program of the same system."""

@@ -1,13 +1,13 @@
 """A program with one set of parameter values: its numbers at places of a motion.
 
 The compiled functions as the rest of the runtime calls them, outside of the loop: for assembly, for changes
-of configuration and for steps across singular places.
+of configuration and at singular places.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
-_FARTHER = 10.0  # than at the start of a run, by which a link may slide
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
+_FARTHER = 10.0  # than at the start of a run, by which a link may slide
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +84,6 @@ class Instance:
 
     def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return self.call("events", len(self.equations.targets.watched), t, state, memory)
-
-    def updated(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """The memory that a step begins with."""
-        return self.call("update", len(memory), t, state, memory) if self.model.address("update") else memory
 
     def fired(self, k: int, t: float, state: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and memory after an event."""
@@ -174,14 +170,9 @@ class Instance:
     def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The state with its loops closed and unit Euler parameters."""
         y = np.array(state, dtype=float)
-        if (normalise := self._normalise) is not None:
-            normalise(t, address(y), self._constants_address, address(memory))
+        if place := self.model.address("normalise"):
+            _NORMALISE(place)(t, address(y), self._constants_address, address(memory))
         return y
-
-    @cached_property
-    def _normalise(self) -> Callable[..., None] | None:
-        place = self.model.address("normalise")
-        return _NORMALISE(place) if place else None
 
     # ------------------------------------------------------------ places
 

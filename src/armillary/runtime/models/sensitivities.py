@@ -101,9 +101,10 @@ class CompiledSensitiveModel(CompiledModel):
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
         """What follows the coordinates in a state without derivatives."""
-        return self.base.second_half(self._plain(instance), t, q, u, memory)
+        return self.base.second_half(self.plain(instance), t, q, u, memory)
 
-    def _plain(self, instance: Instance) -> Instance:
+    def plain(self, instance: Instance) -> Instance:
+        """The program without derivatives of its motion."""
         return Instance(self.base, instance.parameters, instance.inputs)
 
     def _stored(self, memory: Any, t: float) -> np.ndarray:
@@ -126,7 +127,7 @@ class CompiledSensitiveModel(CompiledModel):
     def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
         """The place where a run starts, with its derivatives."""
         initial = self._named(initial)
-        plain = self._plain(instance)
+        plain = self.plain(instance)
         place = self.base.place_at_start(plain, initial, t, memory)
         found = self._starts.of(plain, place, initial, memory)
         along = np.hstack([found.q, found.u, found.states])
@@ -161,7 +162,7 @@ class CompiledSensitiveModel(CompiledModel):
         second = place.along[:, free]
         if self._momenta is not None:
             at = place._replace(memory=place.memory[: len(self.equations.system.memories)])
-            values = self._plain(instance).values(at)
+            values = self.plain(instance).values(at)
             moved = self._starts.moved(values, place.along[:, :n], place.along[:, n:last])
             second = self._momenta(values, moved).T
         return np.hstack([place.along[:, :n], second, place.along[:, last:]]).ravel()

@@ -1,4 +1,4 @@
-"""Thresholds for changes of configuration, shared by the solver and `rank_loss.py`."""
+"""Thresholds for changes of configuration."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 
@@ -24,29 +24,27 @@ from armillary.program.targets.targets import (
     PIVOT_SIGN,
 )
 from armillary.runtime.integrators import Integration
+from armillary.runtime.integrators.compiled_run import Lasts
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.records import Outlook, RunChanges
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.formulas import EPSILON
-from armillary.runtime.loop.thresholds.change_thresholds import AROUND, LOOK_AGAIN, SHORTEST
+from armillary.runtime.loop.thresholds.change_thresholds import AROUND, MIDDLE, SOON
 from armillary.runtime.models.configurations.configurations import Configurations, changes_configuration
 from armillary.runtime.models.configurations.rank_loss import (
-    Forecast,
-    RoughStepError,
-    confirmed,
-    forecast,
-    found,
     horizon,
-    leap,
     refuse,
     refuse_choice,
+    refuse_derivatives,
+    refuse_place,
 )
-from armillary.runtime.models.configurations.run_changes import KnownChanges, known_changes
+from armillary.runtime.models.configurations.run_changes import KnownChanges, known_changes, single_changes
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
 Report = Callable[[float], None] | None  # called with the time reached
+_CAREFUL = "dop853"  # the method of legs that the method of the run leaves to the compiled loop
 
 
 @dataclass
@@ -109,6 +107,7 @@ def _integrated(
     report: Report,
     changes: RunChanges | None = None,
     state: np.ndarray | None = None,
+    lasts: Lasts | None = None,
 ) -> Integration:
     """The motion of one program from a place; its ``state``, where that is known."""
     inputs, method = instance.inputs, settings.integrator
@@ -122,14 +121,13 @@ def _integrated(
         progress=report,
         stops=stops,
         changes=changes,
+        lasts=lasts,
     )
 
 
 @dataclass(frozen=True)
-class ShortSteps:
-    """A stretch of time to be passed in short steps: a singular place is in it that a longer step jumped
-    over.
-    """
+class Stretch:
+    """A stretch of time in which a step jumped over a singular place, and how short steps are to be there."""
 
     begin: float
     end: float
@@ -143,15 +141,10 @@ class LegRunner:
     """
 
     shown = -inf  # the time of the last row
-    stride = 0.0  # of the next leg, where it is a step across a singular place
-    share = 1.0  # of the usual step across
-    ahead: Forecast | None = None
-    brief = inf
-    short_steps: ShortSteps | None = None
+    stretch: Stretch | None = None
     known: KnownChanges | None = None  # of the configurations that the loop has tables of
     near = 0.0  # rows as close to the place are at its time: it is that of an event, up to rounding
     outlook = Outlook()  # of the last leg
-    rank_ahead = False  # whether the loop has ended because constraints are about to lose rank
 
     def __init__(
         self,
@@ -215,22 +208,18 @@ class LegRunner:
     def _leg(self) -> bool:
         """One leg; whether another follows."""
         instance, inside = self.legs.instance, self._changes()
-        self.rank_ahead, look = False, self.rank_ahead or inside is None
-        if not self.stride and look:
-            self._look_ahead(instance)
-        end, due = self._leg_end(inside is not None), self.times
-        if self.legs.parts or end < self.t_end:
-            due = due[(due > self.shown) & (due <= end)]
-        if not self.stride:
-            result = self._run(instance, end, due, inside)
-        else:
-            try:
-                result = leap(instance, self.place, end, due)
-            except RoughStepError as error:
-                self._shorten(error)
-                return True
-            self.share = 1.0
-        return self._go_on(result, end)
+        end = self._leg_end(inside is not None)
+        step, max_step = self.settings.step, self.settings.max_step
+        if inside is None and self._weak(instance):
+            plain = instance.model.plain(instance)
+            result = self._careful_leg(plain)
+            if plain is instance:
+                return self._go_on(result, result.t_stop)
+            end = min(end, self._derivatives_end(plain, result))
+            if self.stretch is not None:
+                step = min(self.grid, self.stretch.step) if self.grid else None
+                max_step = min(max_step, self.stretch.step)
+        return self._go_on(self._run(instance, end, inside, step, max_step), end)
 
     def _go_on(self, result: Integration, end: float) -> bool:
         """What follows a leg that was to come to an end: its rows taken over, and another configuration, or
@@ -248,7 +237,7 @@ class LegRunner:
         happened = [watched[k] for t, k in result.events if t == result.t_stop and k < len(watched)]
         flipped = any(e.name == PIVOT_SIGN for e in happened)
         # An event that rounding puts just before the place comes first, and no step leads on from there.
-        stuck = bool(happened) and result.status == "step too small" and self.short_steps is None
+        stuck = bool(happened) and result.status == "step too small" and self.stretch is None
         if (flipped or stuck) and result.t_stop > origin.t:
             self.configuration, self.legs.instance = began, self.configurations[began]
             self._go_back(result, self.legs.instance)  # the leg is gone through again
@@ -267,15 +256,13 @@ class LegRunner:
         reached = instance.place(result.t_stop, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
             self._check(instance, reached, result)  # before its rows are taken over
-        if not self.stride:  # after a change constraints are looked at at once
-            kept, same = result.outlook or Outlook(), result.status == "finished"
-            self.outlook = kept if same else kept._replace(look=-inf)
-        self.stride = 0.0
+        kept, same = result.outlook or Outlook(), result.status == "finished"
+        self.outlook = kept if same else kept._replace(look=-inf)  # after a change they are looked at at once
         self._add(instance, began, result)
         self.shown = max(self.shown, *result.time[-1:], -inf)
         self.place = reached
-        if self.short_steps is not None and self.place.t >= self.short_steps.end:
-            self.short_steps = None
+        if self.stretch is not None and self.place.t >= self.stretch.end:
+            self.stretch = None
         if result.status == "finished":
             return end < self.t_end
         stopping = [e for e in happened if e.stop and e.name not in INTERNAL_EVENTS]
@@ -283,8 +270,6 @@ class LegRunner:
             return False
         self.stops.append(self.place.t)
         _check_progress(self.stops, changing)
-        # The loop ended to pass a place where rank is lost, or where one may be ahead.
-        self.rank_ahead = all(e.name == CONSTRAINT_RANK for e in changing)
         self._change(changing, result)
         self.legs.instance = self.configurations[self.configuration]
         return True
@@ -312,14 +297,6 @@ class LegRunner:
         self._add(instance, began, replace(result, events=[e for e in result.events if e != refused]))
         refuse(instance, result)
 
-    def _shorten(self, error: RoughStepError) -> None:
-        """A shorter step across, from nearer by; the error is raised where that is of no use any more."""
-        self.share /= 2
-        if self.share < SHORTEST:
-            raise error
-        self.stride, self.ahead = 0.0, None
-        self.legs.notes.pop()
-
     def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
         """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
         try:
@@ -329,18 +306,10 @@ class LegRunner:
             raise
 
     def _leg_end(self, watched: bool) -> float:
-        """Where the next leg ends at the latest; ``watched``: its loop looks ahead by itself."""
+        """Where the next leg ends at the latest; ``watched``: its loop passes places of lost rank itself."""
         t, ends = self.place.t, [self.t_end]
-        if self.stride:
-            return min(t + self.stride, self.t_end)
-        if not watched:
-            ends.append(self._on_grid(t + self.brief))  # near a weak place, to look again
-        if self.ahead is not None and (self.ahead.certain or not watched):
-            look = self.ahead.next_look(t)
-            before = self._on_grid(look) - (self.grid or 0.0)  # no step has to be cut in two to look
-            ends.append(look if self.ahead.certain or before <= t else before)
-        if self.short_steps is not None:
-            ends.append(self.short_steps.begin if t < self.short_steps.begin else self.short_steps.end)
+        if self.stretch is not None and not watched:
+            ends.append(self.stretch.begin if t < self.stretch.begin else self.stretch.end)
         elif self.grid and t > self.t0:  # back to the grid of steps first
             grid = self._on_grid(t)
             ends += [grid] if grid > t else []
@@ -353,48 +322,89 @@ class LegRunner:
         return self.t0 + self.grid * float(np.ceil((t - self.t0) / self.grid * (1 - 1e-12)))
 
     def _run(
-        self, instance: Instance, end: float, due: np.ndarray, changes: RunChanges | None
+        self,
+        instance: Instance,
+        end: float,
+        changes: RunChanges | None,
+        step: float | None,
+        max_step: float,
     ) -> Integration:
-        step, max_step = self.settings.step, self.settings.max_step
-        if self.short_steps is not None and self.place.t >= self.short_steps.begin:
-            step = min(self.grid, self.short_steps.step) if self.grid else None
-            max_step = min(max_step, self.short_steps.step)
-        atol = self.configurations.tolerances(self.configuration, self.settings.atol)
-        if not self.legs.parts and end == self.t_end and self.short_steps is None:  # the whole run
+        atol, due = self.configurations.tolerances(self.configuration, self.settings.atol), self.times
+        if not self.legs.parts and end == self.t_end and self.stretch is None:  # the whole run
             leg = self.settings.at_times
             leg = leg if atol is leg.atol else replace(leg, atol=atol)
         else:
-            tried = sum(p.steps + p.rejected for p in self.legs.parts)
-            leg = replace(
-                self.settings,
-                t0=self.place.t,
-                t_end=end,
-                step=step,
-                sample=np.where(due <= self.place.t + self.near, self.place.t, due),
-                max_step=max_step,
-                max_steps=self.settings.max_steps - tried,
-                atol=atol,
-            )
-        if changes is not None:
-            again = self.ahead.next_look(self.place.t) if self.ahead else self.place.t + self.brief
-            outlook = self.outlook._replace(look=again) if isfinite(again) else self.outlook
-            if outlook != changes.outlook:
-                changes = replace(changes, outlook=outlook)
-            self.ahead, self.brief = self.ahead if self.ahead and self.ahead.certain else None, inf
+            due = due[(due > self.shown) & (due <= end)]
+            leg = replace(self._part(end, due), step=step, max_step=max_step, atol=atol)
+        if changes is not None and self.outlook != changes.outlook:
+            changes = replace(changes, outlook=self.outlook)
         state = self.start[1] if self.start is not None and self.start[0] is self.place else None
         result = _integrated(instance, self.place, leg, self.report, changes, state)
         result.time = due[: len(result.time)]
         return result
 
+    def _part(self, end: float, due: np.ndarray) -> IntegrationSettings:
+        """The settings of a part of the run, from where it is, with rows at the times that are due."""
+        tried = sum(p.steps + p.rejected for p in self.legs.parts)
+        return replace(
+            self.settings,
+            t0=self.place.t,
+            t_end=end,
+            sample=np.where(due <= self.place.t + self.near, self.place.t, due),
+            max_steps=self.settings.max_steps - tried,
+        )
+
+    def _weak(self, instance: Instance) -> bool:
+        """Whether the constraints may be about to lose rank."""
+        if instance.equations.reduction.strength is None:
+            return False
+        if self.stretch is not None and self.place.t >= self.stretch.begin:
+            return True
+        state = instance.packed(self.place)
+        return instance.strength(self.place.t, state, self.place.memory) <= LOST_RANK * (1 + 1e-6)
+
+    def _careful_leg(self, plain: Instance) -> Integration:
+        """The motion through a stretch where the constraints are weak, by the compiled loop, for methods that
+        do not pass places where rank is lost; ``plain``: the program without derivatives of its motion.
+        """
+        until = self.stretch.end if self.stretch is not None else -inf
+
+        def lasts(t: float, state: np.ndarray, memory: np.ndarray) -> bool:
+            return t < until or plain.strength(t, state, memory) <= LOST_RANK
+
+        due = self.times[self.times > self.shown]
+        sizes = plain.model.run_functions
+        atol = self.configurations.tolerances(self.configuration, self.settings.atol)
+        atol = atol if isinstance(atol, float) else atol[: sizes.n_states]
+        leg = replace(self._part(self.t_end, due), method=_CAREFUL, step=None, atol=atol)
+        place = self.place._replace(memory=self.place.memory[: sizes.n_memory])
+        result = _integrated(plain, place, leg, None, single_changes(plain), lasts=lasts)
+        result.time = due[: len(result.time)]
+        return result
+
+    def _derivatives_end(self, plain: Instance, result: Integration) -> float:
+        """How far derivatives of the motion can be carried, after a look at the motion alone: to where a step
+        across begins.
+        """
+        t = self.place.t
+        if result.refused_event is not None:
+            refuse_derivatives(plain, result.t_stop)
+        if not result.passages:
+            return self._on_grid(result.t_stop) if result.status == "finished" else inf
+        singular, length = result.passages[0]
+        begin = self._on_grid(singular - MIDDLE * length) - (self.grid or 0.0)
+        if begin - t <= SOON * (singular - t):
+            refuse_derivatives(plain, singular)
+        return begin
+
     def _changes(self) -> RunChanges | None:
-        """The configurations that this leg may enter by itself."""
-        method, atol = self.settings.integrator, self.settings.atol
-        single = isinstance(atol, float) or not np.ndim(atol)
-        if self.stride or method.tableau is None or not single or self.short_steps is not None:
+        """The configurations that this leg may enter by itself; None where its loop has no tables."""
+        instance = self.legs.instance
+        if self.settings.integrator.tableau is None or not instance.model.changes_inside:
             return None
-        known = self.known = known_changes(self.configurations)
+        known = self.known = None if np.ndim(self.settings.atol) else known_changes(self.configurations)
         if known is None or self.configuration not in known.configurations:
-            return None
+            return single_changes(instance)
         number = known.configurations.index(self.configuration)
         return known.tables if number == known.tables.start else replace(known.tables, start=number)
 
@@ -429,13 +439,14 @@ class LegRunner:
     def _go_back(self, result: Integration, instance: Instance) -> None:
         """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign.
 
-        Where these jump over it again, no other choice of dependent speeds was better: rank is lost there.
+        Where these jump over it again, no step leads across.
         """
-        if self.short_steps is not None and self.short_steps.begin <= result.t_stop <= self.short_steps.end:
-            self.ahead = found(instance, self.place, result.t_stop, self.share)
-            return
+        if self.stretch is not None and self.stretch.begin <= result.t_stop <= self.stretch.end:
+            refuse_place(instance, result.t_stop)
         near = min(horizon(instance, self.place, AROUND), self.t_end - self.t0)
-        self.short_steps = ShortSteps(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
+        begin, end = max(self.place.t, result.t_stop - near), result.t_stop + near
+        self.stretch = Stretch(begin, end, near / 6)
+        self.outlook = Outlook(short_begin=begin, short_end=end, short_step=near / 6, wary=1)
 
     def _change(self, changing: list[EventRecord], result: Integration) -> None:
         """Another configuration, or a step across a singular place."""
@@ -464,26 +475,6 @@ class LegRunner:
         for event in others:
             if event.lock or event.unlock:
                 self.legs.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_lock_text(event)}")
-
-    def _look_ahead(self, instance: Instance) -> None:
-        """A forecast where the constraints are weak, and the step across its place, once that is at hand."""
-        if instance.equations.reduction.strength is None:
-            return
-        t = self.place.t
-        if self.ahead is None or not self.ahead.certain:
-            strength = instance.strength(t, instance.packed(self.place), self.place.memory)
-            weak = strength <= LOST_RANK * (1 + 1e-6)
-            self.ahead = forecast(instance, self.place, self.share) if weak else None
-            self.brief = horizon(instance, self.place, AROUND) if weak and self.ahead is None else inf
-        if self.ahead is None or not self.ahead.at_hand(t):
-            return
-        if not self.ahead.certain and not confirmed(instance, self.place, self.ahead):
-            nearer = max(0.5 * (self.ahead.singular - t), horizon(instance, self.place, LOOK_AGAIN))
-            self.ahead, self.brief = None, nearer
-            return
-        self.stride = self.ahead.across(t)
-        self._note_passage(self.ahead.singular, self.stride)
-        self.ahead = None
 
     def _note_passage(self, singular: float, length: float) -> None:
         self.legs.notes.append(

@@ -98,6 +98,19 @@ def _known_changes(configurations: Configurations) -> KnownChanges | None:
     return found
 
 
+def single_changes(instance: Instance) -> RunChanges:
+    """The tables of one configuration alone, with which a loop passes places where rank is lost."""
+    kept, alone = instance.model.change_figures, (1, 0)  # one configuration, no choices: as in a first run
+    if alone not in kept:
+        kept[alone] = _figures([instance.model], {})
+    made = kept[alone]
+    assert made is not None  # it fits into its own tables
+    sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
+    addresses = _addresses(instance, alone=True)
+    sections[0] = [addresses.get(name, 0) for name in SECTIONS]
+    return RunChanges(made.shape, made.states, made.events, 1, sections, made.numbers, owners=instance)
+
+
 @dataclass(frozen=True)
 class ChangeFigures:
     """Sizes and tables of numbers of the configurations that are known, for any parameters."""
