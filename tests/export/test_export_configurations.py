@@ -331,6 +331,14 @@ TOOLS = {
 }  # fmt: skip
 
 
+def exported(eom: DerivedEquations, language: str, folder: Path) -> Path:
+    """The program of a language with all configurations, in double precision."""
+    options: dict[str, Any] = {"configurations": True}
+    if language == "embedded":
+        options |= {"profile": "embedded", "precision": "double", "measure": False}
+    return eom.export("c" if language == "embedded" else language, folder, **options)
+
+
 # The held five-bar has locks, too; microcontrollers have the solver of C, and MATLAB is slow.
 PROGRAMS = [
     (language, name)
@@ -348,11 +356,7 @@ def test_programs_change_as_the_process_does(language: str, name: str, tmp_path:
     if TOOLS.get(language, "") is None:
         pytest.skip(f"no compiler of {language}")
     run = process(name, "rust" if language in FIXED else "matlab" if language == "matlab" else "c")
-    options: dict[str, Any] = {"configurations": True}
-    if language == "embedded":
-        options |= {"profile": "embedded", "precision": "double", "measure": False}
-    written = "c" if language == "embedded" else language
-    folder = equations(name).export(written, tmp_path / language, **options)
+    folder = exported(equations(name), language, tmp_path / language)
     names, rows = LANGUAGES[language](folder, CASES[name])
     assert len(rows) == len(run.time)
     for output in run.names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.text.source import source
-from tests.export.test_export_configurations import FIXED, LANGUAGES, TOOLS, Case, loaded
+from tests.export.test_export_configurations import CC, FIXED, LANGUAGES, TOOLS, Case, exported, loaded
 from tests.export.test_export_wasm import NODE, _node
 
 TOLERANCE = 1e-10
@@ -87,7 +88,7 @@ def five_bar_equations() -> arm.Equations:
     return five_bar().derive()
 
 
-@pytest.mark.parametrize("language", ["c", "cuda", "python", "fortran", "matlab"])
+@pytest.mark.parametrize("language", ["c", "cuda", "embedded", "python", "fortran", "matlab", "rust"])
 def test_programs_close_loops_anew_in_all_configurations(language: str, tmp_path: Path) -> None:
     """Eight events, four exchanges; MATLAB, which is slow, has three events."""
     if language in TOOLS and not TOOLS[language]:
@@ -100,7 +101,7 @@ def test_programs_close_loops_anew_in_all_configurations(language: str, tmp_path
     eom = five_bar_equations()
     run = eom.compile().simulate(span, sample=span / 8, **how)
     assert len(run.events) == (3 if span < 1.0 else 8)
-    folder = eom.export(language, tmp_path / language, configurations=True)
+    folder = exported(eom, language, tmp_path / language)
     names, rows = LANGUAGES[language](folder, Case(five_bar, span, {}, TOLERANCE, (), 8, STEPS))
     for name in ("A.q1", "B.q1", "C.q1", "D.q1", "A.u1", "D.u1"):
         found = rows[:, (names or run.names).index(name)]
@@ -134,8 +135,36 @@ def test_what_cannot_be_closed_ends_with_the_words_of_the_process(tmp_path: Path
     with pytest.raises(ValueError, match=r"cannot be closed with C\.q1 as given") as found:
         module.simulate(1.0)
     assert str(found.value).splitlines()[0] in str(caught.value)
-    with pytest.raises(arm.ArmillaryError, match=r"'back' sets 'A\.q1' in a system with constraints"):
-        eom.export("rust", tmp_path / "rust")
+
+
+BROKEN = """\
+#include "slider_crank_assembly.h"
+#include <stdio.h>
+int main(void)
+{
+    static slider_crank_run run;
+    slider_crank_setup(&run, slider_crank_parameter_values, 0.0f, 1.0f, 1e-3f);
+    for (slider_crank_begin(&run); run.status == SLIDER_CRANK_RUNNING; slider_crank_step(&run)) {}
+    printf("%d %d %.9g %.9g", run.status == SLIDER_CRANK_OPEN, run.room.status == SLIDER_CRANK_NOT_CLOSED,
+        (double)run.t, (double)run.state[SLIDER_CRANK_X_C_q1]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
+def test_microcontrollers_have_a_code_for_loops_that_an_event_opens(tmp_path: Path) -> None:
+    """In single precision; the slider stays where the event has put it, out of reach."""
+    s = crank()
+    s.event("break", "t - 0.02", direction=1, set={"C.q1": 2.0})
+    options: dict[str, Any] = {"profile": "embedded", "precision": "single", "measure": False}
+    folder = s.derive().export("c", tmp_path / "c", **options)
+    (folder / "broken.c").write_text(BROKEN)
+    sources = [str(p) for p in folder.glob("src/*.c")]
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror"]
+    subprocess.run([str(CC), *flags, "-Isrc", "broken.c", *sources, "-lm"], cwd=folder, check=True)
+    told = subprocess.run(["./a.out"], cwd=folder, check=True, capture_output=True, text=True).stdout.split()
+    assert told[:2] == ["1", "1"] and [float(x) for x in told[2:]] == pytest.approx([0.02, 2.0], rel=1e-6)
 
 
 def test_runs_end_at_a_start_for_which_the_only_choice_of_dependent_speeds_is_poor(tmp_path: Path) -> None:

@@ -48,8 +48,12 @@ def solver_texts(
     return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
 
 
-def printed_solver(model: CModel, printer: CSolverPrinter, methods: Sequence[Method]) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c of a solver with these methods."""
+def printed_solver(
+    model: CModel, printer: CSolverPrinter, methods: Sequence[Method], loops: str = ""
+) -> tuple[str, str]:
+    """<name>_solver.h and <name>_solver.c of a solver with these methods; ``loops``: members of what is kept
+    while loops are closed, where a run has a place for it.
+    """
     events = model.description.events
     printer.code = text = printer.text().rstrip("\n")
     values = model.values | {
@@ -58,6 +62,7 @@ def printed_solver(model: CModel, printer: CSolverPrinter, methods: Sequence[Met
         "adaptive": " || ".join(f"method == {model.upper}_{m.name.upper()}" for m in methods if m.adaptive)
         or "0",
         "solver_constants": "\n".join(printer.constants()),
+        "loops": loops,
         "comparing": "".join(code for name, code in _COMPARING.items() if f"{name}(" in text),
         "solver": text,
         "directions": ", ".join(str(e.direction) for e in events),

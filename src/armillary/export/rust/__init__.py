@@ -42,7 +42,7 @@ def export(
 
     ``precision`` is "single" or "double", and ``method`` one of fixed step.
     """
-    made, chosen = source(equations, configurations), fixed_method(method)
+    made, chosen = source(equations, configurations, recloses=True), fixed_method(method)
     model = RustModel(made, checked_precision(precision))
     d = model.description
     values = model.values | {
@@ -70,10 +70,13 @@ def _solver(model: RustModel, method: Method) -> str:
     stops, events = model.program.stops, model.description.events
     printer = RustSolverPrinter(bounded_solver(model.source, model.has, method, model.precision))
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "Real::INFINITY"])
+    set_places = ", ".join(str(bool(place)).lower() for place in model.source.set_places)
     hard = ", ".join([*(str(bool(jump)).lower() for _, jump in stops), "true"])
     values = model.values | {
         "solver_constants": "\n".join(printer.constants()),
         "directions": ", ".join(str(e.direction) for e in events),
+        "set_places": "\n".join(wrapped(set_places, 100, "    ", "    ")),
+        "set_count": str(len(model.source.set_places)),
         "stops": ", ".join(str(bool(e.stop)).lower() for e in events),
         "jump_count": str(len(stops) + 1),
         "jump_times": "\n".join(wrapped(times, 100, "    ", "    ")),

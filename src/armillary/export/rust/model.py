@@ -53,6 +53,8 @@ class RustModel:
             "EVENTS": d.events,
         }  # fmt: skip
         sizes = {name: len(items) for name, items in counted.items()} | {"CONSTANTS": d.constants}
+        if "reclosing" in self.has:
+            sizes["COORDINATES"] = len(self.source.equations.coordinates)
         if self.source.others:  # those of the largest configuration
             every = [self.source.equations, *(other.equations for other in self.source.others)]
             sizes |= {name[2:]: size for name, size in change_sizes(every).items()}

@@ -14,6 +14,7 @@ _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "inde
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
 _ELEMENTS = {"Wholes": "i32", **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags"), "bool")}
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
+_SIZES |= {"PlaceFlags": "COORDINATES"}
 _SIZES |= {kind: name[2:] for kind, name in CHANGE_EXTENTS.items()}
 
 
@@ -122,6 +123,9 @@ class RustSolverPrinter(SolverPrinter):
 
     def report_change(self) -> list[str]:
         return []
+
+    def close_again(self) -> list[str]:
+        return ["close_again(run);"]
 
     def report(self, k: str) -> list[str]:
         return [f"run.fired[{k} as usize] = true;"]

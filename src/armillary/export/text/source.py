@@ -321,7 +321,7 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
                     "closed anew; exported code cannot do that, but for coordinates in C, CUDA, Fortran, "
-                    "MATLAB, Python, WebAssembly and FMUs: leave that event out, or run in the process"
+                    "MATLAB, Python, Rust, WebAssembly and FMUs: leave that event out, or run in the process"
                 )
 
 

@@ -8,7 +8,7 @@ instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 from __future__ import annotations
 
 from armillary.export.c.configurations import configuration_files
-from armillary.export.c.embedded.assembly import assembly_files
+from armillary.export.c.embedded.assembly import assembly_files, loops_record
 from armillary.export.c.embedded.braces import braced
 from armillary.export.c.embedded.cost import step_table
 from armillary.export.c.embedded.measure import measured
@@ -34,7 +34,7 @@ _PLAIN = {
 def embedded_files(src: Source, precision: str, method: str, measure: bool | None) -> dict[str, str]:
     """The files of a system's program for microcontrollers, by name."""
     model, chosen = EmbeddedModel(src, checked_precision(precision)), fixed_method(method)
-    header, code = solver_texts(model, chosen, precision)
+    header, code = solver_texts(model, chosen, precision, loops_record(model))
     sources = {
         f"src/{model.stem}.h": model.header(),
         f"src/{model.stem}.c": model.code(),

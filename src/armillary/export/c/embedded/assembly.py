@@ -61,23 +61,40 @@ class EmbeddedAssemblyPrinter(AssemblyPrinter, BoundedPrinter):
         }
 
 
+def loops_printer(model: EmbeddedModel) -> EmbeddedAssemblyPrinter | None:
+    """The printer of the functions that close loops; None where there are none."""
+    loops = model.source.assembly
+    if loops is None:
+        return None
+    found = EmbeddedAssemblyPrinter(loops, model.stem, bounded_assembly(loops, model.precision))
+    found.code = found.text().rstrip("\n") + "run->t run->start run->given run->place run->status"
+    return found
+
+
+def loops_record(model: EmbeddedModel) -> str:
+    """The members of what is kept while loops are closed."""
+    printer = loops_printer(model)
+    fields = printer.record() if printer is not None else []
+    return "\n".join(["    const double *constants;", "    const double *memory;", *fields])
+
+
 def assembly_files(model: EmbeddedModel) -> dict[str, str]:
     """The files of a system with loops; none where it has none."""
-    loops, stem = model.source.assembly, model.stem
-    if loops is None:
+    solved, stem = loops_printer(model), model.stem
+    if solved is None:
         return {}
+    loops = solved.loops
     own = EmbeddedModel(model.source, model.precision)  # with no other tables than those that it calls
     geometry = geometry_function(stem, loops, own.sections)
-    solved = EmbeddedAssemblyPrinter(loops, stem, bounded_assembly(loops, model.precision))
-    solved.code = solved.text().rstrip("\n") + "run->t run->start run->given run->place run->status"
     values = model.values | assembly_values(model.source, solved, solved.text().rstrip("\n"))
     values |= {
+        "loops": loops_record(model),
         "opening": _OPENING.replace("@name@", stem),
         "helpers": own.helping(geometry),
         "functions": geometry,
         "sentences": "\n".join(_sentences(loops, model.upper)),
     }
-    has = loop_features(loops) | {"embedded"}
+    has = loop_features(loops) | {"embedded"} | (model.has & {"reclosing"})
     return {
         f"{stem}_assembly.h": fill(template(__package__, "assembly.h.txt"), values, has),
         f"{stem}_assembly.c": fill(template("armillary.export.c", "assembly.c.txt"), values, has),

@@ -19,10 +19,10 @@ MOST_TURNS = {"single": 300, "double": 2150}
 _SINGLE = {"EPSILON": 2.0**-23, "SNAP": 1e-3}
 
 
-def solver_texts(model: CModel, method: Method, precision: str) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c."""
+def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> tuple[str, str]:
+    """<name>_solver.h and <name>_solver.c; ``loops``: members of what is kept while loops are closed."""
     solver = bounded_solver(model.source, model.has, method, precision)
-    return printed_solver(model, BoundedPrinter(solver, model.stem), [method])
+    return printed_solver(model, BoundedPrinter(solver, model.stem), [method], loops)
 
 
 def bounded_solver(made: Source, has: Collection[str], method: Method, precision: str) -> Solver:
