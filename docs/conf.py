@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
@@ -29,10 +28,7 @@ myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]
 smartquotes = False  # quotes on these pages are often code
 
-# `-t plain` builds without the theme, which takes half of the time for the list of all pages beside each, and
-# without the index of words, which takes a sixth.
-plain = tags.has("plain")  # noqa: F821 — `tags` is given by Sphinx
-html_theme = "basic" if plain else "furo"
+html_theme = "furo"
 html_title = "Armillary"
 html_static_path = ["_static"]
 html_css_files = ["armillary.css"]
@@ -41,7 +37,7 @@ html_favicon = "_static/armillary.svg"
 html_copy_source = False
 html_show_sphinx = False
 html_show_sourcelink = False
-theme_options = {
+html_theme_options = {
     "light_css_variables": {
         "color-brand-primary": "#8a5a00",
         "color-brand-content": "#1f5fa8",
@@ -53,11 +49,5 @@ theme_options = {
         "color-brand-visited": "#7fb2ee",
     },
 }
-html_theme_options = {} if plain else theme_options
 pygments_style = "tango"
 pygments_dark_style = "github-dark"
-
-
-def setup(app: Any) -> None:
-    if plain:
-        app.connect("builder-inited", lambda app: setattr(app.builder, "search", False))

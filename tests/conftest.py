@@ -130,7 +130,6 @@ OPTIMISED = tuple(
         "runtime/test_integrators_accumulation.py::test_relays",
         *(f"export/test_export_wasm.py::test_{name}" for name in WASM),
         *("export/fmi/test_fmu_files", "test_readme.py"),
-        "test_docs.py::test_python_blocks_run[README.md]",
         "verification/test_examples.py::test_example_runs[car_study]",
     )
 )

@@ -108,20 +108,22 @@ def test_typed_mathematics_is_set(typed: str, mathml: str) -> None:
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    """Nothing on the pages runs while the site is built: all pages without its theme, one with it; one
-    process builds both, another than that of the tests, whose warnings Sphinx would change.
+    """Nothing on the pages runs while the site is built: all pages are read and their links resolved, three
+    of different kinds are written; one process does both, another than that of the tests, whose warnings
+    Sphinx would change.
     """
     pytest.importorskip("furo", reason="the site needs armillary[docs]")
     docs, doctrees = str(ROOT / "docs"), str(tmp_path / "doctrees")
-    common = ["--keep-going", "-q", "-b", "html", "-d", doctrees, docs]
-    plain = ["-W", "-t", "plain", *common, str(tmp_path / "plain")]
-    own = ["-t", "still", *common, str(tmp_path / "html"), f"{docs}/theory/kane.md"]
+    common = ["--keep-going", "-q", "-d", doctrees, docs]
+    read = ["-W", "-b", "dummy", *common, str(tmp_path / "none")]
+    pages = [f"{docs}/{page}.md" for page in ("theory/kane", "how-to/command-line", "reference/docstrings")]
+    write = ["-t", "still", "-b", "html", *common, str(tmp_path / "html"), *pages]
     both = "import gc\ngc.disable()\nfrom sphinx.cmd.build import main\n"  # garbage: a quarter of the time
-    both += f"assert main({plain!r}) == 0\nassert main({own!r}) == 0"
+    both += f"assert main({read!r}) == 0\nassert main({write!r}) == 0"
     built = subprocess.run([sys.executable, "-c", both], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     warnings = re.findall("WARNING: .*", built.stderr)
-    assert all("search index" in warning for warning in warnings)  # that of one page is not whole
+    assert all("search index" in warning for warning in warnings)  # that of three pages is not whole
     kane = (tmp_path / "html" / "theory" / "kane.html").read_text(encoding="utf-8")
     assert 'id="eq-4-7"' in kane and "<math" in kane and "mathjax" not in kane.lower()
 

@@ -45,7 +45,7 @@ _CARD = (
 
 def _make(app: Sphinx) -> None:
     app.config.gallery_pages = {}
-    if app.builder.name != "html" or app.tags.has("plain") or app.tags.has("still"):
+    if app.builder.name != "html" or app.tags.has("still"):
         return
     sys.path.insert(0, str(Path(app.srcdir)))
     from make_gallery import make
