@@ -340,6 +340,33 @@ def test_no_zero_has_a_sign(model: arm.CompiledModel, tmp_path: Path) -> None:
     assert not np.signbit(batch["final(b.u1)"]).any()
 
 
+@pytest.mark.parametrize("compile", ["full", "quick"])
+def test_code_of_outputs_leaves_no_zero_with_a_sign(compile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are not looked at again after the run: a state, its opposite, a product and a number."""
+    monkeypatch.setenv("ARMILLARY_COMPILE", compile)
+    s = arm.System("slider")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    for name, value in {"opposite": -b.q1, "product": b.q1 * b.u1, "number": -0.0}.items():
+        s.output(name, value)
+    model = s.derive().compile()
+    state = np.array([-0.0, 3.0])
+    rows = np.full(len(model.output_names), 7.0)
+    places = [a.ctypes.data for a in (state, model.constants({}), np.zeros(1), rows)]
+    model.function("outputs")(0.0, *places)
+    assert dict(zip(model.output_names, rows.tolist(), strict=True)).keys() >= {"b.q1", "opposite", "product"}
+    assert rows[model.output_names.index("b.u1")] == 3.0
+    assert not np.signbit(rows).any()
+    state[:] = 0.0, -0.0
+    model.function("outputs")(0.0, *places)
+    assert not rows.any() and not np.signbit(rows).any()
+
+
+def test_times_have_no_zero_with_a_sign(model: arm.CompiledModel) -> None:
+    for how in ({"sample": [-0.0, 0.05]}, {"t0": -0.0}, {"t0": -0.1, "t_end": -0.0}, {"step": 0.05}):
+        run = model.simulate(**{"t_end": 0.1, "step": 1e-2, **how})
+        assert 0.0 in run.time and not np.signbit(run.time[run.time == 0]).any()
+
+
 def test_a_motion_that_follows_the_state_is_advised_an_actuator() -> None:
     with pytest.raises(arm.ModelError, match=r"not on 'b.u1'; .*actuator: moment\(\) or force\(\)"):
         pendulum().prescribe("b.q1", "0.1*b.u1")

@@ -50,6 +50,25 @@ def with_a_state() -> CompiledModel:
     return s.derive().compile()
 
 
+def test_rows_are_those_that_the_loop_wrote_and_times_those_of_other_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither is copied or looked at again: for long runs that took half the time of a row."""
+    results = []
+    result = compiled_run.CompiledRun.result
+    monkeypatch.setattr(
+        compiled_run.CompiledRun, "result", lambda *given: results.append(result(*given)) or results[-1]
+    )
+    how = {"step": 1e-2, "sample": 1e-2, "parameters": {"c": 0.1}}
+    runs = [pendulum_model().simulate(1.0, initial={"bob.q1": x}, **how) for x in (0.1, 0.2, 0.3)]
+    for run, found in zip(runs, results, strict=True):
+        assert run.values is found.samples and not run.values.flags.writeable
+    first, *others = [run.time for run in runs]
+    assert all(np.shares_memory(first, other) for other in others)
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        others[-1].setflags(write=True)
+
+
 def same(found: arm.Run, expected: arm.Run) -> None:
     assert found.time.tobytes() == expected.time.tobytes()
     assert found.values.tobytes() == expected.values.tobytes()

@@ -112,13 +112,14 @@ class Run:
     ) -> Run:
         """A run with these rows and all else of this one: a model makes its runs from one without rows.
 
-        ``info``, which is given away, has plain values, and rows fit the names.
+        ``info``, which is given away, has plain values; rows, which are too, fit the names and have no zeros
+        with a sign, nor have times that cannot be written to: other runs may have these, too.
         """
         made: Run = object.__new__(type(self))
         made.__dict__.update(
             self.__dict__,
             time=_given_away(time),
-            values=_given_away(values),
+            values=_locked(values),
             info=_frozen(info),
             events=tuple([Event(*event) for event in events]) if events else (),
         )
@@ -404,11 +405,13 @@ def _read_only(array: ArrayLike) -> np.ndarray:
 
 
 def _given_away(array: np.ndarray) -> np.ndarray:
-    """Reals without signs of zeros, which cannot be written to any more; in place where they can be now."""
+    """Reals that cannot be written to any more; zeros of those that could be lose their signs."""
     if array.flags.writeable:
         array += 0.0
-    else:
-        array = array + 0.0
+    return _locked(array)
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
 

@@ -77,6 +77,10 @@ class ArrangedWriter(Writer):
         self.operations.append((name, form, operands))
         return name
 
+    def zero(self) -> str:
+        """A number of the array: machine code has no operands that are numbers."""
+        return self.load("numbers", self.pairs.setdefault(0.0, len(self.pairs)))
+
     def neg(self, a: str) -> str:
         if a in self.opposites:
             return self.opposites[a]

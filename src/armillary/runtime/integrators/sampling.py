@@ -115,7 +115,7 @@ class SampleTimes:
 
 
 def _checked(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
-    times = given.copy()
+    times = given + 0.0  # a copy, in which a zero has no sign
     if times.ndim != 1 or not np.all(np.diff(times) > 0):
         raise ArmillaryError("sample times must be a one-dimensional array of increasing numbers")
     if len(times) and not (times[0] >= t0 and times[-1] <= t_end):

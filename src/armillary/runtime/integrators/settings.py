@@ -117,7 +117,8 @@ _in_order = attrgetter(*_NAMES)
 def _completed(*values: Any) -> IntegrationSettings:
     *own, redundant, contacts = values
     given = dict(zip(_NAMES, own, strict=True))
-    given |= {name: float(given[name]) for name in ("t0", "t_end", "rtol", "max_step")}
+    # A zero has no sign where users see it: −0.0 + 0.0 is 0.0.
+    given |= {name: float(given[name]) + 0.0 for name in ("t0", "t_end", "rtol", "max_step")}
     if given["method"] is None:
         given["method"] = usual_method(given["step"] is not None, redundant)
     given["max_steps"] = count(given["max_steps"], "max_steps")

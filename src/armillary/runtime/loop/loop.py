@@ -137,7 +137,7 @@ def _shown_row(f: LoopFunction) -> None:
     """The row in the vector `shown` as the next one."""
     first, shown = f["filled"] * f.size("outputs"), f.vector("shown")
     with f.each(f.size("outputs")) as i:
-        f.outside("rows")[first + i] = shown[i]
+        f.outside("rows")[first + i] = shown[i] + 0.0  # a zero has no sign where users see it
     f["filled"] = f["filled"] + 1
 
 

@@ -13,6 +13,7 @@ from math import inf
 
 import numpy as np
 
+from armillary.algebra.arguments import unsigned_zeros
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import EventRecord
@@ -68,7 +69,7 @@ class RunLegs:
             row = last.last_row
             if row is None:
                 row = self.instance.outputs(last.t_stop, last.final_state, last.final_memory)
-            time, samples = np.append(time, last.t_stop), np.vstack([samples, row])
+            time, samples = np.append(time, last.t_stop), np.vstack([samples, unsigned_zeros(row)])
         return replace(
             last,
             time=time,
