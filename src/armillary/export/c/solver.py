@@ -41,9 +41,12 @@ def solver_texts(
     model: CModel,
     adaptive: bool = True,
     kind: Callable[[Solver, str], CSolverPrinter] | None = None,
+    also: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them."""
-    wanted = (*_WANTED, *(_WANTED_OF_CHANGES if "configurations" in model.has else ()))
+    """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them, and
+    with further functions.
+    """
+    wanted = (*_WANTED, *also, *(_WANTED_OF_CHANGES if "configurations" in model.has else ()))
     solver = solver_for(model.has, adaptive, wanted, always_dense=False, guard=model.source.guard)
     return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
 

@@ -32,7 +32,7 @@ def every(source: Source) -> list[Source]:
 
 def check_states(source: Source) -> None:
     """An error where the states of configurations are no part of a motion."""
-    if source.others and source.equations.speed_states != "speeds":
+    if source.changing and source.equations.speed_states != "speeds":
         raise ArmillaryError(
             f"'{source.description.name}' has momenta as states and events that lock or unlock joints; FMUs "
             "take speeds there: derive it with another formalism, such as 'kane'"

@@ -40,7 +40,7 @@ def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[
         texts[f"{one.stem}_directional.c"] = _derivatives_source(
             one, directional(one, clocks), "directional derivatives", _FORWARDS
         )
-        if source.others:
+        if source.changing:
             texts[f"{one.stem}_motion_rates.c"] = _derivatives_source(
                 one, rates(one), "rates of all coordinates, speeds and states", ()
             )

@@ -16,10 +16,11 @@ from armillary.runtime.solver.language.translator import Solver
 
 _MEMBERS = """\
     double inputs[{upper}_MEMORY_ROOM]; /* at the time `since`, in their places of the memory */
-    double slopes[{upper}_MEMORY_ROOM]; /* their first and second derivatives */
-    double bends[{upper}_MEMORY_ROOM];
+    double input_slopes[{upper}_MEMORY_ROOM]; /* their first and second derivatives */
+    double input_bends[{upper}_MEMORY_ROOM];
     double since;
-    int moving; /* whether inputs change within the communication step */"""
+    int moving;  /* whether inputs change within the communication step */
+    int waiting; /* inputs have changed in a step across a place of lost rank, and do not act yet */"""
 
 
 class FmuSolverPrinter(CSolverPrinter):
@@ -50,5 +51,6 @@ def solver_files(model: CModel) -> dict[str, str]:
     has = model.has | ({"inputs"} if places else set())
     calls = fill(template(__package__, "calls.c.txt"), values | {"functions": "@functions@"}, has)
     printer = partial(FmuSolverPrinter, places=places, calls=calls)
-    header, code = solver_texts(model, kind=printer)
+    also = ("change_inputs",) if "passing" in model.has else ()
+    header, code = solver_texts(model, kind=printer, also=also)
     return {f"{model.stem}_solver.h": header, f"{model.stem}_solver.c": code}

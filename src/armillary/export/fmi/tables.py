@@ -41,6 +41,10 @@ _HEADER = """\
 #define model_start_run {stem}_start_run
 #define model_move {stem}_move
 #define model_arrive {stem}_arrive
+#define model_arrives {stem}_arrives
+#define model_change_inputs {stem}_change_inputs
+#define model_near_place {stem}_near_place
+#define model_look {stem}_look
 #define model_renew {stem}_renew
 #define model_end_at {stem}_end_at
 #define model_next_jump {stem}_next_jump
@@ -52,6 +56,10 @@ _HEADER = """\
 void {stem}_start_run({stem}_run *run);
 void {stem}_move({stem}_run *run);
 void {stem}_arrive({stem}_run *run);
+int {stem}_arrives(const {stem}_run *run);
+void {stem}_change_inputs({stem}_run *run);
+int {stem}_near_place(const {stem}_run *run);
+const double *{stem}_look({stem}_run *run, int i, double *t, double *weight);
 void {stem}_renew({stem}_run *run);
 void {stem}_end_at({stem}_run *run, double t_end);
 double {stem}_next_jump({stem}_run *run, double *after, double *before);
@@ -69,7 +77,7 @@ void {stem}_adopt_signs({stem}_run *run);
 #define N_PARAMETERS {parameters}
 #define N_CONSTANTS {constants}
 #define N_STATES {states}
-#define N_CONFIGURATIONS {configurations}
+#define CHANGING {changing} /* a table of configurations; states are all coordinates and speeds then */
 #define N_SETTINGS {settings} /* speeds after them that events set in releasing them */
 #define N_PACKED {packed} /* states of the equations of a configuration, at most */
 #define N_FIRST {first} /* and of the first */
@@ -80,6 +88,8 @@ void {stem}_adopt_signs({stem}_run *run);
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
+#define HAS_PASSAGES {passages} /* places where constraints lose rank are passed, */
+#define N_LOOKS {looks}         /* from so many places around them */
 #define HAS_JUMPS {jumps} /* data of inputs over time jump or bend */
 #define HAS_PHYSICAL {physical}
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
@@ -167,7 +177,7 @@ def variables_header(
     """variables.h"""
     program, description = interface.source.program, interface.source.description
     stem, sources = interface.source.stem, every(interface.source)
-    several, loops = len(sources) > 1, interface.source.assembly
+    several, loops = interface.source.changing, interface.source.assembly
     values = {
         "functions": _FUNCTION_TABLE.format(stem=stem) if several else _functions(stem, adjoint),
         "derivatives": "\n".join(
@@ -179,7 +189,9 @@ def variables_header(
                 *((("motion_rates", ""),) if several else ()),
             )
         ),
-        "configurations": len(sources),
+        "changing": int(several),
+        "passages": int(interface.source.passing),
+        "looks": f"{interface.source.stem.upper()}_LOOKS" if interface.source.passing else "0",
         "settings": len(released_settings(interface.source.equations.system)) if several else 0,
         "packed": max(len(one.program.state) for one in sources),
         "first": len(program.state),
@@ -241,7 +253,7 @@ def variables_source(interface: Interface, adjoint: bool) -> str:
     lines += _array("double", "MEMORY_PERIODS", [repr(x) for x in periods])
     lines += _array("int", "INPUTS", [str(int(m.input)) for m in description.memory])
     lines += _array("char *const", "STATE_NAMES", [quoted(s.name) for s in interface.described])
-    if len(sources) == 1:
+    if not interface.source.changing:
         lines += _array("event_description", "EVENTS", _events(interface, interface.source), empty=_NO_EVENT)
         return "\n".join(lines) + "\n"
     room = max(len(own) for own in interface.places)

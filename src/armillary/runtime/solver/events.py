@@ -234,6 +234,8 @@ def cut(run: RunRecord, high: real) -> None:
     if met:
         t_event = goal
         place = goal - run.t_old
+    if PASSING and run.passing and t_event > run.t_end:
+        return
     if differs(t_event, run.t):
         lands: truth = False
         if LANDING_EVENTS:

@@ -21,6 +21,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     RANK_LEFT,
     RANK_SMALL,
     ROUGH,
+    SHORTER,
     SHORTEST,
     SOON,
     STRIDE,
@@ -184,7 +185,6 @@ def judge_events(run: RunRecord) -> None:
     """What becomes of events that were found in the step: near the place, those that leave the motion as it
     is happen inside of it, and those that change it cannot happen in the place itself.
     """
-    run.continues = False
     if not run.pending:
         return
     off: real = abs((run.t - run.t_old) / run.h_taken - MIDDLE)
@@ -201,16 +201,24 @@ def judge_events(run: RunRecord) -> None:
 
 
 def search(run: RunRecord) -> None:
-    """The step searched for events, from where they are known; memory is updated wherever it ends."""
+    """The step searched for events, from where they are known; memory is updated wherever it ends. The end of
+    the run may be in the place: the step was taken beyond it, with no stage near, and goes on where the run
+    gets a later end.
+    """
     run.at_grid = False
+    run.continues = False
     scan(run)
-    if run.t > run.t_end:  # which may be in the place: the step was taken beyond it, with no stage near
+    if run.t > run.t_end:
         probe(run, run.t_end - run.t_old)
         run.state = run.point
         run.t = run.t_end
-        run.pending = False
         run.near = 0.0
-    judge_events(run)
+        run.continues = True
+        run.sign = run.sign_old
+        for k in range(N_EVENTS):
+            run.crossed[k] = 0
+    else:
+        judge_events(run)
     run.at_grid = True
 
 
@@ -248,17 +256,41 @@ def cross(run: RunRecord) -> None:
     search(run)
 
 
-def continue_across(run: RunRecord) -> None:
-    """The rest of the step after an event that left the motion as it is: no run can begin near the place."""
-    run.continues = False
+def adopt_signs_inside(run: RunRecord) -> None:
+    """The signs of event functions at a time inside the step."""
     run.g = events(run.t, run.state)
     for k in range(N_EVENTS):
         run.sign[k] = sign_of(run.g[k])
+
+
+def continue_across(run: RunRecord) -> None:
+    """The rest of the step after an event that left the motion as it is, or after the end of the run has been
+    moved: no run can begin near the place.
+    """
+    happened: truth = False
+    for k in range(N_EVENTS):
+        happened = happened or run.crossed[k] > 0
+    if happened:
+        adopt_signs_inside(run)
     run.t = run.arrival
     run.state = run.finish
     run.near = 0.0
     run.phase = ARRIVED
     search(run)
+
+
+def change_inputs(run: RunRecord) -> None:
+    """Inputs that change at a time inside the step: the run begins anew there, unless that is near the place
+    or so shortly before it that another step across would be too short; then they act after the step.
+    """
+    if not run.continues:
+        return
+    ahead: real = run.singular - run.t
+    if ahead < -BLIND * run.h_taken or ahead > MIDDLE * horizon(run, SHORTER * STRIDE):
+        run.continues = False
+        return
+    run.searched = run.t - run.t_old
+    adopt_signs_inside(run)
 
 
 def is_near_place(run: RunRecord, t: real) -> truth:

@@ -111,7 +111,7 @@ class RunRecord:
         singular: real  # the time of that place
         share: real  # of the usual step across
         passing: truth  # the step just taken led across
-        continues: truth  # and goes on after an event that happens in it
+        continues: truth  # and goes on after an event in it, or after the end of the run has been moved
         searched: real  # so far into it events are known
         arrival: real  # when it ends
         refused: whole  # an event that cannot happen in the place, or NONE

@@ -268,7 +268,7 @@ def settle(run: RunRecord) -> None:
         pass_jumps(run, run.t)
     if EVENTS and run.pending:
         fire_pending(run)
-    if PASSING and run.continues and run.status == RUNNING:
+    if PASSING and run.continues and run.status == RUNNING and run.t < run.t_end:
         continue_across(run)
         return
     if CONFIGURATIONS and run.changing:

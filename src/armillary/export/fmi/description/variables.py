@@ -97,7 +97,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
         replace(s, initial=x) for s, x in zip(description.states, state, strict=True)
     )
     places: tuple[tuple[int, ...], ...] = (tuple(range(len(state))),)
-    if source.others:
+    if source.changing:
         motion = motion_of(source, list(values.values()), state)
         described, places = motion.states, motion.places
         state = [s.initial for s in described]

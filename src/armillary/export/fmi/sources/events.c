@@ -25,6 +25,16 @@ int fmu_accumulates(fmu *me, int k)
 /* An event that ends the run, or of the choice of dependent speeds. */
 int fmu_stopped(fmu *me, int k)
 {
+#if HAS_PASSAGES
+    if (me->now.run.refused >= 0) {
+        me->now.mode = FAILED;
+        if (EVENTS[k].guard)
+            return fmu_fail(me, "constraints lose rank near t = %g and the motion could not be carried across",
+                            me->now.run.t);
+        return fmu_fail(me, "event '%s' happens at t = %g, where constraints lose rank: it cannot change the motion there",
+                        EVENTS[k].name, me->now.run.t);
+    }
+#endif
     if (EVENTS[k].guard) {
         me->now.mode = FAILED;
         return fmu_fail(me, "at t = %g the motion needs another choice of dependent speeds (%s), which this FMU does "

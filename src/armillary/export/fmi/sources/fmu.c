@@ -56,7 +56,7 @@ void fmu_start(fmu *me)
 {
     memset(&me->now, 0, sizeof me->now);
     for (int i = 0; i < N_PARAMETERS; i++) me->now.parameters[i] = START_PARAMETERS[i];
-#if N_CONFIGURATIONS > 1
+#if CHANGING
     for (int i = 0; i < N_STATES; i++) me->now.motion[i] = START_STATE[i];
     me->now.loose = 1;
 #else
@@ -71,7 +71,7 @@ void fmu_start(fmu *me)
 void fmu_constants(fmu *me)
 {
     if (me->stale) {
-#if N_CONFIGURATIONS > 1
+#if CHANGING
         model_prepare(&me->now.run, me->now.parameters);
 #else
         model_precompute(me->now.parameters, me->now.run.constants);
@@ -81,17 +81,59 @@ void fmu_constants(fmu *me)
 #endif
     }
     me->stale = 0;
-#if N_CONFIGURATIONS > 1
+#if CHANGING
     if (me->now.loose)
         for (int i = 0; i < USED; i++) me->now.run.state[i] = me->now.motion[PLACE(i)];
     me->now.loose = 0;
 #endif
 }
 
+int fmu_near_place(const fmu *me)
+{
+#if HAS_PASSAGES
+    return me->cosimulation && model_near_place(&me->now.run);
+#else
+    (void)me;
+    return 0;
+#endif
+}
+
+#if HAS_PASSAGES
+/* What a section gives near a place where constraints lose rank, by Lagrange's interpolation through what it gives around
+ * it; what is the same everywhere stays so. */
+static void around(fmu *me, model_section *section, const double *memory, int count, double *out)
+{
+    enum { MOST = N_STATES + N_SETTINGS > N_OUTPUTS ? N_STATES + N_SETTINGS : N_OUTPUTS };
+    double first[MOST], one[MOST], t, weight;
+    int alike[MOST];
+    for (int k = 0; k < count; k++) {
+        out[k] = 0.0;
+        alike[k] = 1;
+    }
+    for (int i = 0; i < N_LOOKS; i++) {
+        const double *state = model_look(&me->now.run, i, &t, &weight);
+        section(t, state, me->now.run.constants, memory, one);
+        if (i == 0) memcpy(first, one, (size_t)count * sizeof *one);
+        for (int k = 0; k < count; k++) {
+            out[k] += weight * one[k];
+            alike[k] &= one[k] == first[k];
+        }
+    }
+    for (int k = 0; k < count; k++)
+        if (alike[k]) out[k] = first[k];
+}
+#endif
+
 double *fmu_states(fmu *me)
 {
-#if N_CONFIGURATIONS > 1
+#if CHANGING
     fmu_constants(me);
+#if HAS_PASSAGES
+    if (fmu_near_place(me)) {
+        around(me, model_leave, me->now.run.memory, N_STATES + N_SETTINGS, me->now.motion);
+        return me->now.motion;
+    }
+#endif
     model_leave(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, me->now.motion);
     return me->now.motion;
 #else
@@ -99,10 +141,16 @@ double *fmu_states(fmu *me)
 #endif
 }
 
-void fmu_rates(const fmu *me, const double *memory, double *rates)
+void fmu_rates(fmu *me, const double *memory, double *rates)
 {
     const model_run *run = &me->now.run;
-#if N_CONFIGURATIONS > 1
+#if HAS_PASSAGES
+    if (fmu_near_place(me)) {
+        around(me, model_motion_rates, memory, N_STATES, rates);
+        return;
+    }
+#endif
+#if CHANGING
     model_motion_rates(run->t, run->state, run->constants, memory, rates);
 #else
     model_derivatives(run->t, run->state, run->constants, memory, rates);
@@ -118,11 +166,18 @@ static void compute(fmu *me)
     if (me->known) return;
     memcpy(me->shown, now->run.memory, sizeof me->shown);
 #if HAS_UPDATE
-    if (now->mode == STEPPING) model_update(now->run.t, now->run.state, now->run.constants, now->run.memory, me->shown);
+    if (now->mode == STEPPING && !fmu_near_place(me))
+        model_update(now->run.t, now->run.state, now->run.constants, now->run.memory, me->shown);
 #endif
     fmu_rates(me, me->shown, me->rates);
-    model_outputs(now->run.t, now->run.state, now->run.constants, me->shown, me->outputs);
     me->known = 1;
+#if HAS_PASSAGES
+    if (fmu_near_place(me)) {
+        around(me, model_outputs, me->shown, N_OUTPUTS, me->outputs);
+        return;
+    }
+#endif
+    model_outputs(now->run.t, now->run.state, now->run.constants, me->shown, me->outputs);
 }
 
 int fmu_get(fmu *me, const uint32_t *references, size_t count, double *values)
@@ -165,7 +220,7 @@ static int settable(const fmu *me, fmu_kind of, size_t at)
 
 static void set_state(fmu *me, size_t at, double value)
 {
-#if N_CONFIGURATIONS > 1
+#if CHANGING
     me->now.motion[at] = value;
     me->now.loose = 1;
 #else
@@ -217,7 +272,7 @@ int fmu_set_slopes(fmu *me, const uint32_t *references, size_t count, const int3
         if (!isfinite(values[i]))
             return fmu_fail(me, "a derivative of the variable with value reference %lu would not be a finite number",
                             (unsigned long)references[i]);
-        (orders[i] == 1 ? me->now.run.slopes : me->now.run.bends)[at] = values[i] * MEMORY_FACTORS[at];
+        (orders[i] == 1 ? me->now.run.input_slopes : me->now.run.input_bends)[at] = values[i] * MEMORY_FACTORS[at];
     }
     return FMU_OK;
 }

@@ -28,7 +28,7 @@
 #define ROOM(n) ((n) > 0 ? (n) : 1)
 
 /* States of the present configuration of an instance `me`: how many, and their places among those of the FMU. */
-#if N_CONFIGURATIONS > 1
+#if CHANGING
 #define USED (me->now.run.used)
 #define PLACE(i) (STATE_PLACES[me->now.run.configuration][i])
 #else
@@ -57,7 +57,7 @@ typedef struct {
     model_run run;                          /* time, state, memory and constants, in the model's own units */
     double parameters[ROOM(N_PARAMETERS)];  /* in the units of modelDescription.xml */
     double last_slopes[ROOM(N_MEMORY)];     /* of inputs, in the last communication step */
-#if N_CONFIGURATIONS > 1
+#if CHANGING
     double motion[N_STATES + N_SETTINGS];   /* as the importer has set it or last read it */
     int32_t loose;                          /* run.state still has to follow from it */
 #endif
@@ -116,7 +116,8 @@ typedef enum { TIME, PARAMETER, MEMORY, STATE, RATE, OUTPUT, INDICATOR, TICK, UN
 fmu_kind fmu_find(uint32_t reference, size_t *index);
 void fmu_constants(fmu *me); /* up to date, and the state, too */
 double *fmu_states(fmu *me);  /* those of the FMU, in the model's own units, up to date */
-void fmu_rates(const fmu *me, const double *memory, double *rates);
+void fmu_rates(fmu *me, const double *memory, double *rates);
+int fmu_near_place(const fmu *me); /* where constraints lose rank */
 void fmu_start(fmu *me);
 int fmu_fail(fmu *me, const char *format, ...);
 int fmu_allowed(fmu *me, const char *function, int modes);

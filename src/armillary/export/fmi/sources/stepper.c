@@ -41,18 +41,26 @@ static int outcome(fmu *me)
 /* Inputs as they are now, which go on along their derivatives. */
 static void take_inputs(model_run *run)
 {
+    int changed = 0;
     run->since = run->t;
     run->moving = 0;
     for (int i = 0; i < N_MEMORY; i++) {
+        changed |= INPUTS[i] && run->inputs[i] != run->memory[i];
         run->inputs[i] = run->memory[i];
-        run->moving |= run->slopes[i] != 0.0 || run->bends[i] != 0.0;
+        run->moving |= run->input_slopes[i] != 0.0 || run->input_bends[i] != 0.0;
     }
+#if HAS_PASSAGES
+    run->waiting |= changed || run->moving;
+    if (run->waiting) model_change_inputs(run);
+#else
+    (void)changed;
+#endif
 }
 
 static void forget_slopes(model_run *run)
 {
     run->moving = 0;
-    for (int i = 0; i < N_MEMORY; i++) run->slopes[i] = run->bends[i] = 0.0;
+    for (int i = 0; i < N_MEMORY; i++) run->input_slopes[i] = run->input_bends[i] = 0.0;
 }
 
 /* The end of an inner step: the importer may read and set variables, and ask for an earlier end. */
@@ -89,16 +97,17 @@ int fmu_advance(fmu *me, double from, double length)
     me->known = 0;
     take_inputs(run);
     model_continue(run, end);
-    while (run->status == MODEL(RUNNING) && run->t < run->t_end) {
+    while (run->status == MODEL(RUNNING) && (run->t < run->t_end || model_arrives(run))) {
         model_move(run);
 #if N_EVENTS > 0
         if (run->pending && me->early && me->events) break;
         if (run->pending && me->events && run->t >= end) break;
 #endif
         model_arrive(run);
+        if (model_arrives(run)) continue; /* a step across a place where constraints lose rank goes on after an event */
         if (run->status == MODEL(RUNNING) || run->status == MODEL(FINISHED)) inform(me);
     }
-    for (int i = 0; i < N_MEMORY; i++) now->last_slopes[i] = run->slopes[i] + (run->t - run->since) * run->bends[i];
+    for (int i = 0; i < N_MEMORY; i++) now->last_slopes[i] = run->input_slopes[i] + (run->t - run->since) * run->input_bends[i];
     forget_slopes(run);
     me->known = 0;
     return outcome(me);
