@@ -1,5 +1,5 @@
-"""FMUs for co-simulation that pass places where constraints lose rank, with communication points inside the
-step across.
+"""FMUs that pass places where constraints lose rank: in co-simulation with communication points inside the
+step across, in model exchange by rates of that step, which an importer integrates.
 
 A parallelogram is flat twice in a turn, where its equations are 0/0; its cranks are a pendulum otherwise,
 which is driven by an input here. A counter adds up the times at which it is flat.
@@ -59,6 +59,17 @@ def test_communication_points_in_a_step_across_show_the_motion_of_the_process(
         size = 1 + np.max(np.abs(run[name]))
         np.testing.assert_allclose(found[name], run[name], rtol=0, atol=1e-9 * size, err_msg=name)
     np.testing.assert_allclose(found["der(B.u1)"], -found["der(A.u1)"], rtol=0, atol=1e-5)
+
+
+def test_an_importer_integrates_the_step_across(unit: Path) -> None:
+    """Its beginning and its end are time events; a counter adds up the times at which it is flat inside."""
+    run = driven().compile().simulate(0.7, sample=0.0125, method="dop853", rtol=1e-12, atol=1e-13)
+    assert str(run.info["configurations"]).count("passed") == 2
+    options: dict[str, Any] = {"stop_time": 0.7, "output_interval": 0.0125, "output": NAMES}
+    found = simulate_fmu(unit, fmi_type="ModelExchange", **options)
+    for name in NAMES:
+        size = 1 + np.max(np.abs(run[name]))
+        np.testing.assert_allclose(found[name], run[name], rtol=0, atol=2e-9 * size, err_msg=name)
 
 
 def pendulum(times: np.ndarray, push: np.ndarray) -> np.ndarray:

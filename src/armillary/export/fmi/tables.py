@@ -45,6 +45,10 @@ _HEADER = """\
 #define model_change_inputs {stem}_change_inputs
 #define model_near_place {stem}_near_place
 #define model_look {stem}_look
+#define model_watch {stem}_watch
+#define model_follow {stem}_follow
+#define model_land {stem}_land
+#define model_judge {stem}_judge
 #define model_renew {stem}_renew
 #define model_end_at {stem}_end_at
 #define model_next_jump {stem}_next_jump
@@ -60,6 +64,10 @@ int {stem}_arrives(const {stem}_run *run);
 void {stem}_change_inputs({stem}_run *run);
 int {stem}_near_place(const {stem}_run *run);
 const double *{stem}_look({stem}_run *run, int i, double *t, double *weight);
+double {stem}_watch({stem}_run *run);
+void {stem}_follow({stem}_run *run);
+void {stem}_land({stem}_run *run);
+void {stem}_judge({stem}_run *run);
 void {stem}_renew({stem}_run *run);
 void {stem}_end_at({stem}_run *run, double t_end);
 double {stem}_next_jump({stem}_run *run, double *after, double *before);

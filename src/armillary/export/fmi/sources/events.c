@@ -57,13 +57,6 @@ int fmu_opened(fmu *me)
 #endif
 
 #if N_EVENTS > 0
-static void event_functions(const fmu *me, double *g)
-{
-    const model_run *run = &me->now.run;
-    for (int k = 0; k < N_EVENTS; k++) g[k] = 1.0; /* a configuration may have fewer */
-    model_events(run->t, run->state, run->constants, run->memory, g);
-}
-
 static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
 
 /* A clock as close to a time as rounding can bring it has been reached; each tick adds a rounding. */
@@ -99,7 +92,7 @@ int fmu_happening(fmu *me, int *happening)
 #if N_EVENTS > 0
     double g[N_EVENTS];
     const model_run *run = &me->now.run;
-    event_functions(me, g);
+    fmu_event_functions(me, g);
     for (int k = 0; k < N_EVENTS; k++) {
         happening[k] = me->cosimulation ? run->pending && run->crossed[k] > 0
                                         : !me->now.fresh && me->now.mode == EVENT && happens(me, k, g[k]);
@@ -138,6 +131,7 @@ static double drift(const fmu *me, double *state)
 {
     const model_run *run = &me->now.run;
     double most = 0.0;
+    if (fmu_crossing(me)) return most;
     memcpy(state, run->state, N_PACKED * sizeof *state);
 #if HAS_NORMALISE
     model_normalise(run->t, state, run->constants, run->memory);
@@ -160,6 +154,10 @@ static int fire(fmu *me, const int *happening)
         }
         model_record(run);
         if (run->status == MODEL(ACCUMULATES)) return fmu_accumulates(me, run->failed);
+#if HAS_PASSAGES
+        if (fmu_crossing(me)) model_judge(run);
+        if (run->status == MODEL(EVENT)) return fmu_stopped(me, run->failed);
+#endif
     }
     model_happen(run);
     if (run->status == MODEL(EVENT)) return fmu_stopped(me, run->failed);
@@ -170,6 +168,19 @@ static int fire(fmu *me, const int *happening)
     return FMU_OK;
 }
 
+#if HAS_PASSAGES
+/* The end of a step across a place where constraints lose rank. Internal events did not happen in it. */
+static void land(fmu *me)
+{
+    model_run *run = &me->now.run;
+    double g[N_EVENTS];
+    model_land(run);
+    fmu_event_functions(me, g);
+    for (int k = 0; k < N_EVENTS; k++)
+        if (EVENTS[k].guard) run->sign[k] = sign_of(g[k]);
+}
+#endif
+
 /* One event iteration. Nothing that it changes makes another necessary. */
 int fmu_discrete(fmu *me, fmu_news *news)
 {
@@ -177,14 +188,17 @@ int fmu_discrete(fmu *me, fmu_news *news)
     model_run *run = &now->run;
     double state[ROOM(N_STATES)], corrected[ROOM(N_PACKED)];
     int happening[ROOM(N_EVENTS)] = {0}, any;
-    double jump = HUGE_VAL;
+    double jump = HUGE_VAL, look = HUGE_VAL;
     memcpy(state, fmu_states(me), N_STATES * sizeof *state);
+#if HAS_PASSAGES
+    if (fmu_crossing(me) && run->t >= run->arrival) land(me);
+#endif
     any = fmu_happening(me, happening);
     if (!me->cosimulation) jump = fmu_next_jump(me); /* after events that data before it make happen */
     if (any && fire(me, happening) != FMU_OK) return FMU_ERROR;
     if (!me->cosimulation) {
 #if HAS_UPDATE
-        if (!now->ended && (now->fresh || now->completed)) {
+        if (!now->ended && (now->fresh || now->completed) && !fmu_crossing(me)) {
             double memory[ROOM(N_MEMORY)];
             model_update(run->t, run->state, run->constants, run->memory, memory);
             memcpy(run->memory, memory, N_MEMORY * sizeof *memory);
@@ -192,13 +206,19 @@ int fmu_discrete(fmu *me, fmu_news *news)
 #endif
         if (drift(me, corrected) > DRIFT) memcpy(run->state, corrected, N_PACKED * sizeof *corrected);
         fmu_adopt_signs(me);
+#if HAS_PASSAGES
+        if (!now->ended) {
+            look = fmu_crossing(me) ? run->arrival : model_watch(run);
+            if (run->status == MODEL(EVENT)) return fmu_stopped(me, run->failed);
+        }
+#endif
     }
     now->fresh = now->completed = 0;
     me->known = 0;
     news->more = 0;
     news->ended = now->ended;
     news->moved = memcmp(state, fmu_states(me), N_STATES * sizeof *state) != 0;
-    news->next = fmin(next_clock(me), jump);
+    news->next = fmin(fmin(next_clock(me), jump), look);
     news->scheduled = news->next < HUGE_VAL;
     return FMU_OK;
 }
@@ -212,7 +232,7 @@ int fmu_completed(fmu *me, int *event, int *ended)
 #if N_EVENTS > 0
     model_run *run = &me->now.run;
     double g[N_EVENTS];
-    event_functions(me, g);
+    fmu_event_functions(me, g);
     for (int k = 0; k < N_EVENTS; k++) {
         if (happens(me, k, g[k])) {
             *event = 1;

@@ -82,6 +82,12 @@ void fmu_constants(fmu *me)
     }
     me->stale = 0;
 #if CHANGING
+#if HAS_PASSAGES
+    if (fmu_crossing(me)) { /* the importer integrates rates of the step, which do not depend on its states */
+        model_follow(&me->now.run);
+        me->now.loose = 0;
+    }
+#endif
     if (me->now.loose)
         for (int i = 0; i < USED; i++) me->now.run.state[i] = me->now.motion[PLACE(i)];
     me->now.loose = 0;
@@ -91,7 +97,17 @@ void fmu_constants(fmu *me)
 int fmu_near_place(const fmu *me)
 {
 #if HAS_PASSAGES
-    return me->cosimulation && model_near_place(&me->now.run);
+    return (me->cosimulation || me->now.run.continues) && model_near_place(&me->now.run);
+#else
+    (void)me;
+    return 0;
+#endif
+}
+
+int fmu_crossing(const fmu *me)
+{
+#if HAS_PASSAGES
+    return !me->cosimulation && me->now.run.continues;
 #else
     (void)me;
     return 0;
@@ -103,10 +119,11 @@ int fmu_near_place(const fmu *me)
  * it; what is the same everywhere stays so. */
 static void around(fmu *me, model_section *section, const double *memory, int count, double *out)
 {
-    enum { MOST = N_STATES + N_SETTINGS > N_OUTPUTS ? N_STATES + N_SETTINGS : N_OUTPUTS };
+    enum { MOST = N_STATES + N_SETTINGS + N_OUTPUTS + N_EVENTS };
     double first[MOST], one[MOST], t, weight;
     int alike[MOST];
     for (int k = 0; k < count; k++) {
+        one[k] = 1.0; /* what a configuration does not have */
         out[k] = 0.0;
         alike[k] = 1;
     }
@@ -145,7 +162,7 @@ void fmu_rates(fmu *me, const double *memory, double *rates)
 {
     const model_run *run = &me->now.run;
 #if HAS_PASSAGES
-    if (fmu_near_place(me)) {
+    if (fmu_near_place(me) || fmu_crossing(me)) {
         around(me, model_motion_rates, memory, N_STATES, rates);
         return;
     }
@@ -424,14 +441,34 @@ int fmu_get_rates(fmu *me, double *rates, size_t count)
     return FMU_OK;
 }
 
+#if N_EVENTS > 0
+/* In the step across a place where constraints lose rank, internal events do not happen. */
+void fmu_event_functions(fmu *me, double *g)
+{
+    const model_run *run = &me->now.run;
+    for (int k = 0; k < N_EVENTS; k++) g[k] = 1.0; /* a configuration may have fewer */
+#if HAS_PASSAGES
+    if (fmu_crossing(me)) {
+        if (fmu_near_place(me))
+            around(me, model_events, run->memory, N_EVENTS, g);
+        else
+            model_events(run->t, run->state, run->constants, run->memory, g);
+        for (int k = 0; k < N_EVENTS; k++)
+            if (EVENTS[k].guard) g[k] = run->sign[k] < 0 ? -1.0 : 1.0;
+        return;
+    }
+#endif
+    model_events(run->t, run->state, run->constants, run->memory, g);
+}
+#endif
+
 int fmu_get_indicators(fmu *me, double *indicators, size_t count)
 {
     double g[ROOM(N_EVENTS)];
     if (!right_length(me, count, N_INDICATORS, indicators)) return FMU_ERROR;
     fmu_constants(me);
 #if N_EVENTS > 0
-    for (int k = 0; k < N_EVENTS; k++) g[k] = 1.0; /* a configuration may have fewer */
-    model_events(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, g);
+    fmu_event_functions(me, g);
     for (int k = 0, i = 0; k < N_EVENTS; k++)
         if (EVENTS[k].clock < 0) indicators[i++] = g[k];
 #else

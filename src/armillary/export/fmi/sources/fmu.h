@@ -118,6 +118,8 @@ void fmu_constants(fmu *me); /* up to date, and the state, too */
 double *fmu_states(fmu *me);  /* those of the FMU, in the model's own units, up to date */
 void fmu_rates(fmu *me, const double *memory, double *rates);
 int fmu_near_place(const fmu *me); /* where constraints lose rank */
+int fmu_crossing(const fmu *me);   /* model exchange: in the step across such a place */
+void fmu_event_functions(fmu *me, double *g);
 void fmu_start(fmu *me);
 int fmu_fail(fmu *me, const char *format, ...);
 int fmu_allowed(fmu *me, const char *function, int modes);

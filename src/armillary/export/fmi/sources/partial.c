@@ -62,7 +62,7 @@ int fmu_directional(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t 
     for (size_t j = 0; j < m; j++)
         if (place_seed(me, &along, knowns[j], seed[j]) != FMU_OK) return FMU_ERROR;
     fmu_constants(me);
-    if (fmu_near_place(me)) return no_derivatives(me);
+    if (fmu_near_place(me) || fmu_crossing(me)) return no_derivatives(me);
     pack(me, &along, packed);
     model_directional(me->now.run.t, me->now.run.state, me->now.run.constants, me->now.run.memory, packed, found);
     for (size_t i = 0; i < n; i++)
@@ -81,7 +81,7 @@ int fmu_output_rates(fmu *me, const uint32_t *outputs, size_t n, const int32_t *
         if (orders[i] != 1) return fmu_fail(me, "derivatives of outputs are of order 1, not %d", (int)orders[i]);
     memset(&along, 0, sizeof along);
     fmu_constants(me);
-    if (fmu_near_place(me)) return no_derivatives(me);
+    if (fmu_near_place(me) || fmu_crossing(me)) return no_derivatives(me);
     fmu_rates(me, run->memory, along.state);
     along.time = 1.0;
     memcpy(along.memory, me->now.last_slopes, sizeof along.memory);
@@ -114,7 +114,7 @@ int fmu_adjoint(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *kno
                             (unsigned long)unknowns[i]);
         }
     fmu_constants(me);
-    if (fmu_near_place(me)) return no_derivatives(me);
+    if (fmu_near_place(me) || fmu_crossing(me)) return no_derivatives(me);
     model_adjoint(run->t, run->state, run->constants, run->memory, weights, found);
     for (int i = 0; i < USED; i++) states[PLACE(i)] = found[1 + i];
     for (size_t j = 0; j < m; j++)
