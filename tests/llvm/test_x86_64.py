@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,6 +138,8 @@ def test_instructions_on_addresses() -> None:
         "mov qword ptr [r12+800], rax": x86.store_integer(0, 12, 800),
         "mov qword ptr [rsp+8], 0": x86.store_zero(4, 8),
         "lea r11, [rip+4096]": x86.address(11, 4096),
+        "lea rbx, [rsp+128]": x86.address_from(3, 4, 128),
+        "lea r13, [rsp+640]": x86.address_from(13, 4, 640),
         "mov r8, rdi": x86.copy_integer(8, 7),
         "movabs r10, 0x8250d40000000000": x86.set_integer(10, 0x8250D40000000000),
         "mov rbx, -1": x86.set_integer(3, (1 << 64) - 1),
@@ -202,6 +205,33 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     assert not left("%v1 = fadd double %v0, %v0")
 
 
+def test_places_on_the_stack_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty values wait until all are added up and multiplied in the opposite order; then fifty others do."""
+    function = X86.function
+    slots: list[int] = []
+
+    def counted(self: X86, *given: Any) -> Any:
+        found = function(self, *given)
+        slots.append(self.slots)
+        return found
+
+    monkeypatch.setattr(X86, "function", counted)
+    for phases in (1, 3):
+        loads = {f"%v{i}": ("state", i, "double") for i in range(51)}
+        lines, last = [], 0
+        for first in range(100, 100 + 200 * phases, 200):
+            waiting = range(first, first + 50)
+            lines += [f"%v{n} = fadd double %v{n - first + 1}, %v{last}" for n in waiting]
+            lines += [f"%v{n + 50} = fsub double %v{n + 49 if n > first else last}, %v{n}" for n in waiting]
+            last = first + 99
+            for n in reversed(waiting):
+                lines.append(f"%v{n + 100} = fmul double %v{last}, %v{n}")
+                last = n + 100
+        stores = [(f"%v{last}", ("out", 0, "double"))]
+        assert encoded(lines_of(lines), loads, {}, stores, ENTRY, X86, 16) is not None
+    assert slots[1] == slots[0] >= 30
+
+
 @pytest.mark.skipif(not HERE, reason="features of x86-64")
 def test_registers_are_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """LLVM writes all code without fused operations, as before."""
@@ -238,17 +268,19 @@ define i64 @f({TAKEN}, ptr %whole) {{
 
 
 @pytest.mark.skipif(not HERE, reason="machine code of x86-64")
-def test_registers_of_addresses_are_kept_for_the_caller() -> None:
+@pytest.mark.parametrize("size", [7, 307, 807])
+def test_registers_of_addresses_are_kept_for_the_caller(size: int) -> None:
     """Addresses of nine arrays take more registers than a function may change; the last two arguments of the
-    second entry are on the stack.
+    second entry are on the stack. Longer code has addresses within the numbers and the stack as well.
     """
     read = ["state", "constants", "memory", "work", "more", "angles", "thirds", "numbers"]
     loads = {f"%v{i}": (array, 0, "double") for i, array in enumerate(read)}
     lines = ["%v8 = fadd double %v0, %v1"]
     lines += [f"%v{7 + i} = fadd double %v{6 + i}, %v{i}" for i in range(2, 8)]
-    found = encoded(
-        lines_of(lines), loads, {}, [("%v14", ("out", 0, "double"))], Entry(ARRAYS, [0], [2048.0]), X86, 16
-    )
+    words = ["fadd", "fsub"]  # the same number in turns
+    lines += [f"%v{i + 8} = {words[i % 2 == 0]} double %v{i + 7}, %v1" for i in range(7, size)]
+    stores = [(f"%v{size + 7}", ("out", 0, "double"))]
+    found = encoded(lines_of(lines), loads, {}, stores, Entry(ARRAYS, [0], [2048.0]), X86, 16)
     assert found is not None and found.arrays == ARRAYS and found.code[0] == 0x53
     numbers = [
         f"  %p{i} = getelementptr i64, ptr %whole, i64 {i}\n  %n{i} = load volatile i64, ptr %p{i}"

@@ -274,8 +274,11 @@ class Registers:
         self.slots += _DOUBLES[kind]
         self.store(self.held[value], self.stored[value])
 
+    def end(self, value: str) -> None:
+        """A value has no further users."""
+
     def release(self, register: Any) -> None:
-        """A value is wanted no more."""
+        """A register is free."""
 
     def finish(self) -> None:
         """An operation is done, with what follows from it."""
@@ -303,6 +306,8 @@ class Registers:
         for a in operation.operands:
             left = uses[a]
             left.pop()
+            if not left:
+                self.end(a)
             if a in held:
                 if left or a in self.waiting:
                     wanted[a] = left[-1] if left else _NEVER

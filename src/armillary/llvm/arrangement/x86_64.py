@@ -10,6 +10,7 @@ that an opposite costs nothing there; a product with one is computed without, an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
 from math import inf
 from typing import ClassVar
 
@@ -41,23 +42,28 @@ class X86(MachineCode):
         self.masks: dict[int, int] = {}  # instructions with a mask beside the code, to its place there
         self.low = [*range(min(registers, 16))][::-1]
         self.high = [*range(16, registers)][::-1]
+        self.vacant: dict[str, list[int]] = {}  # places on the stack whose values are wanted no more, by kind
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         used = {place[0] for places in self.results.values() for place in places}
         used |= {place[0] for place in self.loads.values()} | {o.place[0] for o in order if not o.name}
         long = any([o.kind == FOUR for o in order]) or any([k == FOUR for _, _, k in self.loads.values()])
-        frame = Frame.of(entry, self.given, used, long)
+        frame = Frame.of(entry, self.given, used, long, len(order))
         if frame is None:
             return None
-        self.bases = frame.registers
+        self.frame = frame
         self.pass_over(order)
         return frame.framed(self.parts, self.masks, self.slots)
 
     # ---------------------------------------------------------------- registers and memory
 
+    def vacant_register(self) -> int:
+        """One of the first sixteen, where instructions are shorter."""
+        return self.low.pop() if self.low else self.high.pop()
+
     def new(self) -> int:
-        """A register for a value: one of the first sixteen, where instructions are shorter."""
-        self.made = self.low.pop() if self.low else self.high.pop()
+        """A register for the value of an operation."""
+        self.made = self.vacant_register()
         return self.made
 
     def release(self, register: int) -> None:
@@ -65,15 +71,29 @@ class X86(MachineCode):
             (self.low if register < 16 else self.high).append(register)
 
     def load(self, place: Load) -> int:
-        register: int = self.low.pop() if self.low else self.high.pop()
+        register = self.vacant_register()
         self.memory(x86.LOAD[WIDTHS[place[2]]], register, 0, place)
         return register
 
     def store(self, register: int, place: Load) -> None:
         self.memory(x86.STORE[WIDTHS[place[2]]], register, 0, place)
 
+    def spill(self, value: str, next_best: str) -> None:
+        """To a place whose value is wanted no more: displacements are shorter near the beginning."""
+        kind = self.kinds[value]
+        if not self.vacant.get(kind):
+            super().spill(value, next_best)
+            return
+        self.stored[value] = "slots", heappop(self.vacant[kind]), kind
+        self.store(self.held[value], self.stored[value])
+
+    def end(self, value: str) -> None:
+        array, index, kind = self.stored.get(value, ("", 0, ""))
+        if array == "slots":
+            heappush(self.vacant.setdefault(kind, []), index)
+
     def memory(self, what: x86.Instruction, first: int, second: int, place: Load, number: int = -1) -> None:
-        base, offset = self.bases[place[0]], 8 * place[1]
+        base, offset = self.frame.place(place)
         self.parts.append(x86.with_memory(what, first, second, base, offset, self.registers, number))
 
     def write(self, what: x86.Instruction, first: int, second: int, third: str, number: int = -1) -> None:
@@ -243,7 +263,7 @@ class X86(MachineCode):
     def put(self, operation: Operation) -> int:
         """Zero, or a value that is loaded: by a register of integers."""
         place = operation.place
-        base, offset = self.bases[place[0]], 8 * place[1]
+        base, offset = self.frame.place(place)
         if not operation.signed:
             self.parts.append(x86.store_zero(base, offset))
             return -1
@@ -251,8 +271,7 @@ class X86(MachineCode):
         if name in self.held:
             self.store(self.held[name], place)
         else:
-            given = self.loads[name]
-            loaded = x86.load_integer(ACCUMULATOR, self.bases[given[0]], 8 * given[1])
+            loaded = x86.load_integer(ACCUMULATOR, *self.frame.place(self.loads[name]))
             # One part: between parts, looks at angles take the same register.
             self.parts.append(loaded + x86.store_integer(ACCUMULATOR, base, offset))
         return -1

@@ -150,6 +150,11 @@ def address(register: int, offset: int) -> bytes:
     return _integer(0x8D, register, CODE, offset)
 
 
+def address_from(register: int, base: int, offset: int) -> bytes:
+    """The address so many bytes from that in a register."""
+    return _integer(0x8D, register, base, offset)
+
+
 def _integer(opcode: int, register: int, base: int, offset: int) -> bytes:
     high = base >> 3 if base > 0 else 0
     start, field = bytes([0x48 | (register >> 3) << 2 | high, opcode]), (register & 7) << 3
