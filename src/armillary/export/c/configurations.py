@@ -24,7 +24,7 @@ from armillary.runtime.models.configurations.run_changes import (
     configuration_numbers,
 )
 
-_OF_CHANGES = ("leave", "enter", "impulse", "ratings", CONSTRAINT_GEOMETRY)
+_OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY)
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
 _OF_ONE = ("role", "direction", "ends", "lands")
 _OF_ALL = {
@@ -193,7 +193,7 @@ typedef void section(double t, const double *state, const double *constants, con
 typedef struct {
     void (*precompute)(const double *parameters, double *constants);
     section *derivatives, *outputs, *events, *update;
-    section *leave, *enter, *impulse, *ratings, *constraint_geometry;
+    section *leave, *enter, *impulse, *adjust, *ratings, *constraint_geometry;
     void (*fire)(int event, double t, const double *state, const double *constants, const double *memory,
         double *new_memory, double *new_state);
     void (*normalise)(double t, double *state, const double *constants, const double *memory);

@@ -27,7 +27,7 @@ _OF_CONFIGURATIONS = {
     **{name: f"present(run)->{name.lower()}" for name in ("DIRECTION", "ROLE", "LANDS")},
     **{name: name.lower() for name in ("LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT")},
     **{name: name.lower() for name in ("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES")},
-    **{name: name.lower() for name in ("SETTING_EVENT", "SETTING_SPEED", "SETTING_LOCK")},
+    **{name: name.lower() for name in ("SETTING_EVENT", "SETTING_SPEED", "SETTING_ACTS")},
     **{name.upper(): name for name in (*OF_PASSING, "first_element", "speed_kind", "at_end")},
     **{name: name.lower() for name in ACROSS},
     "STOPS": "present(run)->ends",
@@ -189,7 +189,7 @@ class CSolverPrinter(SolverPrinter):
         self.stem, self.upper, self.record_type = stem, upper, f"{stem}_run"
 
     def of_present(self, name: str, index: ast.expr) -> str:
-        if name in ("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "NEAR_PLACE"):
+        if name in ("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "NEAR_PLACE", "SETTING_ACTS"):
             return super().of_present(name, index)
         return self.item(self.names[name], self.expression(index))
 
@@ -267,7 +267,7 @@ class CSolverPrinter(SolverPrinter):
             return self.lines(f"{self.stem}_{name}({given});")
         if name == "derivatives":
             return self.lines(f"rates(run, {', '.join(arguments)}, {targets[0]});")
-        if name in ("enter", "impulse"):
+        if name in ("enter", "impulse", "adjust"):
             c, *others = arguments
             own = f"{', '.join(others)}, run->all_constants[{c}], run->memory, {targets[0]}"
             return self.lines(f"configurations[{c}].{name}({own});")

@@ -23,7 +23,6 @@ from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source, source
 from armillary.mechanics.constraints.closing.closing_thresholds import SINGLE
-from armillary.program.configurations.sections import released_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import fraction, tableau
@@ -94,7 +93,7 @@ class CudaModel(CModel):
         if not self.source.changing:
             return self.description.states
         [names] = [s.labels for s in self.program.changes if s.name == "leave"]
-        count = len(names) - len(released_settings(self.source.equations.system))
+        count = len(self.source.equations.motion_names)
         found = zip(names[:count], self.program.motion[:count], strict=True)
         return tuple(replace(state_description(s, "", 0.0), name=name) for name, s in found)
 

@@ -142,6 +142,7 @@ def _solver(programs: Sequence[Program], features: Features) -> Solver:
         "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": True,
         **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS"), len(programs) > 1),
         **dict.fromkeys(("CHOICES", "RATED"), len(programs) > 1),
+        "ADJUSTING": len(programs) > 1 and "adjust" in needed,
     }  # fmt: skip
     facts = {
         "dense": features.dense, "adaptive": adaptive, "end_enters_error": tableau(method).end_enters_error,
@@ -161,7 +162,8 @@ class _KernelPrinter(CSolverPrinter):
         self.names = {**self.names, **tables, "JUMP_TIME": "every.jumps"}
 
     def of_present(self, name: str, index: ast.expr) -> str:
-        table, width = ("LOCKED_IN", "LOCKABLE") if name == "LOCKED" else (name, "EVENTS_ROOM")
+        widths = {"LOCKED": "LOCKABLE", "SETTING_ACTS": "SETTINGS"}
+        table, width = "LOCKED_IN" if name == "LOCKED" else name, widths.get(name, "EVENTS_ROOM")
         return f"T_{table}[run->configuration * MODEL_{width} + {self.expression(index, 6)}]"
 
     def report_change(self) -> list[str]:
@@ -223,7 +225,7 @@ def _sizes(program: Program, changes: ChangeTables | None) -> str:
 _TABLES = (
     *("DIRECTION", "STOPS", "LANDS", "ROLE", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT"),
     *("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES", "SETTING_EVENT", "SETTING_SPEED"),
-    "SETTING_LOCK",
+    "SETTING_ACTS",
 )
 
 
@@ -252,6 +254,7 @@ _ARGUMENTS = {
     "normalise": "double t, double *state",
     "enter": f"int c, {_STATE}",
     "impulse": f"int c, {_STATE}",
+    "adjust": f"int c, {_STATE}",
 }
 _GIVEN = {
     "outputs": "t, state, {0}, memory, out",
@@ -260,7 +263,7 @@ _GIVEN = {
 }
 
 
-_OF_CHANGES = ("leave", "enter", "impulse", "ratings")
+_OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings")
 
 
 def _sections(writers: Sequence[SectionWriter]) -> str:

@@ -19,7 +19,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.errors import ArmillaryError
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import LEAVE, released_settings
+from armillary.program.configurations.sections import LEAVE
 from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes
@@ -81,6 +81,6 @@ def motion_rates(source: Source) -> tuple[list[str], list[Expr]]:
         return list(program.derivatives.labels), list(program.derivatives.results)
     along = dict(zip(program.state, program.derivatives.results, strict=True))
     with derivation():
-        count = len(leave.results) - len(released_settings(source.equations.system))
+        count = len(source.equations.motion_names)
         rates = directional_derivatives(list(leave.results[:count]), {program.time: UNIT, **along})
     return [f"rate of {label}" for label in leave.labels[:count]], list(rates)

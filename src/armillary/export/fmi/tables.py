@@ -11,7 +11,8 @@ from armillary.export.fmi.description.variables import Interface
 from armillary.export.text.configurations import has_function
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import released_settings
+from armillary.program.configurations.sections import adjustable, speed_settings
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
 
 _HEADER = """\
@@ -86,7 +87,7 @@ void {stem}_adopt_signs({stem}_run *run);
 #define N_CONSTANTS {constants}
 #define N_STATES {states}
 #define CHANGING {changing} /* a table of configurations; states are all coordinates and speeds then */
-#define N_SETTINGS {settings} /* speeds after them that events set in releasing them */
+#define N_BEYOND {beyond} /* after them, in changes: speeds that events set, and which may change */
 #define N_PACKED {packed} /* states of the equations of a configuration, at most */
 #define N_FIRST {first} /* and of the first */
 #define N_MEMORY {memory}
@@ -200,7 +201,7 @@ def variables_header(
         "changing": int(several),
         "passages": int(interface.source.passing),
         "looks": f"{interface.source.stem.upper()}_LOOKS" if interface.source.passing else "0",
-        "settings": len(released_settings(interface.source.equations.system)) if several else 0,
+        "beyond": _beyond(interface.source.equations) if several else 0,
         "packed": max(len(one.program.state) for one in sources),
         "first": len(program.state),
         "events_declared": _EVENT_TABLES if several else "extern const event_description EVENTS[];",
@@ -308,3 +309,9 @@ def _array(kind: str, name: str, items: Sequence[str], empty: str = "0", before:
     if any('"' in item for item in items):
         return [f"{kind} {name}[] = {{", *(f"    {item}," for item in items), "};"]
     return wrapped(f"{kind} {name}[] = {{{', '.join(items)}}};", WIDTH, "", "    ")
+
+
+def _beyond(equations: DerivedEquations) -> int:
+    """What sections of changes have in a motion beyond the states of an FMU."""
+    system = equations.system
+    return len(speed_settings(system)) + (len(system.speeds) if adjustable(system) else 0)

@@ -23,6 +23,7 @@ _SECTIONS = {
     "leave": (_STATE, "n_motion", "0.0_dp"),
     "enter": (_MOTION, "most_states", "0.0_dp"),
     "impulse": (_MOTION, "n_speeds", "0.0_dp"),
+    "adjust": (_MOTION, "n_speeds", "0.0_dp"),
     "ratings": (_MOTION, "n_members", "0.0_dp"),
     CONSTRAINT_GEOMETRY: (_STATE, "n_elements", "0.0_dp"),
 }

@@ -153,7 +153,7 @@ class FortranSolverPrinter(SolverPrinter):
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         """Results of a section of the present configuration, or of one that is named."""
         c, constants, memory = "r%configuration", "r%constants", "r%memory"
-        if name in ("enter", "impulse"):
+        if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
             constants = f"r%all_constants(:, {c})"
         if name == "outputs":

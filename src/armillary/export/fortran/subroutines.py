@@ -98,7 +98,7 @@ def _subroutine(
     """
     plain = [out.partition("(")[0] for out in outs]
     given = {"p" if parameters and a == "constants" else a: size for a, size in _ARGUMENTS.items()}
-    if name in ("enter", "impulse", "ratings"):
+    if name in ("enter", "impulse", "adjust", "ratings"):
         given["state"] = "state(n_motion)"
     used = {{"": "t", "parameters": "p"}.get(i.array, i.array) for i in body.inputs}
     idle = [a for a in ("t", *given) if a not in used]

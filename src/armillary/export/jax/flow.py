@@ -265,7 +265,7 @@ class FlowPrinter(SolverPrinter):
         raise TypeError(ast.unparse(node))
 
     def model_call(self, name: str, arguments: Sequence[str]) -> str:
-        if name in ("enter", "impulse"):
+        if name in ("enter", "impulse", "adjust"):
             return f'of("{name}", v, {", ".join(arguments)})'
         if name == "fire":
             return f"fired(v, {', '.join(arguments)})"

@@ -9,7 +9,7 @@ from armillary.export.text.source import Source
 
 _FUNCTIONS = (
     *("precompute", "derivatives", "outputs", "events", "update", "fire", "normalise"),
-    *("leave", "enter", "impulse", "ratings", CONSTRAINT_GEOMETRY),
+    *("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY),
 )
 _MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(varargin) zeros(0, 1)"}
 

@@ -135,12 +135,12 @@ class MatlabSolverPrinter(SolverPrinter):
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         """Results of a section of the present configuration, or of one that is named."""
         section, constants, memory = "r.now", "r.constants", "r.memory"
-        if name in ("enter", "impulse"):
+        if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
             section, constants = f"r.sections{{{c}}}", f"r.all_constants{{{c}}}"
         elif name == "outputs":
             *arguments, memory = arguments
-        if name not in ("enter", "impulse", "ratings"):  # those take a motion
+        if name not in ("enter", "impulse", "adjust", "ratings"):  # those take a motion
             arguments = [*arguments[:-1], f"{arguments[-1]}(1:r.used)"]
         call = f"{section}.{name}({', '.join(arguments)}, {constants}, {memory})"
         if name == "fire":

@@ -39,7 +39,7 @@ class PythonModule:
         "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed", "started",
         "simulate", "rk4", "midpoint", "rates", "finite", "main", "lookup", "horner", "number", "replaced",
         "parameters_of", "changed_by", "physical", "check_physical", "sign_of", "csv", "sys", "OnStart",
-        "tomllib", "dataclass", "constraints", "leave", "enter", "impulse", "ratings",
+        "tomllib", "dataclass", "constraints", "leave", "enter", "impulse", "adjust", "ratings",
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
     decorator = ""  # of the class of parameters
@@ -216,7 +216,7 @@ class PythonModule:
         def add(f: SectionFunction) -> None:
             body = self.sections.body(f.section)
             name, arguments = function_name(self.made, f.name), ARGUMENTS
-            if f.name in ("enter", "impulse", "ratings"):
+            if f.name in ("enter", "impulse", "adjust", "ratings"):
                 arguments = arguments.replace("state", "motion")
             lines = [f"def {name}({arguments}) -> Vector:", *self.body(body, f.about, f.name)]
             texts.append("\n".join([*lines, *self.returned(body.results, f.labels)]) + "\n")
@@ -292,7 +292,7 @@ class PythonModule:
         lines = [f'    """{_docstring(about)}: {operations_text(body.section.operations)}."""']
         sizes = {"state": len(self.program.state), "constants": len(self.program.constants)}
         sizes["memory"] = len(self.program.memory)
-        of_motion = name in ("enter", "impulse", "ratings")
+        of_motion = name in ("enter", "impulse", "adjust", "ratings")
         if of_motion:
             sizes["state"] = len(self.program.motion)
         for array, size in sizes.items():

@@ -151,7 +151,7 @@ class PythonSolverPrinter(SolverPrinter):
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> str:
         """Results of a section of the present configuration, or of one that is named."""
-        if name in ("enter", "impulse"):
+        if name in ("enter", "impulse", "adjust"):
             c, *given = arguments
             call = f"SECTIONS[{c}][{name!r}]({', '.join(given)}, run.all_constants[{c}], run.memory)"
             return f"{targets[0]} = {f'filled({call}, N_STATES)' if name == 'enter' else call}"

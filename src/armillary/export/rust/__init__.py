@@ -54,7 +54,7 @@ def export(
         "cost": counts(d.operations),
         "steps": step_table(model, chosen, ATTEMPTS),
     }
-    names = ["changes", *(f"configuration{other.prefix}" for other in made.others)] if made.others else []
+    names = ["changes", *(f"configuration{other.prefix}" for other in made.others)] if made.changing else []
     names += ["assembly"] if made.assembly is not None else []
     values["modules"] = "".join(f"mod {name};\n" for name in names)
     plain = {"src/lib.rs": "lib.rs.txt", "src/math.rs": "math.rs.txt"}

@@ -20,13 +20,14 @@ _SECTIONS = {
     "leave": ("STATES", "MOTION", "0.0"),
     "enter": ("MOTION", "STATES", "0.0"),
     "impulse": ("MOTION", "SPEEDS", "0.0"),
+    "adjust": ("MOTION", "SPEEDS", "0.0"),
     "ratings": ("MOTION", "MEMBERS", "0.0"),
 }
 
 
 def configuration_files(model: RustModel) -> dict[str, str]:
     """Modules of further configurations; none where there is one."""
-    if not model.source.others:
+    if not model.source.changing:
         return {}
     files = {"src/changes.rs": _changes(model.source)}
     for other in model.source.others:

@@ -55,7 +55,7 @@ class RustModel:
         sizes = {name: len(items) for name, items in counted.items()} | {"CONSTANTS": d.constants}
         if "reclosing" in self.has:
             sizes["COORDINATES"] = len(self.source.equations.coordinates)
-        if self.source.others:  # those of the largest configuration
+        if self.source.changing:  # those of the largest configuration
             every = [self.source.equations, *(other.equations for other in self.source.others)]
             sizes |= {name[2:]: size for name, size in change_sizes(every).items()}
         self.sizes = sizes
@@ -83,7 +83,13 @@ class RustModel:
 
     def _changes(self) -> Iterable[str]:
         """The functions by which a run leaves and enters this configuration."""
-        sizes = {"leave": "MOTION", "enter": "STATES", "impulse": "SPEEDS", "ratings": "MEMBERS"}
+        sizes = {
+            "leave": "MOTION",
+            "enter": "STATES",
+            "impulse": "SPEEDS",
+            "adjust": "SPEEDS",
+            "ratings": "MEMBERS",
+        }
         for f in change_functions(self.source):
             state = _STATE if f.name == "leave" else _STATE.replace("STATES", "MOTION")
             arguments = f"{state}, out: &mut [Real; {sizes[f.name]}]"

@@ -106,7 +106,7 @@ class RustSolverPrinter(SolverPrinter):
         constants = "&run.constants"
         if self.changing:
             c = "run.configuration"
-            if name in ("enter", "impulse"):
+            if name in ("enter", "impulse", "adjust"):
                 c, *arguments = arguments
                 constants = f"&run.all_constants[{c} as usize]"
             name, arguments = f"{name}_of", [c, *arguments]

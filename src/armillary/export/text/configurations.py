@@ -26,13 +26,15 @@ from armillary.runtime.solver.language.language import NONE
 
 SENTENCE = (
     "the run needs a configuration that this program does not hold, or comes to a place where constraints "
-    "lose rank; Armillary itself would go on"
+    "lose rank, or an event sets speeds that contradict each other; Armillary itself would go on, or say why "
+    "not"
 )
 _ABOUT = {
     "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best",
     "leave": "The motion of a state: all coordinates, all speeds, states of the user's own",
     "enter": "The state of a motion",
     "impulse": "All speeds after the locks of this configuration have closed in a motion",
+    "adjust": "The smallest changes of speeds with which a motion satisfies the constraints",
 }
 _GEOMETRY = "Elements of the matrix J of the constraints"
 # Tables by the names of runtime/solver/language/language.py, with those of run_changes.py where they differ.
@@ -42,9 +44,12 @@ _OTHER_NAMES = {
 }  # fmt: skip
 _WIDTHS = dict.fromkeys(("role", "direction", "ends", "lands"), "N_EVENTS")
 # Tables of truth values.
-TRUTHS = ("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "SETS", "MOVES", "AT_END")
+TRUTHS = (
+    *("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "SETS", "MOVES", "AT_END"),
+    "SETTING_ACTS",
+)
 _NUMBERS = (  # these begin with 0 or 1, as a language's indices do
-    *("MEMBER", "CHOICE_EVENT", "RANK_EVENT", "SETTING_EVENT", "SETTING_SPEED", "SETTING_LOCK"),
+    *("MEMBER", "CHOICE_EVENT", "RANK_EVENT", "SETTING_EVENT", "SETTING_SPEED"),
     *("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "SPEED_KIND"),
 )
 # Tables of places where constraints lose rank, of each configuration, and the lengths of their rows.
@@ -65,7 +70,7 @@ OF_CHANGES = (
 WORDS = {
     word: number
     for words in (
-        ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE"),
+        ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE", "ADJUSTS"),
         ("HAPPENS", "PASSES", "REFUSED", "FLIPS"),
     )
     for number, word in enumerate(words)
@@ -172,7 +177,7 @@ def change_sizes(every: Sequence[DerivedEquations], passing: bool = False) -> di
         "N_SPEEDS": shape.speeds,
         "N_MOTION": shape.motion,
         "N_SETTINGS": shape.settings,
-        "N_OWN_MOTION": shape.motion - shape.settings,
+        "N_OWN_MOTION": shape.motion - shape.settings - shape.adjusting,
         "N_LOCKABLE": len(lockable),
         "N_MEMBERS": _members(every),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import released_settings
+from armillary.program.configurations.sections import ADJUST, speed_settings
 from armillary.program.targets.targets import DEPENDENT_SPEEDS
 
 
@@ -31,7 +31,8 @@ def features(source: Source) -> frozenset[str]:
         "passing": source.passing,
         "contacts": bool(source.equations.system.contacts),
         "locking_events": any(e.equations.configuration.locked for e in every),
-        "settings": bool(source.changing and released_settings(source.equations.system)),
+        "settings": bool(source.changing and speed_settings(source.equations.system)),
+        "adjusting": any(s.name == ADJUST for one in every for s in one.program.changes),
         "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
         "reclosing": bool(source.set_places) and not source.prefix,
         "landing_events": source.changing,

@@ -27,6 +27,7 @@ _PRESENT = {
     **dict.fromkeys(("DIRECTION", "STOPS", "LANDS", "ROLE"), ("", "N_EVENTS")),
     "LOCKED": ("LOCKED_IN", "N_LOCKABLE"),
     "NEAR_PLACE": ("", "N_EVENTS"),
+    "SETTING_ACTS": ("", "N_SETTINGS"),
     **dict.fromkeys(("ROW_OF", "SPEED_OF"), ("", "N_ELEMENTS")),
     "SPEED_OF_ROW": ("", "N_ROWS"),
 }  # fmt: skip

@@ -23,13 +23,14 @@ from armillary.export.text.start.physical import Physical, physical
 from armillary.export.text.start.start import StartSource, started
 from armillary.model.description import Description
 from armillary.model.records import EventRecord
-from armillary.program.configurations.sections import released_settings
+from armillary.program.configurations.sections import ADJUST, sets_dependent_speeds, speed_settings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program, ProgramSection, section
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
+from armillary.runtime.models.configurations.configurations import adjusts
 
 # Names of arguments and locals that generated functions have besides those of the model.
 ARGUMENTS = (
@@ -70,8 +71,10 @@ class Source:
 
     @property
     def changing(self) -> bool:
-        """Whether its program has tables of configurations, of a single one where places are passed."""
-        return bool(self.others) or self.passing
+        """Whether its program has tables of configurations, of a single one where places are passed or
+        speeds adjusted.
+        """
+        return bool(self.others) or self.passing or any(s.name == ADJUST for s in self.program.changes)
 
     @property
     def program(self) -> Program:
@@ -204,15 +207,16 @@ def source(
     close loops anew after events; ``passes``: whether they pass places where constraints lose rank.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
+    adjusting = sets_dependent_speeds(equations)
     if configurations is None and not exchanges:
-        configurations = locks
+        configurations = locks or adjusting
     _check(equations, configurations, recloses)
     written = exported_equations(equations)
     if configurations is None:
-        configurations = locks or not configurations_of(written).left_out
+        configurations = locks or adjusting or not configurations_of(written).left_out
     if configurations:
         passing = passes and loses_rank(written)
-        if passing or len(configurations_of(written)) > 1:
+        if passing or adjusting or len(configurations_of(written)) > 1:
             return _with_configurations(written, passing)
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
@@ -317,11 +321,19 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
             closes = recloses and not locks and equations.speed_states != "momenta"
             if place and closes:
                 continue
+            if name in equations.dependents and adjusts(event, equations, equations.coordinates):
+                if configurations is not False:
+                    continue
+                raise ArmillaryError(
+                    f"event '{event.name}' sets '{name}', which depends on other speeds; exported programs "
+                    "do that where they hold a table of configurations: leave configurations=False out"
+                )
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
-                    "closed anew; exported code cannot do that, but for coordinates in C, CUDA, Fortran, "
-                    "MATLAB, Python, Rust, WebAssembly and FMUs: leave that event out, or run in the process"
+                    "closed anew; exported code cannot do that, but for speeds that a motion determines and, "
+                    "in C, CUDA, Fortran, MATLAB, Python, Rust, WebAssembly and FMUs, for coordinates: leave "
+                    "that event out, or run in the process"
                 )
 
 
@@ -329,7 +341,7 @@ def _moved(event: EventRecord, system: Description) -> list[str]:
     """Speeds that an event sets while it releases them, where a program cannot: with loops, or by
     accelerations.
     """
-    released = [u for e, u, _ in released_settings(system) if not system.constraints and e is event]
+    released = [u for e, u, _ in speed_settings(system) if not system.constraints and e is event]
     return [s.data.name for s in event.changes if s in event.unlock and s not in released]
 
 

@@ -57,8 +57,11 @@ TABLES: dict[str, Table] = {
     "MOVES": _is("moves"),
     **{
         name.upper(): _number(lambda f, s, name=name: figure(f, name, s))  # type: ignore[misc]
-        for name in ("setting_event", "setting_speed", "setting_lock")
+        for name in ("setting_event", "setting_speed")
     },
+    "SETTING_ACTS": _truth(
+        lambda f, s: figure(f, "setting_acts", f["configuration"] * f.size("settings") + s)
+    ),
     "STRIKES": _is("strikes"),
     "CHOICE_EVENT": _number(lambda f, c: figure(f, "choice", c)),
     "RANK_EVENT": _number(lambda f, c: figure(f, "rank", c)),

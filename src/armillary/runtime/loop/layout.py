@@ -77,6 +77,7 @@ WHOLES = (
     "used",  # states of the present configuration
     "pairs",  # rows that have a dependent speed in the choice made last
     "changing",  # an event that happens now requires another configuration
+    "adjusting",  # an event that happens now sets a dependent speed
     "passing", "continues", "refused", "wary",  # see runtime/solver/passages.py
     "filled", "capacity", "firings", "log_capacity",
 )  # fmt: skip
@@ -105,7 +106,7 @@ class Control(ctypes.Structure):
 # What a configuration brings: the addresses that become those of Control, and those of its changes.
 INSTALLED = ("constants", "derivatives", "outputs", "events", "update", "fire", "normalise")
 SECTIONS = (
-    *(*INSTALLED, "geometry", "leave", "enter", "impulse", "change_constants"),
+    *(*INSTALLED, "geometry", "leave", "enter", "impulse", "adjust", "change_constants"),
     *("ratings", "rating_constants"),
 )
 MOST_CONFIGURATIONS = 64
@@ -132,7 +133,8 @@ class ChangeShape:
     coordinates: int
     speeds: int
     motion: int
-    settings: int  # speeds that events set while they are released, at the end of a motion
+    settings: int  # speeds that events set and that may be no states before, at the end of a motion
+    adjusting: int  # after them, a number for each speed, where events may set dependent ones; else zero
     lockable: int
     own_events: int  # of the user's own: they come first in every configuration
     members: int  # configurations of the table with the same locks, at most
@@ -145,12 +147,12 @@ class ChangeShape:
     def any_size(self) -> ChangeShape:
         """This shape without sizes."""
         sizes = dict.fromkeys(vars(self), 0)
-        return ChangeShape(**(sizes | {"listed": min(self.listed, 1)}))
+        return ChangeShape(**(sizes | {"listed": min(self.listed, 1), "adjusting": min(self.adjusting, 1)}))
 
     def sizes(self) -> dict[str, int]:
         found = {**vars(self), "jacobian": self.rows * self.speeds}
         found |= {"slopes": STAGES * self.passing, "nests": NESTS * self.passing}
-        return {**found, "own_motion": self.motion - self.settings}
+        return {**found, "own_motion": self.motion - self.settings - self.adjusting}
 
     def figures(self, events: int) -> tuple[dict[str, int], int]:
         """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
@@ -166,7 +168,8 @@ class ChangeShape:
         lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
         lengths |= {"speed_kind": self.speeds, "member": many * self.members}
         lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
-        lengths |= dict.fromkeys(("setting_event", "setting_speed", "setting_lock"), self.settings)
+        lengths |= dict.fromkeys(("setting_event", "setting_speed"), self.settings)
+        lengths["setting_acts"] = many * self.settings
         lengths["near_place"] = 0 if self.listed and not self.passing else many * events
         lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
         return _offsets(lengths)
@@ -180,7 +183,7 @@ FIGURES = (
     *("role", "direction", "ends", "lands", "locked", "used", "watched", "strikes", "choice", "rank"),
     *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
     *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind", "sets", "moves"),
-    *("setting_event", "setting_speed", "setting_lock", "near_place", *ACROSS),
+    *("setting_event", "setting_speed", "setting_acts", "near_place", *ACROSS),
 )
 HEAD = (
     *("coordinates", "speeds", "motion", "lockable", "own_events", "members", "rows", "elements"),

@@ -20,7 +20,17 @@ from armillary.runtime.solver.language.translator import read_solver
 
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead", "horizon"),
-    *("has_locks", "with_locks", "strike", "set_released", "suitable", "has_choice", "with_choice"),
+    *(
+        "has_locks",
+        "with_locks",
+        "strike",
+        "set_speeds",
+        "adjust_others",
+        "change_others",
+        "suitable",
+        "has_choice",
+        "with_choice",
+    ),
     *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
@@ -41,6 +51,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
         "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
+        "ADJUSTING": shape.changes is not None and shape.changes.adjusting > 0,
         "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
     }  # fmt: skip
     facts = {
@@ -171,7 +182,7 @@ def _outputs(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | S
 SECTIONS: dict[str, Model] = {
     "outputs": _outputs,
     "report_passage": _report_passage,
-    **{name: _of_configuration(name) for name in ("enter", "impulse")},
+    **{name: _of_configuration(name) for name in ("enter", "impulse", "adjust")},
     **{name: _of_present(name) for name in ("leave", "geometry", "ratings")},
     "report_change": _report_change,
     "derivatives": _at_state(lambda f, t, state, target: f.derivatives(t, state, target)),

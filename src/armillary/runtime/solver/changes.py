@@ -1,17 +1,19 @@
 """Changes of configuration inside a run, in the small language of language.py.
 
 A configuration is a set of locked joints and a choice of dependent speeds; each has a program of its own,
-with the sections of every program and four more (program/configurations). The motion [q, u, z] has all
+with the sections of every program and five more (program/configurations). The motion [q, u, z] has all
 coordinates, all speeds of the system and the user's own states, in one layout for all of them:
 
     leave          the motion at a state of the present configuration
     enter          the state of a configuration at a motion
     impulse        all speeds after the locks of a configuration have closed
+    adjust         the least changes of speeds with which a motion satisfies the constraints
     ratings        how good each choice of dependent speeds with the same locks is at a motion
 
 Events cause a change by their role: a user's event that locks or unlocks, or the internal one for a choice
 of dependent speeds that has become poor. All events of one instant act together. What is released at an
-instant at which something locks is held through the impulse, unless its speed is set. Where the configuration
+instant at which something locks is held through the impulse, unless its speed is set. Where events set
+dependent speeds, these stay as set, and the others are changed as little as possible. Where the configuration
 that is needed is not at hand, the run ends at this event, before the change: the process then derives it and
 goes on.
 
@@ -27,6 +29,7 @@ passed in one step (passages.py); a program that does not pass them ends close t
 
 from __future__ import annotations
 
+from armillary.mechanics.constraints.closing.closing_thresholds import AGREEING
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     CHOICE_MARGIN,
@@ -79,11 +82,47 @@ def read_requests(run: RunRecord) -> truth:
     return True
 
 
-def set_released(run: RunRecord) -> None:
-    """The speeds of joints that are released now, where events set them: they are no states before."""
+def set_speeds(run: RunRecord) -> None:
+    """Speeds that events of this instant set and that are no states: of joints that are released now, and
+    dependent ones.
+    """
     for s in range(N_SETTINGS):
-        if run.crossed[SETTING_EVENT[s]] > 0 and LOCKED[SETTING_LOCK[s]]:
+        if run.crossed[SETTING_EVENT[s]] > 0 and SETTING_ACTS[s]:
             run.motion[N_COORDINATES + SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
+
+
+def change_others(run: RunRecord) -> real:
+    """Speeds changed so that they satisfy the constraints, but for those that stay: the largest change, which
+    is infinite where some are no numbers.
+    """
+    largest: real = 0.0
+    nothing: real = 0.0
+    run.speeds = adjust(run.configuration, run.t, run.motion)
+    for j in range(N_SPEEDS):
+        run.motion[N_COORDINATES + j] = run.motion[N_COORDINATES + j] + run.speeds[j]
+        largest = max(largest, abs(run.speeds[j]))
+        nothing = nothing + 0.0 * run.speeds[j]
+    if isnan(nothing):
+        largest = INFINITY
+    return largest
+
+
+def adjust_others(run: RunRecord) -> truth:
+    """Speeds that satisfy the constraints, with those as they are that events of this instant set; false
+    where these contradict each other. The second change removes what rounding left, and is small if they
+    do not.
+    """
+    for s in range(N_SETTINGS):
+        if run.crossed[SETTING_EVENT[s]] > 0:
+            run.motion[N_OWN_MOTION + N_SETTINGS + SETTING_SPEED[s]] = 0.0
+    first: real = 0.0
+    first = change_others(run)
+    second: real = 0.0
+    second = change_others(run)
+    largest: real = first
+    for j in range(N_SPEEDS):
+        largest = max(largest, abs(run.motion[N_COORDINATES + j]))
+    return second <= AGREEING * largest and largest < INFINITY
 
 
 def has_locks(run: RunRecord, c: whole, held: truth) -> truth:
@@ -228,15 +267,22 @@ def change(run: RunRecord) -> None:
         if in_place:
             refuse_place(run)
             return
-    if not RECLOSING and N_CONFIGURATIONS < 2:  # the only one may be right after loops were closed anew
+    # The only one may be right after loops were closed anew, or speeds adjusted.
+    if not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2:
         end_at_change(run)
         return
     if PARTITIONED:
         run.pairs = 0
     possible = read_requests(run)
-    run.motion = leave(run.t, run.state)
+    if ADJUSTING and run.adjusting:
+        for i in range(N_COORDINATES):  # which may have been closed anew
+            run.motion[i] = run.state[i]
+    else:
+        run.motion = leave(run.t, run.state)
     if SETTINGS and possible:
-        set_released(run)
+        set_speeds(run)
+    if ADJUSTING and possible and run.adjusting:
+        possible = adjust_others(run)
     if LOCKING_EVENTS and possible:
         possible = strike(run)
     c: whole = NONE

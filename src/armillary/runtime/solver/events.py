@@ -415,6 +415,15 @@ def close_if_set(run: RunRecord) -> None:
             run.changing = True
 
 
+def leave_if_adjusting(run: RunRecord) -> None:
+    """The motion, where events of this instant set dependent speeds: before loops are closed anew."""
+    run.adjusting = False
+    for k in range(N_OWN_EVENTS):
+        run.adjusting = run.adjusting or (run.crossed[k] > 0 and ROLE[k] == ADJUSTS)
+    if run.adjusting:
+        run.motion = leave(run.t, run.state)
+
+
 def fire_pending(run: RunRecord) -> None:
     """The events that happen now, with the state and memory that follow them."""
     run.pending = False
@@ -432,6 +441,8 @@ def fire_pending(run: RunRecord) -> None:
         if STOPS[k]:
             run.status = EVENT
             run.failed = k
+    if ADJUSTING:
+        leave_if_adjusting(run)
     if RECLOSING:
         close_if_set(run)
 

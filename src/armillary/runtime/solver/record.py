@@ -83,6 +83,8 @@ class RunRecord:
         used: whole  # states of the present configuration
         changing: truth  # an event that happens now requires another configuration
         motion: Motion
+        if ADJUSTING:
+            adjusting: truth  # an event of this instant sets a dependent speed
         speeds: Speeds
         after: Locks  # speeds that are locked after the events of an instant
         held: Locks  # and while their impulse acts

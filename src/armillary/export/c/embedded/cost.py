@@ -96,8 +96,9 @@ def _look_ahead(program: Program) -> Operations:
 
 
 def change_operations(programs: Sequence[Program]) -> Operations:
-    """The motion, the impulse and the state after it; before the last two, a configuration entered to see
-    whether its dependent speeds are a good choice, and the ratings of others (runtime/solver/changes.py).
+    """The motion, speeds adjusted twice, the impulse and the state after it; before the last two, a
+    configuration entered to see whether its dependent speeds are a good choice, and the ratings of others
+    (runtime/solver/changes.py).
     """
 
     def most(name: str) -> Operations:
@@ -105,7 +106,7 @@ def change_operations(programs: Sequence[Program]) -> Operations:
         return max(found, key=lambda o: sum(_parts(o)), default=Operations())
 
     looked = most("enter") + most("events") + most("ratings")
-    return most("leave") + most("impulse") + _times(looked, 2) + most("enter")
+    return most("leave") + _times(most("adjust"), 2) + most("impulse") + _times(looked, 2) + most("enter")
 
 
 def _parts(operations: Operations) -> tuple[int, int, int, int]:

@@ -58,7 +58,7 @@ class EmbeddedModel(CModel):
         own = {f"{kind}_value": f"{self.stem}_{kind}_values[i]" for kind in ("parameter", "state", "memory")}
         own |= {"attempts": str(ATTEMPTS), "closed": repr(CLOSED[self.precision])}
         names = ("_changes", *(other.prefix for other in self.source.others))
-        own["further"] = "".join(f" src/{self.stem}{name}.c" for name in names if self.source.others)
+        own["further"] = "".join(f" src/{self.stem}{name}.c" for name in names if self.source.changing)
         own["closing"] = f" src/{self.stem}_assembly.c" if self.source.assembly is not None else ""
         own |= {"part": "1e-3" if self.precision == "single" else "1e-6", "precision": self.precision}
         return super().values | own | {"real": "float" if self.precision == "single" else "double"}

@@ -119,7 +119,7 @@ int fmu_crossing(const fmu *me)
  * it; what is the same everywhere stays so. */
 static void around(fmu *me, model_section *section, const double *memory, int count, double *out)
 {
-    enum { MOST = N_STATES + N_SETTINGS + N_OUTPUTS + N_EVENTS };
+    enum { MOST = N_STATES + N_BEYOND + N_OUTPUTS + N_EVENTS };
     double first[MOST], one[MOST], t, weight;
     int alike[MOST];
     for (int k = 0; k < count; k++) {
@@ -147,7 +147,7 @@ double *fmu_states(fmu *me)
     fmu_constants(me);
 #if HAS_PASSAGES
     if (fmu_near_place(me)) {
-        around(me, model_leave, me->now.run.memory, N_STATES + N_SETTINGS, me->now.motion);
+        around(me, model_leave, me->now.run.memory, N_STATES + N_BEYOND, me->now.motion);
         return me->now.motion;
     }
 #endif

@@ -58,7 +58,7 @@ typedef struct {
     double parameters[ROOM(N_PARAMETERS)];  /* in the units of modelDescription.xml */
     double last_slopes[ROOM(N_MEMORY)];     /* of inputs, in the last communication step */
 #if CHANGING
-    double motion[N_STATES + N_SETTINGS];   /* as the importer has set it or last read it */
+    double motion[N_STATES + N_BEYOND];   /* as the importer has set it or last read it */
     int32_t loose;                          /* run.state still has to follow from it */
 #endif
 #if HAS_JUMPS

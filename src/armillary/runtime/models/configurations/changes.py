@@ -14,7 +14,7 @@ from armillary.algebra.arguments import unsigned_zeros
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import change_text
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.program.configurations.sections import ENTER, IMPULSE, LEAVE, RATINGS, with_ratings
+from armillary.program.configurations.sections import ADJUST, ENTER, IMPULSE, LEAVE, RATINGS, with_ratings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
@@ -87,6 +87,10 @@ class Changes:
     def impulse(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """All speeds after the locks of this configuration have closed in a motion."""
         return self._call(IMPULSE, t, motion, memory)
+
+    def adjust(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The least changes of speeds with which a motion satisfies the constraints of this configuration."""
+        return self._call(ADJUST, t, motion, memory)
 
     def _call(self, name: str, t: float, given: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return unsigned_zeros(self._code.call(name, t, given, self.constants, memory))

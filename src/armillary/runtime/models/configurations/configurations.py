@@ -5,7 +5,7 @@ Each configuration has a program of its own, derived and compiled when a run fir
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,10 @@ from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
+from armillary.mechanics.constraints.closing.closing_thresholds import AGREEING
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.records import EventRecord
+from armillary.program.configurations.sections import speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import POOR_PIVOT
 from armillary.runtime.models.instance import Instance
@@ -131,8 +133,13 @@ class Configurations:
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
         place = place._replace(u=self._set(place, configuration, changing, locked))
-        if any(closed_anew(event, self[configuration].equations) for event in changing):
-            place = self[configuration].assembled(place, named)
+        equations = self[configuration].equations
+        anew = [event for event in changing if closed_anew(event, equations)]
+        if anew:
+            adjusted = None
+            if all(adjusts(event, equations) for event in anew):
+                adjusted = self._adjusted(place, configuration, changing)
+            place = self[configuration].assembled(place, named) if adjusted is None else adjusted
         if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
             held = locked | (configuration.locked - named)
@@ -141,7 +148,6 @@ class Configurations:
             frozenset(locked), configuration.dependents if locked == configuration.locked else ()
         )
         if choice:
-            equations = self[configuration].equations
             rows, speeds = equations.reduction.rows, equations.system.speeds
             pairs = tuple((rows[i].constraint.name, speeds[j].data.name) for i, j in choice)
             return place, Configuration(frozenset(locked), pairs)
@@ -167,6 +173,26 @@ class Configurations:
             for target, value in given:
                 u[equations.system.speeds.index(target)] = evaluate(value, values)
         return u
+
+    def _adjusted(
+        self, place: Place, configuration: Configuration, changing: list[EventRecord]
+    ) -> Place | None:
+        """The place with speeds that satisfy the constraints, where those that events set stay; None where
+        these contradict each other: `adjust_others` of runtime/solver/changes.py.
+        """
+        changes, system = self[configuration].changes, self[configuration].equations.system
+        settings = speed_settings(system)
+        free = np.ones(len(system.speeds))
+        free[[system.speeds.index(u) for event, u, _ in settings if event in changing]] = 0.0
+        largest = []
+        for _ in range(2):
+            motion = np.concatenate([place.motion, np.zeros(len(settings)), free])
+            changed = changes.adjust(place.t, motion, place.memory)
+            place = place._replace(u=place.u + changed)
+            largest.append(float(np.max(np.abs(changed))))
+        first, second = largest
+        size = max(first, float(np.max(np.abs(place.u))))
+        return place if second <= AGREEING * size and size < np.inf else None
 
     def suitable(self, place: Place, configuration: Configuration) -> Configuration:
         """The same configuration if its dependent speeds are a good choice at a place, else a better one."""
@@ -247,6 +273,20 @@ def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bo
     if any(target.data.name in equations.configuration.locked for target in event.changes):
         return True
     return bool(closed_anew(event, equations))
+
+
+def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[str] = ()) -> bool:
+    """Whether all that an event without locks sets and that loops are closed anew for are dependent speeds,
+    or among ``places``, and a motion determines all speeds that it sets.
+    """
+    if (
+        event.lock
+        or event.unlock
+        or not set(closed_anew(event, equations)) <= {*equations.dependents, *places}
+    ):
+        return False
+    known = {u for e, u, _ in speed_settings(equations.system) if e is event}
+    return all(s in known for s in event.changes if s.data.role == "speed")
 
 
 def closed_anew(event: EventRecord, equations: DerivedEquations) -> list[str]:

@@ -17,7 +17,12 @@ from armillary.algebra.walk import symbols
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.description import Description
 from armillary.model.records import EventRecord
-from armillary.program.configurations.sections import RATINGS, released_settings
+from armillary.program.configurations.sections import (
+    RATINGS,
+    adjustable,
+    sets_dependent_speeds,
+    speed_settings,
+)
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
 from armillary.runtime.integrators.dop853 import TABLEAU
@@ -26,12 +31,14 @@ from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, 
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.models.configurations.configurations import (
     Configurations,
+    adjusts,
     changes_configuration,
     closed_anew,
     elimination_steps,
 )
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.solver.language.language import (
+    ADJUSTS,
     CHOOSES,
     ELSEWHERE,
     FLIPS,
@@ -84,7 +91,8 @@ def _known_changes(configurations: Configurations) -> KnownChanges | None:
     instances = [configurations[c] for c in known]
     sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
     for c, instance in enumerate(instances):
-        addresses = _addresses(instance, alone=len(instances) == 1)
+        alone = len(instances) == 1 and not sets_dependent_speeds(instance.equations)
+        addresses = _addresses(instance, alone=alone)
         locked = known[c].locked
         if (choices := rated.get(locked)) is not None:
             addresses["ratings"] = choices.code.address(RATINGS)
@@ -165,6 +173,7 @@ def change_figures(
         **dict.fromkeys(("role", "direction", "ends", "lands", "near_place"), events),
         "locked": len(lockable),
         "member": most,
+        "setting_acts": shape.settings,
         **dict.fromkeys(("row_of", "speed_of"), shape.elements),
         **dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), shape.rows),
     }
@@ -209,12 +218,14 @@ def configuration_numbers(
     watched = equations.targets.watched
     index = {event.name: k for k, event in reversed([*enumerate(watched)])}
     internal = [event.name in INTERNAL_EVENTS for event in watched]
+    no_states = equations.configuration.locked.union(equations.dependents)
     return {
         "role": [event_role(event, equations, recloses) for event in watched],
         "direction": [event.direction for event in watched],
         "ends": [int(e.stop and not own) for e, own in zip(watched, internal, strict=True)],
         "lands": [int(own) for own in internal],
         "locked": [int(u in equations.configuration.locked) for u in lockable],
+        "setting_acts": [int(u.data.name in no_states) for _, u, _ in speed_settings(equations.system)],
         "used": [len(equations.program.state)],
         "watched": [len(watched)],
         "choice": [index.get(DEPENDENT_SPEEDS, NONE)],
@@ -286,7 +297,7 @@ def speed_kinds(system: Description) -> list[int]:
 
 
 def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """What events of the user's own lock, unlock and set, and speeds that they set in releasing them."""
+    """What events of the user's own lock, unlock and set, and speeds that they set and may be no states."""
     events = list(system.events.values())
     moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
     sets: dict[str, Sequence[Iterable[Expr]]] = {
@@ -297,11 +308,10 @@ def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, li
         name: [int(u in {v.data.name for v in chosen}) for chosen in each for u in lockable]
         for name, each in sets.items()
     }
-    released = released_settings(system)
+    settings = speed_settings(system)
     return found | {
-        "setting_event": [events.index(event) for event, _, _ in released],
-        "setting_speed": [system.speeds.index(u) for _, u, _ in released],
-        "setting_lock": [list(lockable).index(u.data.name) for _, u, _ in released],
+        "setting_event": [events.index(event) for event, _, _ in settings],
+        "setting_speed": [system.speeds.index(u) for _, u, _ in settings],
     }
 
 
@@ -314,12 +324,13 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
     layout, locks = equations.reduction.layout, len(equations.configuration.locked)
     elements = len(layout.jacobian) + rows * locks if layout is not None else 0
     geometry = len(equations.program.geometry.results) + (2 * speeds + rows) * locks
-    settings = len(released_settings(system))
+    settings, adjusting = len(speed_settings(system)), speeds if adjustable(system) else 0
     return ChangeShape(
         coordinates=coordinates,
         speeds=speeds,
-        motion=len(equations.motion_names) + settings,
+        motion=len(equations.motion_names) + settings + adjusting,
         settings=settings,
+        adjusting=adjusting,
         lockable=len(lockable),
         own_events=len(equations.targets.shown_events),
         members=0,
@@ -338,10 +349,12 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
         return ORDINARY
-    if recloses and not (event.lock or event.unlock):
-        anew = closed_anew(event, equations)
-        if not set(anew) - set(equations.coordinates):
+    if not (event.lock or event.unlock):
+        places = equations.coordinates if recloses else ()
+        if set(closed_anew(event, equations)) <= set(places):
             return ORDINARY
+        if adjusts(event, equations, places):
+            return ADJUSTS
     return LOCKING if (event.lock or event.unlock) and not elsewhere_set(event, equations) else ELSEWHERE
 
 
@@ -351,7 +364,7 @@ def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
     """
     if equations.system.constraints:
         return closed_anew(event, equations)
-    released = [u for e, u, _ in released_settings(equations.system) if e.name == event.name]
+    released = [u for e, u, _ in speed_settings(equations.system) if e.name == event.name]
     held = equations.configuration.locked
     return [s.data.name for s in event.changes if s.data.name in held and s not in released]
 

@@ -81,7 +81,7 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = True
 CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
-LOCKING_EVENTS = SETTINGS = CHOICES = True
+LOCKING_EVENTS = SETTINGS = ADJUSTING = CHOICES = True
 PARTITIONED = True  # this process alone, which derives what it chooses
 GUARDED = (
     True  # one choice of dependent speeds, of which an event says whether it is good: the run ends if not
@@ -91,7 +91,7 @@ PASSING = True  # places where constraints lose rank are passed
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
 # whether impulses act in it, and the numbers of its internal events, or NONE.
-ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE = range(5)
+ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE, ADJUSTS = range(6)
 ROLE: Wholes = np.zeros(0, dtype=int)
 LOCKED: Truths = np.zeros(0, dtype=bool)
 LOCKED_IN: Truths = np.zeros(0, dtype=bool)
@@ -99,11 +99,12 @@ LOCKS: Truths = np.zeros(0, dtype=bool)
 UNLOCKS: Truths = np.zeros(0, dtype=bool)
 SETS: Truths = np.zeros(0, dtype=bool)  # speeds that they set,
 MOVES: Truths = np.zeros(0, dtype=bool)  # to what is not zero
-# Speeds that events set while they are released: the event, the speed among all and among those that may be
-# locked. Their values are in a motion after all else.
+# Speeds that events set and which may be no states before: the event, the speed among all, and whether it is
+# no state in the present configuration. Their values are in a motion after all else but a number for each
+# speed, 0 where it stays as it is in an adjustment of others.
 SETTING_EVENT: Wholes = np.zeros(0, dtype=int)
 SETTING_SPEED: Wholes = np.zeros(0, dtype=int)
-SETTING_LOCK: Wholes = np.zeros(0, dtype=int)
+SETTING_ACTS: Truths = np.zeros(0, dtype=bool)
 STRIKES: Truths = np.zeros(0, dtype=bool)
 CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
 RANK_EVENT: Wholes = np.zeros(0, dtype=int)
@@ -199,6 +200,7 @@ fire: Callable[[whole, real, States], tuple[Memory, States]]
 leave: Callable[[real, States], Motion]
 enter: Callable[[whole, real, Motion], States]
 impulse: Callable[[whole, real, Motion], Speeds]
+adjust: Callable[[whole, real, Motion], Speeds]
 ratings: Callable[[real, Motion], Ratings]
 geometry: Callable[[real, States], Geometry]
 loop_figures: Callable[[real, Places], Figures]

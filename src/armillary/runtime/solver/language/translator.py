@@ -32,13 +32,13 @@ from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
-    *("leave", "enter", "impulse", "geometry", "ratings", "loop_figures"),
+    *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
 )
 # Features of the solver; those that a system decides are words of export/text/features.py.
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
-    *("contacts", "locking_events", "settings", "choices", "reclosing", "passing"),
+    *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing"),
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)

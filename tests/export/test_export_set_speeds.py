@@ -1,0 +1,162 @@
+"""Events that set dependent speeds: what they set stays, and other speeds change as little as possible."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from tests.export.test_export_configurations import FIXED, LANGUAGES, TOOLS, Case, loaded
+from tests.export.test_export_wasm import NODE, _node
+
+SPAN, STEPS = 0.4, 64
+TOLERANCE = 1e-10
+
+
+def differential() -> arm.System:
+    """Three wheels with A.u1 = B.u1 + C.u1, each of which a clock turns to a speed: one of them depends on
+    the others. A carriage sways.
+    """
+    s = arm.System("differential")
+    for name in "ABC":
+        s.body(name, joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.2))
+    s.constrain("A.u1 - B.u1 - C.u1", name="planets")
+    s.body("carriage", joint=arm.Prismatic("x"), mass=2.0, inertia=0)
+    s.force("spring", "-80*carriage.q1", s.ground.x, at=s.bodies["carriage"].com)
+    s.event("first", "t - 0.1", direction=1, set={"A.u1": "A.u1 + 3"})
+    s.event("second", "t - 0.2", direction=1, set={"B.u1": "0.5*B.u1", "carriage.u1": "2*carriage.u1"})
+    s.event("third", "t - 0.3", direction=1, set={"C.u1": "A.u1"})
+    s.start({"A.u1": 2.0, "B.u1": 0.5, "C.u1": 1.5, "carriage.q1": 0.1})
+    return s
+
+
+def five_bar() -> arm.System:
+    """A five-bar linkage that exchanges dependent speeds; clocks set speeds, independent or not."""
+    s = arm.System("five bar")
+    bar: dict[str, Any] = {"com": (0.2, 0, 0), "mass": 1.0, "inertia": (0, 0.1, 0.1)}
+    A = s.body("A", joint=arm.Revolute("z"), **bar)
+    B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
+    C = s.body("C", joint=arm.Revolute("z"), at=(0.6, 0, 0), **bar)
+    D = s.body("D", C, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
+    s.close_joint("revolute", B.point("pin", (0.4, 0, 0)), D.point("pin", (0.4, 0, 0)), axis="z", name="pin")
+    s.gravity(9.81, -s.ground.y)
+    s.event("one", "sin(70*t + 0.1)", direction=1, set={"A.u1": "A.u1 + 0.1"})
+    s.event("two", "sin(50*t + 0.1)", direction=1, set={"B.u1": 11.0, "C.u1": "-0.8"})
+    s.event("three", "sin(30*t + 0.1)", direction=1, set={"D.u1": "0.9*D.u1"})
+    s.start({"A.q1": 1.8, "B.q1": -0.8, "C.q1": 1.2, "D.q1": 0.9, "A.u1": -6.0})
+    return s
+
+
+@cache
+def equations(name: str) -> arm.Equations:
+    return {"differential": differential, "five bar": five_bar}[name]().derive()
+
+
+@cache
+def process(name: str, fixed: bool, slow: bool = False) -> arm.Run:
+    how: dict[str, Any] = {"method": "dop853", "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
+    how |= {"max_step": 0.1} if slow else {}
+    how = {"method": "rk4", "step": SPAN / STEPS} if fixed else how
+    return equations(name).compile().simulate(SPAN, sample=SPAN / 8, **how)
+
+
+def test_what_is_set_stays_and_the_others_change_least() -> None:
+    """By hand: C follows A and B, which are independent; where C is set, A and B make up for it in halves."""
+    assert set(equations("differential").dependents) == {"C.u1"}
+    run = equations("differential").compile().simulate(SPAN, sample=0.05)
+    assert [e.name for e in run.events] == ["first", "second", "third"]
+    found = np.array([run[f"{wheel}.u1"][[1, 3, 5, 7]] for wheel in "ABC"]).T
+    expected = [[2.0, 0.5, 1.5], [5.0, 0.5, 4.5], [5.0, 0.25, 4.75], [5.125, 0.125, 5.0]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_linkage_takes_the_least_change_that_its_loops_allow() -> None:
+    """Against NumPy's least squares of the five-bar's rows, whose speeds have one size; the first event that
+    sets two speeds leaves the other two to follow.
+    """
+    model, t = equations("five bar").compile(), (2 * np.pi - 0.1) / 50
+    before = model.simulate(t - 1e-13, rtol=1e-12, atol=1e-14)
+    after = model.simulate(t + 1e-13, rtol=1e-12, atol=1e-14)
+    assert [e.name for e in after.events] == ["one", "two"]
+    a, b, c, d = (before[f"{name}.q1"][-1] for name in "ABCD")
+    J = 0.4 * np.array([
+        [-np.sin(a) - np.sin(a + b), -np.sin(a + b), np.sin(c) + np.sin(c + d), np.sin(c + d)],
+        [np.cos(a) + np.cos(a + b), np.cos(a + b), -np.cos(c) - np.cos(c + d), -np.cos(c + d)],
+    ])  # fmt: skip
+    u = np.array([before[f"{name}.u1"][-1] for name in "ABCD"])
+    assert np.abs(J @ u).max() < 1e-9
+    u[1], u[2] = 11.0, -0.8
+    u[[0, 3]] += np.linalg.lstsq(J[:, [0, 3]], -J @ u, rcond=None)[0]
+    np.testing.assert_allclose([after[f"{name}.u1"][-1] for name in "ABCD"], u, rtol=1e-9)
+
+
+PROGRAMS = [("c", "five bar"), *((language, "differential") for language in LANGUAGES if language != "c")]
+
+
+@pytest.mark.parametrize(("language", "name"), PROGRAMS)
+def test_programs_adjust_speeds_as_the_process_does(language: str, name: str, tmp_path: Path) -> None:
+    if TOOLS.get(language, "") is None:
+        pytest.skip(f"no compiler of {language}")
+    options: dict[str, Any] = {}
+    if language == "embedded":
+        options = {"profile": "embedded", "precision": "double", "measure": False}
+    written = "c" if language == "embedded" else language
+    folder = equations(name).export(written, tmp_path / language, **options)
+    case = Case(differential, SPAN, {}, TOLERANCE, (), 3, STEPS)
+    names, rows = LANGUAGES[language](folder, case)
+    run = process(name, language in FIXED, language == "matlab")
+    for output in run.names:
+        found = rows[:, (names or run.names).index(output)]
+        np.testing.assert_allclose(found, run[output], rtol=1e-12, atol=1e-12, err_msg=output)
+
+
+@pytest.mark.skipif(NODE is None, reason="no Node.js")
+def test_modules_adjust_speeds(tmp_path: Path) -> None:
+    how = {"method": "rk4", "step": SPAN / STEPS, "sample": SPAN / 8}
+    folder = equations("differential").export("wasm", tmp_path / "wasm", methods=["rk4"])
+    told = _node(folder, f"""import {{ load }} from "./differential.js";
+const { "{ values, status }" } = (await load()).simulate({SPAN}, {json.dumps(how)});
+const rows = Object.entries(values).map(([name, row]) => [name, Array.from(row)]);
+console.log(JSON.stringify({ "{ status, values: Object.fromEntries(rows) }" }));
+""")  # fmt: skip
+    assert told["status"] == "finished"
+    run = process("differential", True)
+    for name in run.names:
+        np.testing.assert_allclose(told["values"][name], run[name], rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def test_an_fmu_adjusts_speeds(tmp_path: Path) -> None:
+    fmpy = pytest.importorskip("fmpy")
+    path = equations("differential").export("fmu", tmp_path / "differential.fmu")
+    found = fmpy.simulate_fmu(str(path), stop_time=SPAN, output_interval=SPAN / 8, relative_tolerance=1e-10)
+    run = process("differential", False)
+    for name in ("A.u1", "B.u1", "C.u1", "carriage.q1"):
+        np.testing.assert_allclose(found[name], run[name], rtol=1e-8, atol=1e-8, err_msg=name)
+
+
+def test_batches_adjust_speeds() -> None:
+    model = equations("five bar").compile()
+    how: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10}
+    speeds = np.array([-6.0, -5.5, -5.0])
+    wanted = {"end": "final(D.u1)"}
+    batch = model.simulate_batch(SPAN, initial={"A.u1": speeds}, metrics=wanted, **how)
+    for value, end in zip(speeds, batch["end"], strict=True):
+        run = model.simulate(SPAN, initial={"A.u1": value}, **how)
+        assert end == pytest.approx(run["D.u1"][-1], rel=1e-12)
+
+
+def test_speeds_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    s = differential()
+    s.event("all", "t - 0.15", direction=1, set={"A.u1": 1.0, "B.u1": 1.0, "C.u1": 1.0})
+    eom = s.derive()
+    with pytest.raises(arm.ArmillaryError, match=r"after event 'all': .* contradict constraint 'planets'"):
+        eom.compile().simulate(SPAN)
+    run = loaded(eom.export("python", tmp_path / "python") / "differential.py").simulate(SPAN)
+    assert run.t == pytest.approx(0.15) and "an event sets speeds that contradict each other" in run.status
+    with pytest.raises(arm.ArmillaryError, match=r"'third' sets .*leave configurations=False out"):
+        eom.export("c", tmp_path / "c", configurations=False)
