@@ -13,7 +13,7 @@ import armillary as arm
 from armillary.algebra.expression import total
 from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
-from armillary.llvm.jit import Compiled, vector_doubles
+from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.checker import IllegalProgram, check_section
 from armillary.program.form.program import Program, ProgramSection, section
@@ -192,3 +192,8 @@ def test_the_checker_finds_faults_of_packs(
     check_section(section, inputs)
     with pytest.raises(IllegalProgram, match=message):
         check_section(fault(section), inputs)
+
+
+def test_machines_whose_features_llvm_does_not_find_have_the_vectors_of_their_architecture() -> None:
+    triples = ("x86_64-pc-linux-gnu", "aarch64-unknown-linux-gnu", "arm64-apple-darwin24", "riscv64-linux")
+    assert [everywhere(t) for t in triples] == [{"sse2": True}, {"neon": True}, {"neon": True}, {}]

@@ -182,7 +182,16 @@ class Host(NamedTuple):
 @once
 def _host() -> Host:
     llvm = prepared()
-    return Host(llvm.get_default_triple(), llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features()))
+    triple = llvm.get_default_triple()
+    return Host(triple, llvm.get_host_cpu_name(), everywhere(triple) | dict(llvm.get_host_cpu_features()))
+
+
+def everywhere(triple: str) -> dict[str, bool]:
+    """Vectors that every processor of an architecture has: LLVM finds no features on some machines, such as
+    emulated ones.
+    """
+    always = {"x86_64": "sse2", "aarch64": "neon", "arm64": "neon"}.get(triple.partition("-")[0])
+    return {always: True} if always else {}
 
 
 def vector_doubles() -> int:
