@@ -7,7 +7,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import minus, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, add, scaled
+from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, add, joined, scaled
 
 Matrix = tuple[Triple, Triple, Triple]
 
@@ -18,7 +18,7 @@ IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 def matrix_vector(a: Matrix, v: Sequence[Any]) -> Triple:
     """a·v for a 3×3 matrix and a triple."""
-    return tuple(sum_of_products(zip(row, v, strict=True)) for row in a)
+    return joined(sum_of_products(zip(row, v, strict=True)) for row in a)
 
 
 def matrix_product(a: Matrix, b: Matrix, name: str = "") -> Matrix:

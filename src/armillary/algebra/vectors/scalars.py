@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
 
+Scalar = Expr | float  # numbers in arrays pass, too
 _NUMBERS = (int, float)
 
 
-def is_zero(x: Any) -> bool:
+def is_zero(x: Scalar) -> bool:
     """Whether a scalar is known to be zero before the model runs (arrays never are)."""
     if type(x) is Expr:
         return x is ZERO
     return isinstance(x, _NUMBERS) and x == 0
 
 
-def is_constant(x: Any) -> bool:
+def is_constant(x: Scalar) -> bool:
     """Whether a scalar is the same throughout a run: a number, or an expression of parameters."""
     return not isinstance(x, Expr) or x.constant
 
 
-def plus(a: Any, b: Any) -> Any:
+def plus(a: Scalar, b: Scalar) -> Scalar:
     """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
     if type(a) is Expr and type(b) is Expr:  # most often
         return b if a is ZERO else a if b is ZERO else sum_of_terms(((1, a), (1, b)))
     return b if is_zero(a) else a if is_zero(b) else a + b
 
 
-def minus(a: Any, b: Any) -> Any:
+def minus(a: Scalar, b: Scalar) -> Scalar:
     """a − b, where a known zero leaves the other as it is."""
     return a if is_zero(b) else -b if is_zero(a) else a - b
 
 
-def times(a: Any, b: Any) -> Any:
+def times(a: Scalar, b: Scalar) -> Scalar:
     """a·b, zero where either is known to be."""
     if type(a) is Expr and type(b) is Expr:  # most often
         return 0 if a is ZERO or b is ZERO else multiply(a, b)
     return 0 if is_zero(a) or is_zero(b) else product(a, b)
 
 
-def product(a: Any, b: Any) -> Any:
+def product(a: Scalar, b: Scalar) -> Scalar:
     """a·b, where plain numbers are components of unit vectors and so dimensionless."""
     if isinstance(a, Expr):
         if isinstance(b, Expr):
@@ -54,24 +54,24 @@ def product(a: Any, b: Any) -> Any:
     return a * b
 
 
-def total(values: Sequence[Any]) -> Any:
+def total(values: Sequence[Scalar]) -> Scalar:
     """Σ, leaving out known zeros."""
-    result: Any = 0
+    result: Scalar = 0
     for value in values:
         result = plus(result, value)
     return result
 
 
-def sum_of_products(pairs: Any) -> Any:
+def sum_of_products(pairs: Iterable[tuple[Scalar, Scalar]]) -> Scalar:
     """Σ a·b, leaving out products with zero."""
-    result: Any = 0
+    result: Scalar = 0
     for a, b in pairs:
         if not is_zero(a) and not is_zero(b):
             result = plus(result, product(a, b))
     return result
 
 
-def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+def difference_of_products(a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar:
     """a·b − c·d, leaving out products with zero."""
     if is_zero(c) or is_zero(d):
         return times(a, b)
@@ -84,12 +84,12 @@ def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
     return first - second
 
 
-def inner(a: Sequence[Any], b: Sequence[Any]) -> Any:
+def inner(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
     """Σ aᵢ bᵢ."""
     return sum_of_products(zip(a, b, strict=True))
 
 
-def combination(coefficients: Sequence[Any], values: Sequence[Any]) -> Any:
+def combination(coefficients: Sequence[Scalar], values: Sequence[Scalar]) -> Scalar:
     """Σ c·v over any scalars, as one wide sum."""
     pairs = [(c, v) for c, v in zip(coefficients, values, strict=True) if not is_zero(c) and not is_zero(v)]
     if not any(isinstance(x, Expr) for pair in pairs for x in pair):
@@ -99,5 +99,5 @@ def combination(coefficients: Sequence[Any], values: Sequence[Any]) -> Any:
     return sum_of_terms([*plain, *rest])
 
 
-def _expression(x: Any) -> Expr:
+def _expression(x: Scalar) -> Expr:
     return x if isinstance(x, Expr) else number(float(x), None)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import combination, difference_of_products, is_zero, plus, times
+from armillary.algebra.vectors.scalars import (
+    Scalar,
+    combination,
+    difference_of_products,
+    is_zero,
+    plus,
+    times,
+)
 
 Triple = tuple[Any, Any, Any]
 
 AXES = "xyz"
 ZEROS: Triple = (0, 0, 0)
 _UNITS: tuple[Triple, Triple, Triple] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+def joined(components: Iterable[Scalar]) -> Triple:
+    """Three components as a triple."""
+    x, y, z = components
+    return x, y, z
 
 
 def unit(i: int) -> Triple:
@@ -40,7 +53,8 @@ def add(*triples: Sequence[Any]) -> Triple:
 
 def scaled(triple: Sequence[Any], factor: Any) -> Triple:
     """The triple times a scalar."""
-    return tuple(times(a, factor) for a in triple)
+    x, y, z = triple
+    return times(x, factor), times(y, factor), times(z, factor)
 
 
 def negative(triple: Sequence[Any]) -> Triple:
@@ -50,7 +64,7 @@ def negative(triple: Sequence[Any]) -> Triple:
 
 def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:
     """Σ column·factor, each component as one sum."""
-    return tuple(combination([c[i] for c in columns], factors) for i in range(3))
+    return joined(combination([c[i] for c in columns], factors) for i in range(3))
 
 
 def cross_triples(u: Sequence[Any], v: Sequence[Any]) -> Triple:

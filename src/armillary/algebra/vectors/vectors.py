@@ -175,11 +175,11 @@ class Vector(Combination):
 
     def components(self, frame: Frame) -> Triple:
         """Components along the axes of one frame."""
-        result = [0, 0, 0]
+        result: Sequence[Any] = (0, 0, 0)
         for own, triple in self.by_frame().items():
             turned = triple if own is frame else matrix_vector(direction_cosines(frame, own), triple)
             result = [plus(a, b) for a, b in zip(result, turned, strict=True)]
-        return tuple(result)  # type: ignore[return-value]
+        return tuple(result)
 
     def __str__(self) -> str:
         if not self.terms:
@@ -258,7 +258,8 @@ def _dot_vectors(a: Vector, b: Vector) -> Any:
             products.append(sum_of_products(zip(u, turned, strict=True)))
     if len(products) > _FAR and all(isinstance(x, Expr) or is_zero(x) for x in products):
         return total([(1, x) for x in products if not is_zero(x)])  # one by one would copy the sum each time
-    return reduce(plus, products, 0)
+    start: Any = 0
+    return reduce(plus, products, start)
 
 
 def cross(a: Vector, b: Vector) -> Vector:

@@ -105,7 +105,7 @@ class TreeRates:
         forces, wrenches = self.applied.forces, self.applied.wrenches
         values = [*forces.values(), *(x for n, f in wrenches.values() for x in (*n, *f))]
         changes = tangents(map(as_expr, values), still)
-        found = {i: x for i, x in zip(forces, changes, strict=False) if x is not ZERO}
+        found: dict[int, Any] = {i: x for i, x in zip(forces, changes, strict=False) if x is not ZERO}
         rest = changes[len(forces) :]
         if all(x is ZERO for x in rest):
             return found

@@ -51,7 +51,7 @@ def load_works(equations: DerivedEquations) -> LoadWorks:
     held = {a: ZERO for k, a in enumerate(every) if k not in free}
     for d, row in factors.items():
         terms = [times(x, every[k]) for k, x in row.items() if k in free]
-        held[every[d]] = as_expr(reduce(plus, terms, ZERO))
+        held[every[d]] = as_expr(reduce(plus, [ZERO, *terms]))
     slopes = tangents(list(powers.values()), dict(zip(system.speeds, every, strict=True)))
     slopes = transform([reduction.plain(x) for x in slopes], held.get)
     works = tangents(slopes, dict(zip(y, moved, strict=True)))

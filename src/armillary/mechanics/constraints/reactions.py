@@ -16,7 +16,7 @@ from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
 from armillary.algebra.vectors.scalars import minus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple
+from armillary.algebra.vectors.triples import ZEROS, Triple, joined
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
@@ -111,4 +111,4 @@ def joint_wrenches(
 
 def _less(a: Triple, b: Triple, factor: Any) -> Triple:
     """a − b·factor."""
-    return tuple(minus(x, times(y, factor)) for x, y in zip(a, b, strict=True))
+    return joined(minus(x, times(y, factor)) for x, y in zip(a, b, strict=True))

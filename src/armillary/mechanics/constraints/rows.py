@@ -22,7 +22,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, total
-from armillary.algebra.vectors.scalars import is_zero, plus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
@@ -34,9 +34,9 @@ class ConstraintRow:
     """One constraint: coefficients J by speed index, b, and Φ where there is a position to keep."""
 
     constraint: Constraint
-    coefficients: dict[int, Any]
-    known: Any
-    gap: Any = None
+    coefficients: dict[int, Scalar]
+    known: Scalar
+    gap: Expr | None = None
 
 
 def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
@@ -69,7 +69,7 @@ def remainders(
     kept: Sequence[ConstraintRow],
     plain: Undimensioned,
     given: Mapping[Expr, Prescription],
-) -> list[Any]:
+) -> list[Scalar]:
     """γ of each row: its acceleration form without accelerations, but those of given speeds."""
     rates = {u: as_expr(time_derivative(p.value)) for u, p in given.items()}
     known = {plain(a): plain(rates.get(u, ZERO)) for u, a in system.accelerations.items()}
@@ -82,9 +82,9 @@ class EliminationStep:
 
     row: int
     speed: int
-    inverse: Any
-    uses: dict[int, Any]
-    back: dict[int, Any]
+    inverse: Scalar
+    uses: dict[int, Scalar]
+    back: dict[int, Scalar]
 
 
 @dataclass(eq=False)
@@ -94,19 +94,19 @@ class Elimination:
     kept: list[ConstraintRow] = field(default_factory=list)
     redundant: list[ConstraintRow] = field(default_factory=list)
     steps: list[EliminationStep] = field(default_factory=list)
-    factors: dict[int, dict[int, Any]] = field(default_factory=dict)
-    known: dict[int, Any] = field(default_factory=dict)
-    qualities: list[Any] = field(default_factory=list)
-    strengths: list[Any] = field(default_factory=list)
-    pivots: list[Any] = field(default_factory=list)  # those that vary, each over its size
-    sizes: Mapping[int, Any] = field(default_factory=dict)  # of speeds, in the two before
-    shares: list[Any] = field(default_factory=list)  # of the pivots in their rows, squared
+    factors: dict[int, dict[int, Scalar]] = field(default_factory=dict)
+    known: dict[int, Scalar] = field(default_factory=dict)
+    qualities: list[Expr] = field(default_factory=list)
+    strengths: list[Expr] = field(default_factory=list)
+    pivots: list[Expr] = field(default_factory=list)  # those that vary, each over its size
+    sizes: Mapping[int, Scalar] = field(default_factory=dict)  # of speeds, in the two before
+    shares: list[Expr] = field(default_factory=list)  # of the pivots in their rows, squared
 
-    def reduced(self, row: ConstraintRow) -> tuple[dict[int, Any], Any, dict[int, Any]]:
+    def reduced(self, row: ConstraintRow) -> tuple[dict[int, Scalar], Scalar, dict[int, Scalar]]:
         """A row with earlier dependents substituted: coefficients, known part, and the factors used."""
-        coefficients: dict[int, Any] = {}
+        coefficients: dict[int, Scalar] = {}
         known = row.known
-        uses: dict[int, Any] = {}
+        uses: dict[int, Scalar] = {}
         for j, a in row.coefficients.items():
             if j in self.factors:
                 uses[j] = a
@@ -118,7 +118,12 @@ class Elimination:
         return {j: a for j, a in coefficients.items() if not is_zero(a)}, known, uses
 
     def eliminate(
-        self, row: ConstraintRow, speed: int, coefficients: dict[int, Any], known: Any, uses: dict[int, Any]
+        self,
+        row: ConstraintRow,
+        speed: int,
+        coefficients: dict[int, Scalar],
+        known: Scalar,
+        uses: dict[int, Scalar],
     ) -> None:
         """The row solved for a speed, and that speed substituted in the results of earlier rows."""
         inverse = fn.named(1 / fn.named(coefficients[speed], f"J_{speed + 1}"), f"p_{speed + 1}")
@@ -128,7 +133,7 @@ class Elimination:
             if r != speed
         }
         own_known = fn.named(times(times(known, inverse), -1), f"b_{speed + 1}")
-        back: dict[int, Any] = {}
+        back: dict[int, Scalar] = {}
         for d, factors in self.factors.items():
             share = factors.pop(speed, 0)
             if is_zero(share):
@@ -143,7 +148,7 @@ class Elimination:
         self.steps.append(EliminationStep(len(self.kept), speed, inverse, uses, back))
         self.kept.append(row)
 
-    def speeds(self, symbols_by_index: Mapping[int, Any]) -> dict[int, Any]:
+    def speeds(self, symbols_by_index: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """u_d of the dependents in terms of independent speeds."""
         found = {}
         for d, factors in self.factors.items():
@@ -153,9 +158,9 @@ class Elimination:
             found[d] = fn.named(value, f"u_{d + 1}")
         return found
 
-    def solve(self, g: Sequence[Any], name: str) -> dict[int, Any]:
+    def solve(self, g: Sequence[Scalar], name: str) -> dict[int, Scalar]:
         """z with J_d z = −g, one g per kept row."""
-        z: dict[int, Any] = {}
+        z: dict[int, Scalar] = {}
         for step in self.steps:
             value = g[step.row]
             for d, a in step.uses.items():
@@ -165,10 +170,10 @@ class Elimination:
                 z[d] = fn.named(plus(z[d], times(share, z[step.speed])), f"{name}_{d + 1}")
         return z
 
-    def solve_transposed(self, tau: Mapping[int, Any]) -> list[Any]:
+    def solve_transposed(self, tau: Mapping[int, Scalar]) -> list[Scalar]:
         """λ with J_dᵀ λ = τ, one per kept row: the steps backwards, each transposed."""
         z = dict(tau)
-        result: list[Any] = [0] * len(self.kept)
+        result: list[Scalar] = [0] * len(self.kept)
         for step in reversed(self.steps):
             value = z[step.speed]
             for d, share in step.back.items():
@@ -179,7 +184,9 @@ class Elimination:
         return result
 
 
-def shares(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, Any]) -> tuple[Any, Any]:
+def shares(
+    coefficients: Mapping[int, Scalar], speed: int, sizes: Mapping[int, Scalar]
+) -> tuple[Expr | None, Expr | None]:
     """Share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and that sum; s are sizes.
 
     The first falls from 1 to 0 where the pivot fails, the second to 0 where the whole row does. None for what
@@ -197,26 +204,26 @@ def shares(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, Any]
     return squares[speed] / whole, whole if all(varies(j) for j in coefficients) else None
 
 
-def square_sum(coefficients: Mapping[int, Any], sizes: Mapping[int, Any]) -> Any:
+def square_sum(coefficients: Mapping[int, Scalar], sizes: Mapping[int, Scalar]) -> Any:
     """Σ (a_j/s_j)² of a row; s are sizes."""
     return _sum_of(_squares(coefficients, sizes))
 
 
-def _squares(coefficients: Mapping[int, Any], sizes: Mapping[int, Any]) -> dict[int, Any]:
+def _squares(coefficients: Mapping[int, Scalar], sizes: Mapping[int, Scalar]) -> dict[int, Any]:
     return {
         j: fn.named(times(times(a, a), 1 / (sizes[j] * sizes[j])), f"share_{j + 1}")
         for j, a in coefficients.items()
     }
 
 
-def _sum_of(squares: Mapping[int, Any]) -> Any:
-    whole: Any = 0
+def _sum_of(squares: Mapping[int, Scalar]) -> Any:
+    whole: Scalar = 0
     for value in squares.values():
         whole = plus(whole, value)
     return fn.named(whole, "row")
 
 
-def constant_part(a: Any) -> bool:
+def constant_part(a: Scalar) -> bool:
     """Whether a coefficient is a constant plus something else, as 1 + sin(q) is."""
     while isinstance(a, Expr) and a.kind == "let":
         a = a.args[0]
@@ -225,7 +232,7 @@ def constant_part(a: Any) -> bool:
     return a.data[0] != 0 or any(term.constant for term in a.args)
 
 
-def spread(a: Any, factor: Any) -> Any:
+def spread(a: Scalar, factor: Scalar) -> Scalar:
     """a·factor; a constant factor goes into the terms of a sum, where it meets other constants."""
     if isinstance(a, Expr) and a.kind == "sum" and isinstance(factor, Expr) and factor.constant:
         constant, coefficients = a.data

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import plus, times, total
+from armillary.algebra.vectors.scalars import Scalar, plus, times, total
 from armillary.mechanics.contact.complementarity import (
     BAD,
     ContactStatus,
     Judge,
+    Status,
     choose,
     chosen_statuses,
     divide,
@@ -36,34 +37,34 @@ FORCES, IMPULSES = 1, 2  # values of ``failed``: no admissible forces, no admiss
 class After:
     """A contact after the impact, where there was one."""
 
-    touches: Any
-    rests: Any
-    direction: Any
-    opens: Any  # its normal has just let go
-    slips: Any  # its sticking has just ended
-    turns: Any  # its slide has just ended
+    touches: Scalar
+    rests: Scalar
+    direction: Scalar
+    opens: Scalar  # its normal has just let go
+    slips: Scalar  # its sticking has just ended
+    turns: Scalar  # its slide has just ended
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
     """Statuses by contact and times of impacts, impulses by row, and what is to be said about them."""
 
-    statuses: list[Any]
-    last: list[Any]
-    impulses: dict[int, Any]
-    failed: Any
-    ambiguous: Any
+    statuses: list[Scalar]
+    last: list[Scalar]
+    impulses: dict[int, Scalar]
+    failed: Scalar
+    ambiguous: Scalar
 
 
 # Relative accelerations by row, and velocities of slip by contact, once impulses have changed the speeds.
-Moved = Callable[[dict[int, Any]], tuple[list[Any], list[Any]]]
+Moved = Callable[[dict[int, Scalar]], tuple[list[Scalar], list[Scalar]]]
 
 
 def change(
-    A: Sequence[Sequence[Any]],
+    A: Sequence[Sequence[Scalar]],
     contacts: Sequence[ContactState],
-    forces: Sequence[Any],
-    time: Any,
+    forces: Sequence[Scalar],
+    time: Scalar,
     law: str,
     moved: Moved,
 ) -> Change:
@@ -94,12 +95,14 @@ def change(
     return Change(codes, last, blow.impulses, fn.named(failed, "contact_failed"), ambiguous)
 
 
-def _kept(c: ContactState, A: Sequence[Sequence[Any]], b: Sequence[Any], forces: Sequence[Any]) -> After:
+def _kept(
+    c: ContactState, A: Sequence[Sequence[Scalar]], b: Sequence[Scalar], forces: Sequence[Scalar]
+) -> After:
     """A contact whose velocities have not changed."""
     n, s = c.normal, c.slip
-    opens: Any = 0
-    touches: Any = 1
-    push: Any = 0
+    opens: Scalar = 0
+    touches: Scalar = 1
+    push: Scalar = 0
     if n is not None:
         push = forces[n]
         opens = c.opens(push, divide(b[n], A[n][n]))
@@ -114,7 +117,9 @@ def _kept(c: ContactState, A: Sequence[Sequence[Any]], b: Sequence[Any], forces:
     return After(touches, rests, direction, opens, c.slips(push, forces[s]), turns)
 
 
-def _contact_after(kept: After, blow: Impact, slip: Any, closed: Any, sticks: Any, direction: Any) -> After:
+def _contact_after(
+    kept: After, blow: Impact, slip: Scalar, closed: Scalar, sticks: Scalar, direction: Scalar
+) -> After:
     """A contact after an impact, by its statuses there, or as it was.
 
     One of several that stop each other may reach its limit of friction and stand still all the same.
@@ -132,7 +137,7 @@ def _contact_after(kept: After, blow: Impact, slip: Any, closed: Any, sticks: An
     )
 
 
-def _brake_after(kept: After, happens: Any, jump: Any, slip: Any) -> After:
+def _brake_after(kept: After, happens: Scalar, jump: Scalar, slip: Scalar) -> After:
     """A brake after an impact: it slides where its speed has jumped."""
     moved = fn.and_(happens, fn.not_equal(jump, 0))
     still = fn.not_(moved)
@@ -146,11 +151,11 @@ def _brake_after(kept: After, happens: Any, jump: Any, slip: Any) -> After:
     )
 
 
-def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]], scale: Any) -> Judge:
+def _judge(c: ContactState, a: After, A: Sequence[Sequence[Scalar]], scale: Scalar) -> Judge:
     """How bad forces and accelerations of a contact are, after what has happened to it."""
     ended = fn.named(times(_LAST_RESORT, scale), "contact_ended")
 
-    def judged(status: ContactStatus, push: Any, slip: Any) -> list[Any]:
+    def judged(status: ContactStatus, push: Scalar, slip: Scalar) -> list[Scalar]:
         found = []
         if not c.is_brake:
             n = c.normal
@@ -179,7 +184,7 @@ def _judge(c: ContactState, a: After, A: Sequence[Sequence[Any]], scale: Any) ->
     return judged
 
 
-def _code(c: ContactState, closed: Any, sticks: Any, direction: Any) -> Any:
+def _code(c: ContactState, closed: Scalar, sticks: Scalar, direction: Scalar) -> Any:
     """The status in numbers; see ``state.py``."""
     if c.is_brake:
         sliding = fn.select(c.friction > NONE, times(2, direction), 0)
@@ -189,22 +194,22 @@ def _code(c: ContactState, closed: Any, sticks: Any, direction: Any) -> Any:
     return fn.select(closed, fn.select(sticks, 1, times(2, direction)), 0)
 
 
-def speeds_of_rows(contacts: Sequence[ContactState]) -> list[Any]:
+def speeds_of_rows(contacts: Sequence[ContactState]) -> list[Scalar]:
     """Velocities by row: of gaps and slips."""
-    found: dict[int, Any] = {}
+    found: dict[int, Scalar] = {}
     for c in contacts:
         found |= {c.normal: c.closing} if c.normal is not None else {}
         found |= {c.slip: c.sliding} if c.slip is not None else {}
     return [found[row] for row in range(len(found))]
 
 
-def held_statuses(contacts: Sequence[ContactState], codes: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
+def held_statuses(contacts: Sequence[ContactState], codes: Sequence[Scalar]) -> list[Status]:
     """(closed, sticks, 0) of statuses in numbers: where velocities are held at zero.
 
     Several contacts that come to rest at once do so within the tolerance of the method; what is left of their
     velocities is taken away.
     """
-    found = []
+    found: list[Status] = []
     for c, code in zip(contacts, codes, strict=True):
         closed = 0 if c.is_brake else fn.select(fn.equal(code, 0), 0, 1)
         found.append((closed, 0 if c.slip is None else fn.select(fn.equal(code, 1), 1, 0), 0))

@@ -31,7 +31,7 @@ from itertools import product
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times, total
 
 BAD = 1e30  # of a status that cannot be
 _SINGULAR = 1e-13  # a pivot of this share of its diagonal element is none
@@ -63,27 +63,28 @@ class ContactUnknown:
     normal: int | None
     slip: int | None
     statuses: tuple[ContactStatus, ...]
-    friction: Any = 0  # μ while sliding
-    capacity: Any = 0  # c while sliding
+    friction: Scalar = 0  # μ while sliding
+    capacity: Scalar = 0  # c while sliding
 
 
-def divide(a: Any, b: Any) -> Any:
+def divide(a: Scalar, b: Scalar) -> Scalar:
     """a/b, zero where a is known to be."""
     return 0 if is_zero(a) else a / b
 
 
-Rows = list[dict[int, Any]]
+Status = tuple[Scalar, Scalar, Scalar]  # closed, sticks, direction of the slide: 0, 1 and −1
+Rows = list[dict[int, Scalar]]
 # How bad the values of the normal and the slip are in a status: numbers that must not be positive.
-Judge = Callable[[ContactStatus, Any, Any], list[Any]]
+Judge = Callable[[ContactStatus, Scalar, Scalar], list[Scalar]]
 
 
 @dataclass(frozen=True, eq=False)
 class ContactChoice:
     """The best combination of statuses: its number, how bad it is, and how many are good beyond doubt."""
 
-    number: Any
-    badness: Any
-    outcomes: Any
+    number: Scalar
+    badness: Scalar
+    outcomes: Scalar
 
 
 def combinations(unknowns: Sequence[ContactUnknown]) -> int:
@@ -95,11 +96,11 @@ def combinations(unknowns: Sequence[ContactUnknown]) -> int:
 
 
 def choose(
-    A: Sequence[Sequence[Any]],
-    b: Sequence[Any],
+    A: Sequence[Sequence[Scalar]],
+    b: Sequence[Scalar],
     unknowns: Sequence[ContactUnknown],
     judges: Sequence[Judge],
-    scale: Any,
+    scale: Scalar,
     *,
     tie: float = 0.0,
     margin: float = 0.0,
@@ -109,15 +110,17 @@ def choose(
     outcome beyond doubt. Rows that are held and contradict each other have forces without bounds, which are
     refused.
     """
-    number: Any = 0
-    best: Any = BAD
-    outcomes: Any = 0
+    number: Scalar = 0
+    best: Scalar = BAD
+    outcomes: Scalar = 0
     equal, sure = (fn.named(times(share, scale), "contact_share") for share in (tie, -margin))
     most = times(_OVERDETERMINED / SOFT, scale)
     for k, (statuses, values, pivots) in enumerate(_solutions(A, b, unknowns)):
-        worst: Any = -BAD
+        worst: Scalar = -BAD
         for unknown, status, judge in zip(unknowns, statuses, judges, strict=True):
-            given = [None if row is None else values[row] for row in (unknown.normal, unknown.slip)]
+            given: list[Any] = [
+                None if row is None else values[row] for row in (unknown.normal, unknown.slip)
+            ]
             for bad in judge(status, *given):
                 worst = fn.maximum(worst, bad)
             for row, held in ((unknown.normal, status.closed), (unknown.slip, status.slip == 0)):
@@ -133,14 +136,16 @@ def choose(
     return ContactChoice(fn.named(number, "contact_choice"), best, outcomes)
 
 
-def chosen_statuses(number: Any, unknowns: Sequence[ContactUnknown]) -> list[tuple[Any, Any, Any]]:
+def chosen_statuses(number: Scalar, unknowns: Sequence[ContactUnknown]) -> list[Status]:
     """(closed, sticks, direction of the slide) of each unknown in a combination, as 0, 1 and −1."""
-    found = []
+    found: list[Status] = []
     stride = combinations(unknowns)
     for unknown in unknowns:
         stride //= len(unknown.statuses)
         digit = fn.named(fn.mod(fn.floor(divide(number, stride)), len(unknown.statuses)), "contact_digit")
-        closed, sticks, direction = 0, 0, 0
+        closed: Scalar = 0
+        sticks: Scalar = 0
+        direction: Scalar = 0
         for k, status in enumerate(unknown.statuses):
             here = fn.select(fn.equal(digit, k), 1, 0)
             closed = plus(closed, here) if status.closed else closed
@@ -151,8 +156,8 @@ def chosen_statuses(number: Any, unknowns: Sequence[ContactUnknown]) -> list[tup
 
 
 def _solutions(
-    A: Sequence[Sequence[Any]], b: Sequence[Any], unknowns: Sequence[ContactUnknown]
-) -> Iterator[tuple[tuple[ContactStatus, ...], list[Any], list[tuple[Any, Any]]]]:
+    A: Sequence[Sequence[Scalar]], b: Sequence[Scalar], unknowns: Sequence[ContactUnknown]
+) -> Iterator[tuple[tuple[ContactStatus, ...], list[Scalar], list[tuple[Scalar, Scalar]]]]:
     """(statuses, values, pivots) of all combinations: of each row λ where it is held at z = 0, else z."""
     sizes = [A[i][i] for i in range(len(b))]
     more = 1.0 + SOFT if len(b) > 1 else 1.0
@@ -160,7 +165,7 @@ def _solutions(
         {j: times(more, x) if i == j else x for j, x in enumerate(row) if not is_zero(x)}
         for i, row in enumerate(A)
     ]
-    states: dict[tuple[ContactStatus, ...], tuple[Rows, list[Any], list[tuple[Any, Any]]]] = {
+    states: dict[tuple[ContactStatus, ...], tuple[Rows, list[Scalar], list[tuple[Scalar, Scalar]]]] = {
         (): (rows, list(b), [])
     }
     for unknown in unknowns:
@@ -176,12 +181,12 @@ def _solutions(
 
 def _with_status(
     rows: Rows,
-    rest: list[Any],
-    pivots: list[tuple[Any, Any]],
+    rest: list[Scalar],
+    pivots: list[tuple[Scalar, Scalar]],
     unknown: ContactUnknown,
     status: ContactStatus,
-    sizes: list[Any],
-) -> tuple[Rows, list[Any], list[tuple[Any, Any]]]:
+    sizes: list[Scalar],
+) -> tuple[Rows, list[Scalar], list[tuple[Scalar, Scalar]]]:
     """The problem with one contact in a status: without its columns."""
     n, s = unknown.normal, unknown.slip
     if s is not None:
@@ -199,7 +204,7 @@ def _with_status(
     return rows, rest, pivots
 
 
-def _held(rows: Rows, rest: list[Any], i: int) -> tuple[Rows, list[Any]]:
+def _held(rows: Rows, rest: list[Scalar], i: int) -> tuple[Rows, list[Scalar]]:
     """λ_i from z_i = 0, put into all rows; row i gives λ_i from now on."""
     pivot = rows[i].get(i, 0)
     back = {j: fn.named(times(-1, divide(x, pivot)), "contact_row") for j, x in rows[i].items() if j != i}
@@ -222,8 +227,8 @@ def _held(rows: Rows, rest: list[Any], i: int) -> tuple[Rows, list[Any]]:
 
 
 def _sliding(
-    rows: Rows, rest: list[Any], s: int, n: int | None, direction: int, unknown: ContactUnknown
-) -> tuple[Rows, list[Any]]:
+    rows: Rows, rest: list[Scalar], s: int, n: int | None, direction: int, unknown: ContactUnknown
+) -> tuple[Rows, list[Scalar]]:
     """λ_s = −σ (μ λ_n + c) put into all rows."""
     made_rows, made_rest = [], []
     for row, constant in zip(rows, rest, strict=True):
@@ -239,11 +244,11 @@ def _sliding(
 
 
 def solve_held(
-    A: Sequence[Sequence[Any]],
-    b: Sequence[Any],
+    A: Sequence[Sequence[Scalar]],
+    b: Sequence[Scalar],
     unknowns: Sequence[ContactUnknown],
-    statuses: Sequence[tuple[Any, Any, Any]],
-) -> list[Any]:
+    statuses: Sequence[Status],
+) -> list[Scalar]:
     """λ in statuses that are known only when it runs, each (closed, sticks, direction) as 0, 1 and −1.
 
         closed z_N + (1 − closed) λ_N = 0
@@ -256,7 +261,7 @@ def solve_held(
     size = len(b)
     more = SOFT if size > 1 else 0.0
     matrix: Rows = [{} for _ in range(size)]
-    right: list[Any] = [0] * size
+    right: list[Scalar] = [0] * size
     order: list[int] = []
     for unknown, (closed, sticks, direction) in zip(unknowns, statuses, strict=True):
         n, s = unknown.normal, unknown.slip
@@ -291,10 +296,10 @@ def solve_held(
     return found
 
 
-def _elimination(matrix: Rows, order: Sequence[int]) -> Callable[[list[Any]], list[Any]]:
+def _elimination(matrix: Rows, order: Sequence[int]) -> Callable[[list[Scalar]], list[Scalar]]:
     """The solution of matrix · λ + right = 0 as a function of the right side, with pivots in this order."""
     matrix = [{j: fn.named(x, "contact_held") for j, x in row.items() if not is_zero(x)} for row in matrix]
-    factors: dict[tuple[int, int], Any] = {}
+    factors: dict[tuple[int, int], Scalar] = {}
     for place, i in enumerate(order):
         for k in order[place + 1 :]:
             if is_zero(matrix[k].get(i, 0)):
@@ -305,11 +310,11 @@ def _elimination(matrix: Rows, order: Sequence[int]) -> Callable[[list[Any]], li
                     less = times(factor, matrix[i][j])
                     matrix[k][j] = fn.named(minus(matrix[k].get(j, 0), less), "contact_held")
 
-    def solve(right: list[Any]) -> list[Any]:
+    def solve(right: list[Scalar]) -> list[Scalar]:
         rest = [fn.named(x, "contact_free") for x in right]
         for (k, i), factor in factors.items():
             rest[k] = fn.named(minus(rest[k], times(factor, rest[i])), "contact_free")
-        found: dict[int, Any] = {}
+        found: dict[int, Scalar] = {}
         for place in reversed(range(len(order))):
             i = order[place]
             value = plus(rest[i], total([times(matrix[i].get(j, 0), found[j]) for j in order[place + 1 :]]))

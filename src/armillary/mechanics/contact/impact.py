@@ -30,7 +30,7 @@ from functools import reduce
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import minus, plus, times, total
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times, total
 from armillary.mechanics.contact.complementarity import (
     BAD,
     CLOSED,
@@ -40,6 +40,7 @@ from armillary.mechanics.contact.complementarity import (
     ContactStatus,
     ContactUnknown,
     Judge,
+    Status,
     choose,
     chosen_statuses,
     solve_held,
@@ -54,12 +55,12 @@ _BOTH_PHASES = tuple(ContactStatus(closed, slip) for closed in (True, False) for
 class Impact:
     """What an impact does: impulses by row, and whether each contact closes, sticks or slides."""
 
-    happens: Any
-    impulses: dict[int, Any]
-    statuses: list[tuple[Any, Any, Any]]
-    failed: Any
-    outcomes: Any
-    still: Any  # velocities as small as this are none
+    happens: Scalar
+    impulses: dict[int, Scalar]
+    statuses: list[Status]
+    failed: Scalar
+    outcomes: Scalar
+    still: Scalar  # velocities as small as this are none
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +68,9 @@ class _Struck:
     """A contact in an impact."""
 
     contact: ContactState
-    hit: Any  # whether it is struck now
-    touches: Any  # whether it is closed or struck
-    restitution: Any
+    hit: Scalar  # whether it is struck now
+    touches: Scalar  # whether it is closed or struck
+    restitution: Scalar
 
 
 def struck(contact: ContactState) -> Any:
@@ -79,7 +80,7 @@ def struck(contact: ContactState) -> Any:
     return fn.and_(fn.not_(contact.closed), fn.and_(near, fast))
 
 
-def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: Any, law: str) -> Impact:
+def impact(A: Sequence[Sequence[Scalar]], contacts: Sequence[ContactState], time: Scalar, law: str) -> Impact:
     """The impact of the contacts that are struck now; ``contacts`` has no brakes."""
     hits = [fn.named(struck(c), "contact_hit") for c in contacts]
     happens = fn.named(reduce(fn.or_, hits), "contact_impact")
@@ -92,7 +93,7 @@ def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: A
     rows = [row for c in contacts for row in (c.normal, c.slip) if row is not None]
     place = {row: k for k, row in enumerate(rows)}
     part = [[A[i][j] for j in rows] for i in rows]
-    before: list[Any] = [0] * len(rows)
+    before: list[Scalar] = [0] * len(rows)
     for p in parties:
         c = p.contact
         before[place[c.normal]] = fn.select(p.hit, c.closing, 0)  # type: ignore[index]
@@ -145,14 +146,14 @@ def impact(A: Sequence[Sequence[Any]], contacts: Sequence[ContactState], time: A
 
 
 def _made(
-    happens: Any,
-    calm: Any,
+    happens: Scalar,
+    calm: Scalar,
     rows: Sequence[int],
-    found: Sequence[Any],
-    statuses: list[tuple[Any, Any, Any]],
+    found: Sequence[Scalar],
+    statuses: list[Status],
     choices: Sequence[ContactChoice],
-    worst: Any,
-    still: Any,
+    worst: Scalar,
+    still: Scalar,
 ) -> Impact:
     impulses = {
         row: fn.named(fn.select(happens, x, 0), "contact_impulse") for row, x in zip(rows, found, strict=True)
@@ -170,14 +171,14 @@ def _rests(contact: ContactState) -> Any:
     return fn.or_(contact.pressed, fn.and_(contact.undecided, still))
 
 
-def _settles(contact: ContactState, time: Any) -> Any:
+def _settles(contact: ContactState, time: Scalar) -> Scalar:
     """Whether the flights that follow, each e (at least ½) times as long as the one before, are over soon."""
     flight = minus(time, contact.last)
     share = fn.maximum(contact.restitution, 0.5)
     return times(flight, share) <= times(contact.settle, minus(1, contact.restitution))
 
 
-def _unknown(contact: ContactState, place: dict[int, int], offset: Any = None) -> ContactUnknown:
+def _unknown(contact: ContactState, place: dict[int, int], offset: Scalar | None = None) -> ContactUnknown:
     """A contact in an impact; ``offset`` is what the restitution of Poisson's law gives anyway."""
     n = place[contact.normal]  # type: ignore[index]
     if contact.slip is None:
@@ -192,11 +193,11 @@ def _unknown(contact: ContactState, place: dict[int, int], offset: Any = None) -
 
 def _judge(
     party: _Struck,
-    part: Sequence[Sequence[Any]],
+    part: Sequence[Sequence[Scalar]],
     place: dict[int, int],
-    before: Sequence[Any],
+    before: Sequence[Scalar],
     normals: Sequence[int],
-    calm: Any,
+    calm: Scalar,
     unknown: ContactUnknown | None = None,
 ) -> Judge:
     """How bad impulses and velocities of a contact are; its statuses are free where it touches nothing."""
@@ -206,15 +207,15 @@ def _judge(
     moving = 0 if s is None else before[s]
     speed = total([fn.absolute(before[k]) for k in normals])
     capacity = 0 if unknown is None else unknown.capacity
-    fast: Any = -BAD
-    slow: dict[int, Any] = {}
+    fast: Scalar = -BAD
+    slow: dict[int, Scalar] = {}
     if s is not None:
         # Among the last of many bounces friction stops what is slow, whatever the impulse of one of them.
         stopped = times(10.0, times(c.friction, times(part[s][s] / part[n][n], speed)))
         fast = minus(fn.absolute(moving), stopped)
         slow = {sign: minus(stopped, times(sign, moving)) for sign in (1, -1)}
 
-    def judged(status: ContactStatus, push: Any, slip: Any) -> list[Any]:
+    def judged(status: ContactStatus, push: Scalar, slip: Scalar) -> list[Scalar]:
         if status.closed:
             found = [fn.select(party.touches, -BAD, BAD)]
             found.append(fn.select(calm, -BAD, times(-1, times(push, part[n][n]))))

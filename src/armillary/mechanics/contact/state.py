@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.mechanics.contact.complementarity import (
     BACKWARD,
     CLOSED,
@@ -21,6 +22,7 @@ from armillary.mechanics.contact.complementarity import (
     STICKS,
     ContactStatus,
     ContactUnknown,
+    Status,
 )
 from armillary.model.records import UNDECIDED
 
@@ -44,14 +46,14 @@ class ContactState:
     name: str
     normal: int | None  # its rows
     slip: int | None
-    status: Any
-    gap: Any = 0
-    closing: Any = 0  # rate of the gap
-    sliding: Any = 0  # velocity of the slip
-    friction: Any = 0  # μ, or the capacity of a brake
-    held: Any = 0  # the same at rest
-    restitution: Any = 0
-    last: Any = 0  # time of its last impact
+    status: Expr
+    gap: Scalar = 0
+    closing: Scalar = 0  # rate of the gap
+    sliding: Scalar = 0  # velocity of the slip
+    friction: Scalar = 0  # μ, or the capacity of a brake
+    held: Scalar = 0  # the same at rest
+    restitution: Scalar = 0
+    last: Expr = ZERO  # time of its last impact
     touch: float = 1e-9
     settle: float = 1e-6
     hysteresis: bool = False  # whether ``held`` is another value than ``friction``
@@ -96,7 +98,7 @@ class ContactState:
         statuses = (STICKS, FORWARD, BACKWARD, OPEN)
         return ContactUnknown(self.normal, self.slip, statuses, friction=self.friction)
 
-    def holding(self) -> tuple[Any, Any, Any]:
+    def holding(self) -> Status:
         """(closed, sticks, direction) as 0, 1 and −1."""
         closed = fn.select(self.pressed, 1, 0)
         if self.slip is None:
@@ -107,32 +109,32 @@ class ContactState:
         direction = fn.select(self.slides, times(0.5, self.status), otherwise)
         return closed, sticks, direction if self.is_brake else times(closed, direction)
 
-    def limit(self, push: Any, *, held: bool) -> Any:
+    def limit(self, push: Scalar, *, held: bool) -> Scalar:
         """The greatest friction with a normal force."""
         bound = self.held if held else self.friction
         return bound if self.is_brake else times(bound, push)
 
-    def normal_guard(self, push: Any) -> Any:
+    def normal_guard(self, push: Scalar) -> Any:
         """Positive as long as the contact stays open or closed as it is."""
         return fn.select(self.closed, fn.minimum(plus(push, NONE), minus(LOST, self.gap)), self.gap)
 
-    def opens(self, push: Any, free: Any) -> Any:
+    def opens(self, push: Scalar, free: Scalar) -> Any:
         """Whether a closed contact has just let go; ``free`` is the force that would hold it alone."""
         ended = fn.or_(plus(push, NONE) <= times(ENDED, fn.absolute(free)), self.gap > LOST)
         return fn.and_(self.closed, ended)
 
-    def slips(self, push: Any, friction: Any) -> Any:
+    def slips(self, push: Scalar, friction: Scalar) -> Any:
         """Whether sticking has just ended."""
         limit, size = self.limit(push, held=True), fn.absolute(friction)
         spare = minus(plus(limit, NONE), size)
         return fn.and_(self.sticks, spare <= times(ENDED, plus(fn.absolute(limit), size)))
 
-    def turns(self, acceleration: Any) -> Any:
+    def turns(self, acceleration: Scalar) -> Any:
         """Whether a slide has just come to its end."""
         onwards = times(0.5, times(self.status, self.sliding))
         return fn.and_(self.slides, onwards <= times(SOON, fn.absolute(acceleration)))
 
-    def slip_guard(self, push: Any, friction: Any) -> Any:
+    def slip_guard(self, push: Scalar, friction: Scalar) -> Any:
         """Positive as long as it sticks or slides as it does."""
         spare = minus(plus(self.limit(push, held=True), NONE), fn.absolute(friction))
         onwards = times(0.5, times(self.status, self.sliding))

@@ -29,7 +29,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
-from armillary.algebra.vectors.triples import ZEROS, Triple, named
+from armillary.algebra.vectors.triples import ZEROS, Triple, joined, named
 from armillary.mechanics.constraints.gears import Gears
 from armillary.mechanics.formalisms.gear_groups import GearGroup
 from armillary.mechanics.formalisms.modal_elimination import (
@@ -146,9 +146,9 @@ def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulate
     value = fn.named(times(drive, inverse), f"b_{d.index + 1}")
     passed = minus(times(applied, d.sign), times(d.armature, value))
     if linear:
-        f = tuple(passed if i == k else x for i, x in enumerate(f))
+        f = joined(passed if i == k else x for i, x in enumerate(f))
     else:
-        n = tuple(passed if i == k else x for i, x in enumerate(n))
+        n = joined(passed if i == k else x for i, x in enumerate(n))
     return Articulated(J, H, M, n, f), JointAcceleration(d, value, gain)
 
 

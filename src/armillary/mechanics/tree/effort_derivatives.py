@@ -41,6 +41,7 @@ from armillary.algebra.vectors.triples import (
     Triple,
     add,
     cross_triples,
+    joined,
     named,
     negative,
     scaled,
@@ -191,8 +192,8 @@ def _row(body: _Moving, d: Freedom) -> _Row:
             scaled(axis, body.body.mass),
             cross_triples(body.beta, axis),
         )
-    n = tuple(inner(row, axis) for row in body.body.inertia)
-    c = tuple(times(_spin(body.Pi, k, j), d.sign) for j in range(3))
+    n = joined(inner(row, axis) for row in body.body.inertia)
+    c = joined(times(_spin(body.Pi, k, j), d.sign) for j in range(3))
     return _Row(d, n, cross_triples(axis, body.body.first), c)
 
 
@@ -285,7 +286,7 @@ def effort_derivatives(
 
 
 def _times_column(U: Matrix, d: Freedom) -> Triple:
-    return tuple(times(row[d.direction % 3], d.sign) for row in U)
+    return joined(times(row[d.direction % 3], d.sign) for row in U)
 
 
 def _by_speed(

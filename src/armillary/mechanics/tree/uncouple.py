@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import is_zero, minus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, times
 from armillary.errors import ModelError
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
@@ -27,8 +26,8 @@ class ImplicitEquations:
     Unknowns go by speed index.
     """
 
-    matrix: dict[tuple[int, int], Any]
-    force: dict[int, Any]
+    matrix: dict[tuple[int, int], Scalar]
+    force: dict[int, Scalar]
     names: dict[int, str]
 
 
@@ -36,11 +35,11 @@ class ImplicitEquations:
 class Eliminated:
     """Unknowns taken out of M x = f one after the other, and the equations that this leaves of the others."""
 
-    steps: tuple[tuple[int, Any, dict[int, Any]], ...]  # unknown, 1/pivot, its row
-    rows: dict[int, dict[int, Any]]
-    force: dict[int, Any]
+    steps: tuple[tuple[int, Scalar, dict[int, Scalar]], ...]  # unknown, 1/pivot, its row
+    rows: dict[int, dict[int, Scalar]]
+    force: dict[int, Scalar]
 
-    def solution(self, others: Mapping[int, Any]) -> dict[int, Any]:
+    def solution(self, others: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """x of the eliminated unknowns, from those of the others."""
         x = dict(others)
         for k, inverse, row in reversed(self.steps):
@@ -51,7 +50,7 @@ class Eliminated:
         return {k: x[k] for k in reversed([step[0] for step in self.steps])}
 
 
-def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Any]:
+def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Scalar]:
     """x by speed index, eliminated in the given order."""
     return eliminate(equations, order).solution({})
 
@@ -60,7 +59,7 @@ def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] 
     """All unknowns but those to keep, eliminated in the given order; kept ones have negative numbers."""
     rows = _rows(equations)
     force = dict(equations.force)
-    eliminated: list[tuple[int, Any, dict[int, Any]]] = []
+    eliminated: list[tuple[int, Scalar, dict[int, Scalar]]] = []
     remaining = set(force).difference(keep)
     while remaining:
         k = _next(remaining, rows, order)
@@ -73,25 +72,26 @@ def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] 
     return Eliminated(tuple(eliminated), rows, force)
 
 
-def pivot_inverse(pivot: Any, speed: str, index: int) -> Any:
+def pivot_inverse(pivot: Scalar, speed: str, index: int) -> Scalar:
     """1/pivot; an error that names the speed where the pivot is known to be zero."""
     if is_zero(pivot):
         raise ModelError(
             f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or one that "
             "hangs on it) mass or inertia, or fix the joint"
         )
-    return fn.named(1 / pivot, f"d_{index + 1}")
+    found: Scalar = fn.named(1 / pivot, f"d_{index + 1}")
+    return found
 
 
-def _rows(equations: ImplicitEquations) -> dict[int, dict[int, Any]]:
-    rows: dict[int, dict[int, Any]] = {k: {} for k in equations.force}
+def _rows(equations: ImplicitEquations) -> dict[int, dict[int, Scalar]]:
+    rows: dict[int, dict[int, Scalar]] = {k: {} for k in equations.force}
     for (i, j), value in equations.matrix.items():
         if not is_zero(value):
             rows[i][j] = rows[j][i] = value
     return rows
 
 
-def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: Order) -> int:
+def _next(remaining: set[int], rows: dict[int, dict[int, Scalar]], order: Order) -> int:
     if not isinstance(order, str):
         return next(k for k in order if k in remaining)
     if order == "leaves first":
@@ -102,7 +102,11 @@ def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: Order) ->
 
 
 def _eliminate(
-    k: int, row: dict[int, Any], inverse: Any, rows: dict[int, dict[int, Any]], force: dict[int, Any]
+    k: int,
+    row: dict[int, Scalar],
+    inverse: Scalar,
+    rows: dict[int, dict[int, Scalar]],
+    force: dict[int, Scalar],
 ) -> None:
     """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k.
 

@@ -17,7 +17,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import combination, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, named
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, joined, named
 from armillary.model.flexible.part import FlexiblePart
 
 
@@ -111,7 +111,7 @@ def _applied(array: Any, values: Any) -> tuple[Triple, ...]:
     count = len(values)
     if array is None:
         return (ZEROS,) * count
-    return tuple(tuple(combination(array[:, i, p].tolist(), values) for i in range(3)) for p in range(count))
+    return tuple(joined(combination(array[:, i, p].tolist(), values) for i in range(3)) for p in range(count))
 
 
 def _slopes(J1: Any, J2: Any, eta: Any, name: str) -> tuple[Matrix, ...]:

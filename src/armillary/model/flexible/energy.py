@@ -10,7 +10,7 @@ from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import combination, inner, plus, product
-from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples
+from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, joined
 from armillary.algebra.vectors.vectors import Vector
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.deformation import Deformation, deformation
@@ -56,9 +56,9 @@ def central(body: Body) -> Central:
     square = [[_product(c[i], c[j]) for j in range(3)] for i in range(3)]
     return Central(
         number(part.mass, MASS),
-        _named(tuple(product(x, share) for x in c), f"cm_{name}", LENGTH),
+        _named(joined(product(x, share) for x in c), f"cm_{name}", LENGTH),
         _less(J, square, share, f"Ic_{name}"),
-        tuple(tuple(product(as_expr(x), share) for x in P) for P in shape.P),
+        tuple(joined(product(as_expr(x), share) for x in P) for P in shape.P),
         tuple(slopes),
     )
 

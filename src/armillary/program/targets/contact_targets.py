@@ -107,7 +107,10 @@ def contact_targets(
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
     hit = {u: as_expr(_kicked(u, k, columns, made.impulses)) for u, k in independent}
     rest = solve_held(
-        A, transform(speeds_of_rows(states), hit.get), unknowns, held_statuses(states, made.statuses)
+        A,
+        transform(map(as_expr, speeds_of_rows(states)), hit.get),
+        unknowns,
+        held_statuses(states, made.statuses),
     )
     changes: dict[Expr, Expr] = {}
     for u, k in independent:

@@ -29,6 +29,7 @@ def movable_speeds(
 def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
     """The words before and after the number of an open row."""
     row = reduction.rows[i]
+    assert row.gap is not None
     sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
     by = f", set by {', '.join(sets)}" if sets else ""
     return f"'{row.constraint.name}': {row.constraint.about}: ", f" remains{by}"

@@ -29,7 +29,17 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
 from armillary.algebra.vectors.scalars import inner, is_zero, minus, times
-from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, add, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.triples import (
+    AXES,
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    joined,
+    named,
+    scaled,
+    unit,
+)
 from armillary.algebra.walk import substitute
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody
 from armillary.mechanics.formalisms.redundant.modes import NodeFrame
@@ -148,7 +158,7 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Any, Any]]:
 def rotation_vector(small: Matrix) -> Triple:
     """The rotation vector of a rotation that is nearly none: half its skew part."""
     pairs = ((2, 1), (0, 2), (1, 0))
-    return tuple(times(0.5, minus(small[i][j], small[j][i])) for i, j in pairs)
+    return joined(times(0.5, minus(small[i][j], small[j][i])) for i, j in pairs)
 
 
 def _normals(axes: Sequence[Triple]) -> list[Triple]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
-from armillary.algebra.vectors.triples import Triple, add, cross_triples, negative, scaled, vanishes
+from armillary.algebra.vectors.triples import Triple, add, cross_triples, joined, negative, scaled, vanishes
 from armillary.mechanics.tree.inertia.link_modes import modal_remainder, modal_wrench
 from armillary.mechanics.tree.kinematics import Motion, motions
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, wrench_sum
@@ -89,4 +89,4 @@ def _rotational(link: Link, motion: Motion) -> Triple:
         terms.append(times(J[x][z], motion.U[y][x]))
         terms.append(times(J[y][z], minus(motion.U[y][y], motion.U[z][z])) if not is_zero(J[y][z]) else 0)
         out.append(total(terms))
-    return tuple(out)
+    return joined(out)

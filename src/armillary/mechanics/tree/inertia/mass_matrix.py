@@ -15,7 +15,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, matrix_sum, matrix_vector, named_symmetric
 from armillary.algebra.vectors.scalars import inner, plus
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled, unit
 from armillary.mechanics.tree.inertia.modal_equations import ModalEquations, couple_to_modes, modal_equations
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import Wrench, component_along, twist_dot, wrench_at_parent
@@ -103,7 +103,7 @@ def _momenta(body: Composite, axis: Triple, linear: bool) -> Wrench:
     """(angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
     if linear:
         return cross_triples(body.first, axis), scaled(axis, body.mass)
-    n = tuple(inner(row, axis) for row in body.inertia)
+    n = joined(inner(row, axis) for row in body.inertia)
     return n, cross_triples(axis, body.first)
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from armillary.algebra.vectors.matrices import matrix_sum
 from armillary.algebra.vectors.scalars import is_constant, is_zero, minus, plus
-from armillary.algebra.vectors.triples import Triple, add, negative, scaled, vanishes
+from armillary.algebra.vectors.triples import Triple, add, joined, negative, scaled, vanishes
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 
@@ -83,4 +83,4 @@ def _moved(link: Link, d: Triple) -> Link:
 
 
 def _without(r: Triple, d: Triple) -> Triple:
-    return tuple(plus(a, minus(0, b)) for a, b in zip(r, d, strict=True))
+    return joined(plus(a, minus(0, b)) for a, b in zip(r, d, strict=True))
