@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -143,17 +141,6 @@ def test_figures_are_saved_whole_and_nothing_beside_them(tmp_path, suffix):
     distributions.histogram(VALUES[:, -1], name="x", path=tmp_path / f"x{suffix}")
     assert os.listdir(tmp_path) == [f"x{suffix}"]
     assert (tmp_path / f"x{suffix}").stat().st_size > 3000
-
-
-def test_saving_needs_no_display(tmp_path):
-    program = (
-        "import sys, numpy; from armillary.results.plots.distributions import fan\n"
-        "fan([0, 1], numpy.eye(2), name='x', path='fan.png')\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    environment = os.environ | {"MPLBACKEND": "tkagg", "PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop("DISPLAY", None)
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True)
 
 
 @pytest.mark.parametrize(

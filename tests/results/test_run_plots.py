@@ -66,15 +66,17 @@ def test_figures_are_saved_by_suffix(tmp_path, suffix, magic):
 
 def test_saving_needs_neither_display_nor_pyplot(tmp_path):
     program = (
-        "import sys; from armillary.results import Run\n"
+        "import sys, numpy; from armillary.results import Run\n"
+        "from armillary.results.plots.distributions import fan\n"
         "Run('x', [0, 1], [[0], [1]], ('a',)).plot(path='plot.png')\n"
+        "fan([0, 1], numpy.eye(2), name='x', path='fan.png')\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     # A backend that cannot start: if the plot looked for a window system, it would fail.
     environment = os.environ | {"MPLBACKEND": "tkagg", "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("DISPLAY", None)
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / "plot.png").stat().st_size > 1000
+    assert all((tmp_path / name).stat().st_size > 1000 for name in ("plot.png", "fan.png"))
 
 
 def test_a_window_opens_only_on_request(monkeypatch):

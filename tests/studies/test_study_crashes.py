@@ -151,18 +151,17 @@ def test_damage_is_found_by_checksums_and_mended(tmp_path: Path, whole: Study, m
 
 
 @pytest.mark.parametrize(
-    "file",
+    ("file", "harm"),
     [
-        "metrics.parquet",
-        "complete.json",
-        "results.zarr/peak/c.0",
-        "results.zarr/status/c.0",
-        "results.zarr/time/c/0",
-        "results.zarr/zarr.json",
-        "results.zarr/energy/zarr.json",
+        *((file, harm) for file in ("metrics.parquet", "results.zarr/peak/c.0") for harm in ("gone", "bit")),
+        ("complete.json", "bit"),
+        ("results.zarr/status/c.0", "gone"),
+        ("results.zarr/time/c/0", "bit"),
+        ("results.zarr/zarr.json", "gone"),
+        ("results.zarr/zarr.json", "bit"),
+        ("results.zarr/energy/zarr.json", "gone"),
     ],
 )
-@pytest.mark.parametrize("harm", ["gone", "bit"])
 def test_what_is_made_from_records_is_made_again(
     tmp_path: Path, whole: Study, truth: Any, made: list[int], file: str, harm: str
 ) -> None:

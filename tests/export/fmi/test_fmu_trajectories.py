@@ -93,14 +93,21 @@ def test_parameters_and_inputs_reach_the_model_in_their_units(
         assert far(found[name], run[name][::10]) < 5e-9
 
 
-@pytest.mark.parametrize("example", [four_bar, spinning_top])
-def test_loops_and_euler_parameters_stay_closed(example: Any, tmp_path: Path, simulate_fmu: Simulate) -> None:
+@pytest.fixture(scope="module", params=[four_bar, spinning_top])
+def closed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, arm.Run]:
+    """The FMU of an example for both hosts, and its run in the process."""
     need_compiler()
-    equations = example.system().derive()
-    spun = {name: 2.0 + i for i, name in enumerate(equations.speeds)} if example is spinning_top else None
-    path = equations.export("fmu", tmp_path / "unit.fmu", version="3.0", initial=spun)
-    run = equations.compile().simulate(1.0, step=1e-3, initial=spun)
-    names = [*equations.coordinates, *equations.speeds]
+    equations = request.param.system().derive()
+    spun = {name: 2.0 + i for i, name in enumerate(equations.speeds)}
+    initial = spun if request.param is spinning_top else None
+    place = tmp_path_factory.mktemp("closed") / "unit.fmu"
+    path = equations.export("fmu", place, version="3.0", initial=initial)
+    return path, equations.compile().simulate(1.0, step=1e-3, initial=initial)
+
+
+def test_loops_and_euler_parameters_stay_closed(closed: tuple[Path, arm.Run], simulate_fmu: Simulate) -> None:
+    path, run = closed
+    names = [name for name in run.names if name.rpartition(".")[2][0] in "qu"]
     for kind, bound in (("CoSimulation", 1e-10), ("ModelExchange", 1e-5)):
         found = simulate_fmu(
             path,
@@ -115,8 +122,9 @@ def test_loops_and_euler_parameters_stay_closed(example: Any, tmp_path: Path, si
             assert far(found[name][at], run[name][::100]) < bound, (kind, name)
 
 
-def test_bounces_without_end_are_an_error_and_clocks_tick_on(tmp_path: Path, simulate_fmu: Simulate) -> None:
-    """A ball dropped from 1 m with restitution 0.7 rests at √(2/g)·(1 + 2·0.7/0.3) = 2.5586 s."""
+@pytest.fixture(scope="module")
+def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The FMU of a bouncing ball with a clock."""
     need_compiler()
     s = arm.System("ball")
     s.body("b", joint=arm.Prismatic("y"), mass=1, inertia=0)
@@ -124,11 +132,15 @@ def test_bounces_without_end_are_an_error_and_clocks_tick_on(tmp_path: Path, sim
     s.event("bounce", "b.q1", direction=-1, set={"b.u1": "-0.7*b.u1"})
     s.memory("tick", update="tick + 1", every=1e-3)
     options = {"kind": "co_simulation", "initial": {"b.q1": 1.0}}
-    path = s.derive().export("fmu", tmp_path / "ball.fmu", **options)
+    return s.derive().export("fmu", tmp_path_factory.mktemp("ball") / "ball.fmu", **options)
+
+
+def test_bounces_without_end_are_an_error_and_clocks_tick_on(ball: Path, simulate_fmu: Simulate) -> None:
+    """A ball dropped from 1 m with restitution 0.7 rests at √(2/g)·(1 + 2·0.7/0.3) = 2.5586 s."""
     said: list[str] = []
     with pytest.raises(Exception, match="fmi2DoStep"):
         simulate_fmu(
-            path,
+            ball,
             stop_time=3.0,
             output_interval=0.5,
             output=["tick"],
@@ -136,7 +148,7 @@ def test_bounces_without_end_are_an_error_and_clocks_tick_on(tmp_path: Path, sim
         )
     assert "event 'bounce' accumulates at t = 2.5586" in said[-1]
     high = {"b.q1": 1e6}  # no bounce for a while: a hundred thousand ticks
-    found = simulate_fmu(path, stop_time=100.0, output_interval=50.0, start_values=high, output=["tick"])
+    found = simulate_fmu(ball, stop_time=100.0, output_interval=50.0, start_values=high, output=["tick"])
     assert list(found["tick"]) == [0.0, 50_000.0, 100_000.0]
 
 
@@ -151,24 +163,29 @@ def test_an_event_that_stops_ends_a_simulation_of_either_kind(tmp_path: Path, si
         assert found["time"][-1] < 0.31, kind
 
 
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The FMU of a mass with a force as its input."""
+    need_compiler()
+    s = arm.System("pushed")
+    s.input("push", 0.0, units="N")
+    s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("push_x", "push", s.ground.x, at="m")
+    return s.derive().export("fmu", tmp_path_factory.mktemp("pushed") / "pushed.fmu")
+
+
 def test_inputs_run_straight_between_their_rows_and_jump_where_a_time_stands_twice(
-    tmp_path: Path, simulate_fmu: Simulate
+    pushed: Path, simulate_fmu: Simulate
 ) -> None:
     """A unit mass pushed by 1 N until 1 s, then by a force that rises from 3 N to its last: 1 m/s, then 4 m/s
     where it stays at 3 N. Co-simulation holds an input over each communication step of 0.1 s, so that with a
     last of 5 N the speed gains 0.1·(3.0 + 3.2 + … + 4.8) = 3.9 m/s. In model exchange FMPy holds inputs too,
     over steps of its own, so that constant ones are compared.
     """
-    need_compiler()
-    s = arm.System("pushed")
-    s.input("push", 0.0, units="N")
-    s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
-    s.force("push_x", "push", s.ground.x, at="m")
-    path = s.derive().export("fmu", tmp_path / "pushed.fmu")
     for kind, last, speed, bound in (("CoSimulation", 5.0, 4.9, 1e-12), ("ModelExchange", 3.0, 4.0, 1e-7)):
         rows = [(0.0, 1.0), (1.0, 1.0), (1.0, 3.0), (2.0, last)]
         found = simulate_fmu(
-            path, fmi_type=kind, stop_time=2.0, output_interval=0.1, output=["m.u1"],
+            pushed, fmi_type=kind, stop_time=2.0, output_interval=0.1, output=["m.u1"],
             relative_tolerance=1e-10, input=np.array(rows, dtype=[("time", float), ("push", float)]),
         )  # fmt: skip
         at = [int(np.flatnonzero(np.abs(found["time"] - t) < 1e-9)[-1]) for t in (1.0, 2.0)]

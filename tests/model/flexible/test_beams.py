@@ -133,7 +133,7 @@ def test_slopes_are_rotations_and_nodes_are_anywhere() -> None:
     assert set(part.nodes) == {"root", "tip", "mid"}
 
 
-def arc(part: FlexiblePart, eta: np.ndarray, count: int = 4001) -> float:
+def arc(part: FlexiblePart, eta: np.ndarray, count: int) -> float:
     """The length of the deformed axis, by its chords; foreshortening included."""
     places = []
     for s in np.linspace(0, LENGTH, count):
@@ -150,7 +150,7 @@ def test_foreshortening_keeps_the_length_of_the_beam() -> None:
     beam = Beam(LENGTH, EI=(3.0, 4.0), mass_per_length=MASS)
     part = flexible_part("body 'boom'", beam, modes=4, stiffening=True)
     direction = np.array([0.3, -0.2, 0.1, 0.15])
-    large, small = (arc(part, size * direction, 401) / LENGTH - 1 for size in (0.4, 0.2))
+    large, small = (arc(part, size * direction, 101) / LENGTH - 1 for size in (0.4, 0.2))
     assert abs(large) < 2e-3
     assert np.log2(abs(large / small)) == pytest.approx(4.0, abs=0.3)
 
@@ -163,16 +163,15 @@ def test_stiffening_arrays_are_sums_over_the_shortened_beam() -> None:
     nodes = [part.node(float(s)) for s in np.append(LENGTH / 2 * (1 + points), LENGTH)]
     masses = np.append(MASS * LENGTH / 2 * weights, 0.4)
 
+    places, shapes = np.array([n.position for n in nodes]), np.array([n.shape for n in nodes])
+    shortening = np.array([n.shortening for n in nodes])
+
     def sums(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        c, J, H = np.zeros(3), np.zeros((3, 3)), np.zeros((3, 4))
-        for node, m in zip(nodes, masses, strict=True):
-            assert node.shortening is not None
-            x = node.position + node.shape @ eta + 0.5 * np.einsum("p,q,ipq->i", eta, eta, node.shortening)
-            rate = node.shape + np.einsum("ipq,q->ip", node.shortening, eta)
-            c += m * x
-            J += m * (x @ x * np.eye(3) - np.outer(x, x))
-            H += m * np.cross(x, rate, axisb=0, axisc=0)
-        return c, J, H
+        x = places + shapes @ eta + 0.5 * np.einsum("p,q,nipq->ni", eta, eta, shortening)
+        rate = shapes + np.einsum("nipq,q->nip", shortening, eta)
+        J = (masses @ np.sum(x * x, axis=1)) * np.eye(3) - np.einsum("n,ni,nj->ij", masses, x, x)
+        H = np.einsum("n,nip->ip", masses, np.cross(x[:, :, None], rate, axis=1))
+        return masses @ x, J, H
 
     step, unit = 1e-3, np.eye(4)
     assert part.g is not None and part.J2 is not None and part.H1 is not None
