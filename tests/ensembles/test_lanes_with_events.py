@@ -135,3 +135,11 @@ def test_large_batches_are_made_on_lanes(monkeypatch: pytest.MonkeyPatch) -> Non
     assert small.info["engine"] == "scalar"
     assert large.info["engine"].startswith("lanes of ") and large.info["engine"].endswith("between events")
     np.testing.assert_allclose(large["final(hub.q1)"], small["final(hub.q1)"], rtol=1e-9)
+
+
+def test_models_without_events_are_left_to_other_engines() -> None:
+    s = arm.System("pendulum")
+    s.body("A", joint=arm.Revolute("y"), com=(0, 0, -1), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    made = plan(s.derive().compile(), RunSettings(1.0, method="dop853"), initial={"A.q1": np.ones(3)})
+    assert LanesWithEvents.refusal(made) == "there are no events"

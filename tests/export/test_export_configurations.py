@@ -29,7 +29,7 @@ from tests.export.test_export_cuda import CXX, NVCC, library
 from tests.export.test_export_matlab import OCTAVE
 from tests.export.test_export_rust import cargo
 
-FLAGS = "-std=c99 -O0 -Wall -Wextra -Werror -pedantic -ffp-contract=off"
+FLAGS = "-std=c99 -O0 -Wall -Wextra -Wshadow -Wdouble-promotion -Werror -pedantic -ffp-contract=off"
 
 
 def latched(thrown: dict[str, str] | None = None) -> arm.System:
@@ -278,7 +278,7 @@ def run_embedded(folder: Path, case: Case) -> Found:
     text = EMBEDDED.format(stem=stem, upper=upper, span=case.span, step=case.span / case.steps, start=start)
     (folder / "rows.c").write_text(text)
     sources = [str(p.relative_to(folder)) for p in sorted(folder.glob("src/*.c"))]
-    strict = [*FLAGS.split(), "-Wconversion", "-Wdouble-promotion", "-fstack-usage", "-Isrc"]
+    strict = [*FLAGS.split(), "-Wconversion", "-fstack-usage", "-Isrc"]
     subprocess.run([str(CC), *strict, "-o", "rows", "rows.c", *sources, "-lm"], cwd=folder, check=True)
     frames = [line.split("\t") for p in folder.glob("*.su") for line in p.read_text().splitlines()]
     assert frames and all(kind == "static" for *_, kind in frames)

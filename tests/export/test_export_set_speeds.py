@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -160,3 +161,16 @@ def test_speeds_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     assert run.t == pytest.approx(0.15) and "an event sets speeds that contradict each other" in run.status
     with pytest.raises(arm.ArmillaryError, match=r"'third' sets .*leave configurations=False out"):
         eom.export("c", tmp_path / "c", configurations=False)
+
+
+def test_a_speed_of_the_start_that_others_contradict_is_told_once(tmp_path: Path) -> None:
+    """An export makes several runs; by default Python would show one of the warnings."""
+    s = differential()
+    s.start({"C.u1": 7.0})
+    eom = s.derive()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        eom.export("c", tmp_path / "c")
+    assert [str(w.message).split(": ")[1].split(";")[0] for w in told] == [
+        "speeds made to agree with the constraints by changing C.u1 from 7 to 1.5"
+    ]

@@ -83,5 +83,8 @@ def export(equations: DerivedEquations, language: str, path: str | os.PathLike[s
         raise ArmillaryError(
             f"configurations={given!r}: give True or False (on the command line true or false)"
         )
-    found: Path = writer(equations, path, **options)
+    from armillary.runtime.start.assembly import warned_once
+
+    with warned_once():
+        found: Path = writer(equations, path, **options)
     return found

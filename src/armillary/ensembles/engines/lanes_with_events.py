@@ -45,6 +45,8 @@ class LanesWithEvents(Scalar):
         program = plan.program
         if why := Scalar.refusal(plan):
             return why
+        if not program.events.results:
+            return "there are no events"
         if not plan.method.adaptive:
             return f"method '{plan.method.name}' has fixed steps"
         if program.update.results or program.corrected:

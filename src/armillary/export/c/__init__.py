@@ -105,7 +105,7 @@ def _settings(model: CModel) -> dict[str, str]:
     """What the main program reads of a run: the keys of [run] and their defaults."""
     keys = run_keys()
     defaults = {"duration": "1.0"}  # of a run without a file
-    numbers = ("INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
+    numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
     table = ", ".join(f'{{"{k.key}", &run->{k.key}}}' for k in keys)
     adaptive = [m.name.upper() for m in exported_methods(adaptive=True) if m.adaptive]
     return {

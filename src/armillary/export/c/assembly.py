@@ -110,7 +110,7 @@ class AssemblyPrinter(CSolverPrinter):
         super().__init__(described, stem)
         self.names = {name: name.lower() for name in self.solver.constants} | {
             "FIRST": "0",
-            "INFINITY": "INFINITY",
+            "INFINITY": "(double)INFINITY",
         }
         self.loops, self.record_type = loops, "loops"
 

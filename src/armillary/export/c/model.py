@@ -73,7 +73,7 @@ class CModel:
             "method_list": method_names(True, joint="and"),
             "fixed_methods": method_names(False, joint="and"),
             "gaps": str(len(loops.gaps) if (loops := self.source.assembly) else 0),
-            **setting_values("INFINITY"),
+            **setting_values("(double)INFINITY"),
             "placed": ", ".join(map(str, start.placed)) if (start := self.source.start) else "",
             "placed_count": str(len(start.placed) if start else 0),
             "parameter_value": f"{self.stem}_parameter_table[i].start",

@@ -112,7 +112,7 @@ def _masses(model: CModel) -> dict[str, str]:
 def _jumps(model: CModel) -> dict[str, str]:
     """Times at which data bend, with infinity at their end, and whether they jump there."""
     stops = model.program.stops
-    times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "INFINITY"])
+    times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "(double)INFINITY"])
     hard = ", ".join([*(str(int(jumps)) for _, jumps in stops), "1"])
     values = {"jump_times": times, "jump_hard": hard}
     found = {name: "\n".join(wrapped(text, 100, "    ", "    ")) for name, text in values.items()}
@@ -155,6 +155,7 @@ class CSolverPrinter(SolverPrinter):
             "DIRECTION": "direction", "STOPS": "terminal", "JUMP_TIME": "jump_time", "JUMP_HARD": "jump_hard",
             "SETS_PLACE": "sets_place", "N_COORDINATES": f"{upper}_COORDINATES",
             "FIRST": "0", "KIND": "kind_of", "PIVOT_OF": "pivot_of",
+            "INFINITY": "(double)INFINITY", "NAN": "(double)NAN",
             "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
         for status in (

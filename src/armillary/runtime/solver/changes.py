@@ -40,7 +40,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     WEAK_RANK,
 )
 from armillary.runtime.solver.choices import choose_speeds, has_choice
-from armillary.runtime.solver.forecasts import begin_after, horizon, rank_lost_after
+from armillary.runtime.solver.forecasts import begin_after, horizon, rank_lost_after, strength
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.passages import plan_passage, refuse_place
 from armillary.runtime.solver.record import RunRecord
@@ -96,13 +96,13 @@ def change_others(run: RunRecord) -> real:
     is infinite where some are no numbers.
     """
     largest: real = 0.0
-    nothing: real = 0.0
+    total: real = 0.0
     run.speeds = adjust(run.configuration, run.t, run.motion)
     for j in range(N_SPEEDS):
         run.motion[N_COORDINATES + j] = run.motion[N_COORDINATES + j] + run.speeds[j]
         largest = max(largest, abs(run.speeds[j]))
-        nothing = nothing + 0.0 * run.speeds[j]
-    if isnan(nothing):
+        total = total + 0.0 * run.speeds[j]
+    if isnan(total):
         largest = INFINITY
     return largest
 
@@ -244,8 +244,7 @@ def chooses_in_place(run: RunRecord) -> truth:
     if run.crossed[CHOICE_EVENT[run.configuration]] <= 0:
         return False
     run.g = events(run.t, run.state)
-    strength: real = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
-    return strength <= NO_STRENGTH
+    return strength(run) <= NO_STRENGTH
 
 
 def end_at_change(run: RunRecord) -> None:
@@ -262,9 +261,9 @@ def change(run: RunRecord) -> None:
     before: whole = run.configuration
     possible: truth = False
     if PASSING:
-        in_place: truth = False
-        in_place = chooses_in_place(run)
-        if in_place:
+        refused: truth = False
+        refused = chooses_in_place(run)
+        if refused:
             refuse_place(run)
             return
     # The only one may be right after loops were closed anew, or speeds adjusted.

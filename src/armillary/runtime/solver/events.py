@@ -51,7 +51,6 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     CHOICE_MARGIN,
     LITTLE_STRENGTH,
     MOST_LOOKS,
-    WEAK_RANK,
 )
 from armillary.runtime.loop.thresholds.event_thresholds import (
     CLEAR,
@@ -66,7 +65,7 @@ from armillary.runtime.loop.thresholds.event_thresholds import (
     SUSPECT,
 )
 from armillary.runtime.solver.dense import probe
-from armillary.runtime.solver.forecasts import horizon, longest_step, shorter_helps
+from armillary.runtime.solver.forecasts import horizon, longest_step, shorter_helps, strength
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -170,10 +169,8 @@ def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
     """
     if run.passing or not below(k, N_OWN_EVENTS) or RANK_EVENT[run.configuration] == NONE:
         return False
-    strength: real = 0.0
     events_inside(run, x)
-    strength = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
-    return strength <= LITTLE_STRENGTH
+    return strength(run) <= LITTLE_STRENGTH
 
 
 def retreat(run: RunRecord, place: real) -> None:
@@ -305,7 +302,7 @@ def first_place(run: RunRecord) -> real:
     return x
 
 
-def stride_of_looks(run: RunRecord) -> real:
+def pace_of_looks(run: RunRecord) -> real:
     """How far apart the event functions are evaluated in a step: in one so long that it may jump over two
     places where rank is lost, pivots have their other sign between these.
     """
@@ -315,13 +312,13 @@ def stride_of_looks(run: RunRecord) -> real:
     return run.h_taken / looks
 
 
-def next_look(run: RunRecord, x: real, stride: real) -> real:
+def next_look(run: RunRecord, x: real, pace: real) -> real:
     """Where the event functions are evaluated after a place in the step: at twice as far, or so far beyond
     it; and in a step across a place where rank is lost, from where on searched ones are known, only where
     they are sound.
     """
-    following: real = min(2.0 * x, x + stride)
-    if following > run.h_taken - 0.5 * stride and x < run.h_taken:
+    following: real = min(2.0 * x, x + pace)
+    if following > run.h_taken - 0.5 * pace and x < run.h_taken:
         following = run.h_taken
     if PASSING and run.passing:
         if run.searched > 0.0 or not (x > 0.0):
@@ -348,20 +345,20 @@ def scan(run: RunRecord) -> None:
         signless = signless or run.sign[k] == 0
     x: real = run.h_taken
     if PASSING:
-        stride: real = run.h_taken
+        pace: real = run.h_taken
         if run.passing:
-            x = next_look(run, run.searched, stride)
+            x = next_look(run, run.searched, pace)
         else:
-            stride = stride_of_looks(run)
-            x = stride
+            pace = pace_of_looks(run)
+            x = pace
     if signless and not (PASSING and run.passing and run.searched > 0.0):
         x = first_place(run)
     found: truth = False
     unseen: whole = NONE
     while True:
-        at_end: truth = x >= run.h_taken
+        ended: truth = x >= run.h_taken
         early: truth = x < FIRST_LOOK * run.h_taken
-        if at_end:
+        if ended:
             run.g = events(run.t, run.finish)
         else:
             events_inside(run, x)
@@ -381,9 +378,9 @@ def scan(run: RunRecord) -> None:
                     unseen = k
                 run.sign[k] = now
             run.low[k] = x
-        if found or at_end:
+        if found or ended:
             break
-        x = next_look(run, x, stride) if PASSING else 2.0 * x
+        x = next_look(run, x, pace) if PASSING else 2.0 * x
     if unseen != NONE:  # the step led past an event: it is taken back
         run.state = run.base
         run.t = run.t_old

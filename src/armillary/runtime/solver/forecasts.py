@@ -29,11 +29,16 @@ def extrapolate(run: RunRecord, x: real) -> None:
     run.stage = run.state + 0.5 * x * (run.k0 + run.trial)
 
 
+def strength(run: RunRecord) -> real:
+    """What is left of the weakest constraint, of 1 as elsewhere, squared, by the event functions in `g`."""
+    return run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
+
+
 def strength_ahead(run: RunRecord, x: real) -> real:
     """The root of the strength of the weakest constraint, so long ahead."""
     extrapolate(run, x)
     run.g = events(run.t + x, run.stage)
-    return sqrt(max(run.g[RANK_EVENT[run.configuration]] + WEAK_RANK, 0.0))
+    return sqrt(max(strength(run), 0.0))
 
 
 def rank_lost_after(run: RunRecord) -> real:
@@ -48,19 +53,19 @@ def rank_lost_after(run: RunRecord) -> real:
         x: real = horizon(run, distance)
         if not (x > 0.0 and x < INFINITY):
             return INFINITY
-        soon: real = 0.0
-        soon = strength_ahead(run, x)
+        next_one: real = 0.0
+        next_one = strength_ahead(run, x)
         later: real = 0.0
         later = strength_ahead(run, 2.0 * x)
-        slope: real = (4.0 * soon - 3.0 * here - later) / (2.0 * x)
-        bend: real = (here - 2.0 * soon + later) / (2.0 * x * x)
+        slope: real = (4.0 * next_one - 3.0 * here - later) / (2.0 * x)
+        bend: real = (here - 2.0 * next_one + later) / (2.0 * x * x)
         under: real = slope * slope - 4.0 * bend * here
         ahead = INFINITY
         root: real = sqrt(max(under, 0.0))
         if under >= 0.0 and root > slope:
             ahead = 2.0 * here / (root - slope)
         falls: truth = ahead < INFINITY
-        if (not falls and soon >= here) or (falls and ahead > 4.0 * x):
+        if (not falls and next_one >= here) or (falls and ahead > 4.0 * x):
             break
         distance = 0.1 * distance  # the place was passed in looking for it: look less far
     if ahead > horizon(run, BELIEVED):

@@ -7,7 +7,7 @@ all but vanishes, of the inertias that it is made of and of its share at the sta
 
 from __future__ import annotations
 
-from armillary.runtime.loop.thresholds.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
+from armillary.runtime.loop.thresholds.mass_thresholds import COARSE, FALLEN, FARTHEST, FINE, SPEED_JUMP, WEAK
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -82,8 +82,8 @@ def find_weak_place(run: RunRecord, t: real, longest: real) -> truth:
         if kind == NONE:
             rate = max(rate, abs(run.k0[i]))
     reach: real = longest
-    if rate * reach > AHEAD:
-        reach = AHEAD / rate
+    if rate * reach > FARTHEST:
+        reach = FARTHEST / rate
     best: real = INFINITY
     place: real = 0.0
     share: real = 0.0

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +34,19 @@ _MOVED = 1e-6  # by which a coordinate is moved that was named: the run says so
 _TIME, _STATUS, _PATIENCE = FIELDS["t"], FIELDS["status"], FIELDS["patience"]
 _FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after which Ctrl-C takes effect
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
+
+
+_TOLD: ContextVar[set[str] | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def warned_once() -> Iterator[None]:
+    """A warning about starts is given once, however many runs are made inside."""
+    token = _TOLD.set(set())
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
 
 
 class ConstraintSizes:
@@ -266,7 +281,12 @@ class LoopStart:
             return ""
         note = f"speeds made to agree with the constraints by changing {', '.join(changed)}"
         remedy = "they depend on others: start those, or name these alone with initial= of the run"
-        warnings.warn(f"s.start of '{self.equations.system.name}': {note}; {remedy}", stacklevel=outside())
+        told = _TOLD.get()
+        if told is None or note not in told:
+            text = f"s.start of '{self.equations.system.name}': {note}; {remedy}"
+            warnings.warn(text, stacklevel=outside())
+        if told is not None:
+            told.add(note)
         return note
 
     def hold(self, instance: Instance, place: Place) -> bool:

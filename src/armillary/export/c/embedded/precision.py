@@ -30,7 +30,7 @@ def _single(code: str) -> str:
 
 def _double(code: str) -> str:
     """The constants of math.h are floats, of whose promotion Clang warns."""
-    return re.sub(r"\b(INFINITY|NAN)\b", r"(double)\1", code)
+    return re.sub(r"(?<!\(double\))\b(INFINITY|NAN)\b", r"(double)\1", code)
 
 
 def _literal(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 SPEED_JUMP = 5.0  # by which speeds grow from one row to the next, beyond all earlier rows, at such a place
 WEAK = 1e-6  # of the inertias that a pivot is made of: nothing, as far as a step is concerned
 FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, and not everywhere
-AHEAD = 0.5  # radians or lengths of motion over which it is followed, at most
+FARTHEST = 0.5  # radians or lengths of motion over which it is followed, at most
 NOWHERE = 1e-6  # of a run's time: a run that has come no further after its first steps gets nowhere
 FIRST_STEPS = 200  # these, tried
 SHORT_STEPS = (

@@ -36,7 +36,7 @@ from armillary.model.quantities.energy import kinetic_energy
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
-from armillary.runtime.loop.thresholds.mass_thresholds import AHEAD, COARSE, FALLEN, FINE, SPEED_JUMP, WEAK
+from armillary.runtime.loop.thresholds.mass_thresholds import COARSE, FALLEN, FARTHEST, FINE, SPEED_JUMP, WEAK
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
@@ -161,7 +161,7 @@ class _Path:
             found = evaluate_all([system.rates[q] for q in system.coordinates], values)
         rates = np.array([x if np.isfinite(x) else 0.0 for x in found])
         fastest = np.max(np.abs(rates), initial=0.0)
-        self.ahead = min(AHEAD / fastest, within) if fastest > 0.0 else 0.0
+        self.ahead = min(FARTHEST / fastest, within) if fastest > 0.0 else 0.0
         self.start = {name: values[name] for name in names}
         self.rates = dict(zip(names, rates, strict=True))
 
