@@ -40,8 +40,8 @@ class X86(MachineCode):
         self.limits = _LIMITS[registers]
         self.parts: list[bytes] = []  # instructions
         self.masks: dict[int, int] = {}  # instructions with a mask beside the code, to its place there
-        self.low = [*range(min(registers, 16))][::-1]
-        self.high = [*range(16, registers)][::-1]
+        self.low: list[int] = [*range(min(registers, 16))][::-1]
+        self.high: list[int] = [*range(16, registers)][::-1]
         self.vacant: dict[str, list[int]] = {}  # places on the stack whose values are wanted no more, by kind
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
