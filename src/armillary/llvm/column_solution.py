@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from armillary.algebra.expression import ZERO, Expr
+from armillary.llvm.instructions import constant_array
 from armillary.program.form.cost import Operations
 from armillary.program.linearization.solution import ColumnSolution, Factors, Group, SolvedColumn, groups
 
@@ -40,19 +41,25 @@ _VECTORS, _FEW, _MANY = 3, 10, 17
 _CHAINS = 8
 
 
+# Lines of a function, the array of its right sides, and where these and the solution start, for each call.
+_Part = tuple[list[str], str, list[tuple[int, int]]]
+
+
 @dataclass(eq=False)
 class ColumnCode:
     """The layout of a solution in an array of results, and the code that fills it.
 
     ``work`` are what the function before it computes: results of its own, coefficients, then the right sides
     and addends of blocks of columns, lane by lane. Its own results are copied, the solution follows them; the
-    element of a column and an unknown is at ``places`` there. ``lanes`` are the doubles of a vector.
+    element of a column and an unknown is at ``places`` there. ``lanes`` are the doubles of a vector. Right
+    sides that are numbers, those of the inverse, are ``given`` beside the code.
     """
 
     solution: ColumnSolution
     before: Sequence[Expr]
     lanes: int
     work: list[Expr] = field(init=False)
+    given: list[float] = field(init=False, default_factory=list)
     places: dict[tuple[SolvedColumn, int], int] = field(init=False, default_factory=dict)
     length: int = field(init=False)  # numbers of the results
     room: int = field(init=False)  # numbers of the work array
@@ -88,19 +95,26 @@ class ColumnCode:
         turned = {r for r, row in factors.turned.items() if not group.wanted.isdisjoint(row)}
         kept = group.wanted.union(group.added, turned)
         rows = {k: i for i, k in enumerate([k for k in factors.order if k in kept])}
-        found = _Blocks(group, width, count, len(self.work), self.length, rows)
+        sides: list[Expr] = []
+        start = self.length
         for i in range(count):
             block = lanes[i * width : (i + 1) * width]
             for k in group.right:
-                self.work += [c.right.get(k, ZERO) if c else ZERO for c in block]
+                sides += [c.right.get(k, ZERO) if c else ZERO for c in block]
             for k in group.added:
-                self.work += [c.added.get(k, ZERO) if c else ZERO for c in block]
+                sides += [c.added.get(k, ZERO) if c else ZERO for c in block]
             for k, row in rows.items():
                 for lane, column in enumerate(block):
                     if column is not None:
                         self.places[column, k] = self.length + row * width + lane
             self.length += len(rows) * width
-        return found
+        given = all(x.kind == "number" for x in sides)
+        first = len(self.given if given else self.work)
+        if given:
+            self.given += [float(x.data) for x in sides]
+        else:
+            self.work += sides
+        return _Blocks(group, width, count, "given" if given else "work", first, start, rows)
 
     def text(self, name: str) -> str:
         """A function ``name`` of the work array and the results, and those that it calls."""
@@ -113,12 +127,15 @@ class ColumnCode:
                 f"  store double %b{i}, ptr %t{i}",
             ]
         arguments = "ptr %work, ptr %right, ptr %solution"
-        for i, (lines, runs) in enumerate(self._parts):
+        arrays = {"work": "%work", "given": f"@{name}_given"}
+        if self.given:
+            parts.append(constant_array(f"{name}_given", self.given) + "\n")
+        for i, (lines, array, runs) in enumerate(self._parts):
             body = "\n".join(lines)
             parts.append(_FUNCTION.format(name=f"{name}_{i}", arguments=arguments, body=body))
             for k, (right, solution) in enumerate(runs):
                 calls += [
-                    f"  %r{i}_{k} = getelementptr inbounds double, ptr %work, i64 {right}",
+                    f"  %r{i}_{k} = getelementptr inbounds double, ptr {arrays[array]}, i64 {right}",
                     f"  %s{i}_{k} = getelementptr inbounds double, ptr %out, i64 {solution}",
                     f"  call void @{name}_{i}(ptr %work, ptr %r{i}_{k}, ptr %s{i}_{k})",
                 ]
@@ -134,13 +151,13 @@ class ColumnCode:
         keys = [key for row in _rows(self.solution.factors) for key in row]
         return {key: len(self.before) + i for i, key in enumerate(keys)}
 
-    def _block_code(self, blocks: _Blocks) -> tuple[list[str], list[tuple[int, int]]]:
+    def _block_code(self, blocks: _Blocks) -> _Part:
         writer = _Writer(self._coefficients, self.lanes, blocks.width)
         _solve(writer, self.solution.factors, blocks, self._branches)
         self.operations += _times(writer.operations, len(blocks.group.columns))
-        return writer.lines, blocks.runs
+        return writer.lines, blocks.array, blocks.runs
 
-    def _branch_code(self, branch: _Branch) -> tuple[list[str], list[tuple[int, int]]]:
+    def _branch_code(self, branch: _Branch) -> _Part:
         writer = _Writer(self._coefficients, self.lanes, branch.width)
         known: dict[int, list[str]] = {}
         for k in branch.unknowns:
@@ -151,7 +168,7 @@ class ColumnCode:
             known[k] = value
             writer.store("work", branch.places[k], value)
         self.operations += _times(writer.operations, len(branch.near))
-        return writer.lines, [(0, 0)]
+        return writer.lines, "work", [(0, 0)]
 
 
 @dataclass(frozen=True)
@@ -161,6 +178,7 @@ class _Blocks:
     group: Group
     width: int
     count: int
+    array: str  # of right sides
     first_right: int
     first_solution: int
     rows: Mapping[int, int]  # places of unknowns in the solution

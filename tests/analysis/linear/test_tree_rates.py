@@ -130,6 +130,7 @@ def test_branches_follow_their_hub_and_half_of_the_inverse_is_computed(
     solution, code = made.form.solution, made._code
     assert solution is not None and code is not None
     assert len(solution.mirrored) == 28
+    assert sorted(abs(x) for x in code.given if x) == [1.0] * 8  # right sides of the inverse are not stored
     assert [(len(b.near), len(b.unknowns)) for b in code._branches.values()] == [(6, 12)]
     state = np.linspace(-0.7, 1.1, 36)
     A, B, *_ = made.at(0.0, state)
