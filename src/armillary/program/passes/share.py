@@ -8,15 +8,17 @@ from armillary.algebra.expression import Expr, multiply, number, power, total
 from armillary.algebra.intermediate import let
 from armillary.program.passes.graph import Graph, lone_number
 
+_ROUNDS = 6
+
 Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coefficients (sums) or 1
 
 
-def share(graph: Graph, pairs: dict[Expr, list[Pair]] | None = None, rounds: int = 6) -> Graph:
+def share(graph: Graph, pairs: dict[Expr, list[Pair]] | None = None) -> Graph:
     """Pairs of operands that several sums or several products have in common, named: one operation saved
     per further use. ``pairs`` are those of nodes met so far, most of which stay from round to round.
     """
     pairs = {} if pairs is None else pairs
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         chosen = _common_pairs(graph, pairs)
         if not chosen:
             break

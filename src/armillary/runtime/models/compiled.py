@@ -32,7 +32,8 @@ from armillary.runtime.models.configurations.configurations import (
     Configurations,
     changes_configuration,
 )
-from armillary.runtime.models.configurations.legs import LegRunner, single_leg
+from armillary.runtime.models.configurations.legs import LegRunner
+from armillary.runtime.models.configurations.run_legs import single_leg
 from armillary.runtime.models.failures.starts_without_mass import refuse_locked, watching_start
 from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints
 from armillary.runtime.models.instance import Instance

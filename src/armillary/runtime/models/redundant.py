@@ -22,7 +22,7 @@ from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
-from armillary.runtime.models.configurations.legs import RunLegs
+from armillary.runtime.models.configurations.run_legs import RunLegs
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.run_record import blank_run, recorded_run, run_info

@@ -16,7 +16,7 @@ import numpy as np
 from armillary.errors import SimulationError
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.configurations.configurations import Configurations
-from armillary.runtime.models.configurations.legs import RunLegs
+from armillary.runtime.models.configurations.run_legs import RunLegs
 from armillary.runtime.models.failures.failure import doubtful_contacts, raise_for
 from armillary.runtime.models.failures.weak_masses import sound_part
 from armillary.runtime.models.instance import Instance

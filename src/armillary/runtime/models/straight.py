@@ -19,8 +19,9 @@ from armillary.runtime.integrators.compiled_run import CompiledRun, drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.thresholds.mass_thresholds import NOWHERE
-from armillary.runtime.models.configurations.legs import LegRunner, RunLegs, judged_leg
+from armillary.runtime.models.configurations.legs import LegRunner
 from armillary.runtime.models.configurations.run_changes import known_changes
+from armillary.runtime.models.configurations.run_legs import RunLegs, judged_leg
 from armillary.runtime.models.run_record import (
     KnownParameters,
     finished_run,

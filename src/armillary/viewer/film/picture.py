@@ -14,6 +14,7 @@ from armillary.viewer.parts.surfaces import DrawnSurface, joined
 
 FINE = 2  # pixels that are drawn for each of the picture, in both directions
 _SHADOW = 0.16
+_RIBBON = 1.6  # pixels
 
 
 class Theme(NamedTuple):
@@ -143,7 +144,7 @@ class Painter:
         return found
 
 
-def ribbon(points: np.ndarray, camera: Camera, colour: str, pixels: float = 1.6) -> Painted:
+def ribbon(points: np.ndarray, camera: Camera, colour: str) -> Painted:
     """A line of some width on the screen through points."""
     a, b = points[:-1], points[1:]
     _, near = camera.projected(points)
@@ -152,7 +153,7 @@ def ribbon(points: np.ndarray, camera: Camera, colour: str, pixels: float = 1.6)
     length = np.linalg.norm(side, axis=1, keepdims=True)
     kept = (length[:, 0] > 0) & (near[:-1] > 0) & (near[1:] > 0)
     a, b, side = a[kept], b[kept], side[kept] / length[kept]
-    wide = 0.5 * pixels / camera.focus
+    wide = 0.5 * _RIBBON / camera.focus
     wa, wb = wide / near[:-1][kept][:, None], wide / near[1:][kept][:, None]
     corners = np.stack([a - wa * side, a + wa * side, b + wb * side, b - wb * side], axis=1).reshape(-1, 3)
     k = 4 * np.arange(len(a))[:, None]

@@ -25,7 +25,7 @@ from armillary.viewer.figures import bodies_of
 from armillary.viewer.pages.javascript import javascript_function
 from armillary.viewer.pages.page import SCENE, look_of, page_text
 
-_TURN, _REACH, _BEND = np.pi, 2.0, 0.3  # ranges of angles; of lengths and modes, times the size of a system
+_TURN, _REACH = np.pi, 2.0  # ranges of angles; of lengths, times the size of a system
 
 
 def posing_page(

@@ -24,7 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from armillary.analysis.operating.condition_values import ConditionValues
-from armillary.analysis.operating.search.newton_code import ENTRIES, MET
+from armillary.analysis.operating.search.factors_code import ENTRIES
+from armillary.analysis.operating.search.newton_code import MET
 from armillary.analysis.operating.search.newton_layout import SEARCH
 from armillary.llvm.building.routines import RoutineMethod, compiled_method, real_array, whole_array
 from armillary.llvm.jit import chosen
@@ -191,5 +192,5 @@ def _search(chosen: tuple[object, ...]) -> RoutineMethod:
         return search_text()
 
     here = Path(__file__)
-    written = [here.with_name("newton_code.py"), here.with_name("newton_layout.py")]
+    written = [here.with_name(f"{name}.py") for name in ("newton_code", "factors_code", "newton_layout")]
     return compiled_method("operating points", text, written, ENTRIES)

@@ -1,18 +1,22 @@
 """The compiled search for an operating point, built once for all systems; `newton.py` has the method.
 
-Matrices A are stored by columns, and factorised by reflections with pivoting from both sides, which give the
-shortest step where A is singular (complete orthogonal decomposition; Golub and Van Loan, Matrix Computations,
-section 5.4.7). Steps that would be too long come from the triangle T that is left (Moré 1978).
+Its steps come from factors of the derivatives: factors_code.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from armillary.analysis.operating.search.newton_layout import SEARCH
-from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
-from armillary.llvm.building.builder import Local, Span, Value
-from armillary.llvm.building.routines import Routine, routine
+from armillary.analysis.operating.search.factors_code import (
+    emit_chord,
+    emit_damped,
+    emit_factorise,
+    emit_turned,
+    search_routine,
+)
+from armillary.llvm.building.assembly import NOTHING, REAL, IRModule
+from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.routines import Routine
 
 MET = 1e-9  # of the size of a condition: what is above this is not met
 ROUNDING = 1e-15
@@ -20,21 +24,16 @@ NO_EFFECT = 1e-11  # singular value, as a part of the largest, of a direction wi
 NEWTON, REST = 80, 200  # steps
 CHORD = 1e-3  # of the size of a condition: below this the last derivatives are good for another step
 ROUNDED = 1e-13  # where such a step gains nothing, rounding is all that is left
-ENTRIES = ("newton", "outlook", "rest")
 OPEN = 1e-9  # singular value of a direction that the conditions leave open
 EPSILON = 2.0**-52
-
-
-def _routine(module: IRModule, name: str, result: str, *arguments: str) -> Routine:
-    return routine(module, SEARCH, name, result, *arguments, public=name in ENTRIES)
 
 
 def search_text() -> str:
     """The LLVM text of ``armillary_newton(fields)`` and the other entries."""
     module = IRModule()
     values, slopes = _emit_values(module), _emit_slopes(module)
-    factorise, turned = _emit_factorise(module), _emit_turned(module)
-    damped, chord = _emit_damped(module), _emit_chord(module, turned)
+    factorise, turned = emit_factorise(module), emit_turned(module)
+    damped, chord = emit_damped(module), emit_chord(module, turned)
     _emit_newton(module, values, slopes, factorise, damped, turned, chord)
     _emit_outlook(module, slopes, factorise, turned)
     _emit_rest(module, values, slopes, factorise, turned)
@@ -43,7 +42,7 @@ def search_text() -> str:
 
 def _emit_values(module: IRModule) -> Routine:
     """`conditions()`: c at x, and |w (c − wanted)|²; the scaled residuals are left in r_trial."""
-    f = _routine(module, "conditions", REAL)
+    f = search_routine(module, "conditions", REAL)
     c, r, wanted, weights = f.vector("c"), f.vector("r_trial"), f.vector("wanted"), f.vector("weights")
     f.evaluate("values", f.vector("settings")[0], f.vector("x"), c)
     with f.each(f["rows"]) as i:
@@ -54,7 +53,7 @@ def _emit_values(module: IRModule) -> Routine:
 
 def _emit_slopes(module: IRModule) -> Routine:
     """`slopes()`: the derivatives C of all conditions by all columns, at x, by rows."""
-    f = _routine(module, "slopes", NOTHING)
+    f = search_routine(module, "slopes", NOTHING)
     t, x, out, C = f.vector("settings")[0], f.vector("x"), f.vector("out"), f.vector("C")
     width = f["columns"]
     with f.when(f["directions"].equals(0)):
@@ -78,217 +77,6 @@ def _emit_slopes(module: IRModule) -> Routine:
     return f
 
 
-def _emit_factorise(module: IRModule) -> Routine:
-    """`factorise(m, n, cut)`: A P = Q [T 0; 0 0] Z for m rows and n columns, T y = −Qᵀ r; the length of y.
-
-    Householder's reflections, the longest of the columns that are left first, until none is longer than cut
-    times the first; then reflections of rows, where columns are left.
-    """
-    f = _routine(module, "factorise", REAL, WHOLE, WHOLE, REAL)
-    m, n, cut = (f.argument(i) for i in (1, 2, 3))
-    R, T, r, right, y, heads = (f.vector(name) for name in ("R", "T", "r", "right", "y", "heads"))
-    f.move(m * n, f.vector("A"), R)
-    with f.each(m) as i:
-        right[i] = 0.0 - r[i]
-    lengths, exact = f.vector("w"), f.vector("new")  # squares of those of what is left; as last computed
-
-    def measure(j: Value, k: Value) -> None:
-        below = f.vector("R", j * m + k)
-        lengths[j] = f.dot(m - k, below, below)
-        exact[j] = lengths[j]
-
-    with f.each(n) as j:
-        f.put_index("order", j, j)
-        measure(j, f.whole(0))
-    strongest, rank = Local(f, f.real(0.0)), Local(f, f.whole(0))
-    with f.repeat() as loop:
-        k = rank.get()
-        with f.when((k >= n) | (k >= m)):
-            loop.leave()
-        count, square, place = m - k, Local(f, f.real(-1.0)), Local(f, k)
-        with f.span(k, n) as j, f.when(lengths[j] > square.get()):
-            square.set(lengths[j])
-            place.set(j)
-        measure(place.get(), k)
-        length, first, other = f.root(lengths[place.get()]), k * m, place.get() * m
-        with f.when(~(length > cut * strongest.get())):
-            loop.leave()
-        strongest.set(f.most(length, strongest.get()))
-        with f.each(m) as i:
-            here, there = R[first + i], R[other + i]
-            R[first + i], R[other + i] = there, here
-        lengths[place.get()], exact[place.get()] = lengths[k], exact[k]
-        moved, kept = f.index("order", place.get()), f.index("order", k)
-        f.put_index("order", k, moved)
-        f.put_index("order", place.get(), kept)
-        top = R[first + k]
-        alpha = f.choose(top > 0.0, 0.0 - length, length)
-        head = top - alpha
-        scale = alpha * head  # −½ vᵀv
-        R[first + k] = head
-        with f.span(k + 1, n) as j:
-            _mirror(f, first + k, scale, count, f.vector("R", j * m + k))
-            lengths[j] = lengths[j] - R[j * m + k] * R[j * m + k]
-            with f.when(~(lengths[j] > 1e-6 * exact[j])):  # a difference of nearly equal numbers
-                measure(j, k + 1)
-        _mirror(f, first + k, scale, count, f.vector("right", k))
-        R[first + k] = alpha
-        rank.set(k + 1)
-    found = rank.get()
-    f.put_index("order", n, found)
-    with f.when(found < n), f.each(found) as back:
-        k, count = found - 1 - back, n - found
-
-        def tail(row: Value, j: Value) -> Value:
-            return (found + j) * m + row
-
-        top = R[k * m + k]
-        length = f.root(top * top + f.sum(count, lambda j: R[tail(k, j)] * R[tail(k, j)]))
-        alpha = f.choose(top > 0.0, 0.0 - length, length)
-        head = top - alpha
-        with f.each(k) as i:
-            along = head * R[k * m + i] + f.sum(count, lambda j: R[tail(k, j)] * R[tail(i, j)])
-            share = along / (alpha * head)
-            R[k * m + i] = R[k * m + i] + share * head
-            with f.each(count) as j:
-                R[tail(i, j)] = R[tail(i, j)] + share * R[tail(k, j)]
-        heads[k] = head
-        R[k * m + k] = alpha
-    with f.each(found) as i, f.span(i, found) as j:
-        T[i * n + j] = R[j * m + i]
-    with f.each(found) as back:
-        k = found - 1 - back
-        known = f.dot(back, f.vector("T", k * n + k + 1), f.vector("y", k + 1))
-        y[k] = (right[k] - known) / T[k * n + k]
-    f.give(f.root(f.dot(found, y, y)))
-    return f
-
-
-def _mirror(f: Routine, v: Value, scale: Value, count: Value, target: Span) -> None:
-    """A reflection by the vector at a place of R; the scale is −½ vᵀv."""
-    mirror = f.vector("R", v)
-    share = f.dot(count, mirror, target) / scale
-    with f.each(count) as i:
-        target[i] = target[i] + share * mirror[i]
-
-
-def _emit_damped(module: IRModule) -> Routine:
-    """`damped(radius)`: y = (TᵀT + μ)⁻¹ Tᵀ b, b = −Qᵀ r, of about the length of a radius, where T y = b is
-    longer.
-
-    SᵀS = TᵀT + μ comes from rotations of rows. 1/|y(μ)| is nearly linear in μ, and |y|′ = −|w|²/|y| with
-    Sᵀ w = y (Moré 1978).
-    """
-    f = _routine(module, "damped", NOTHING, REAL)
-    n, radius = f["unknowns"], f.argument(1)
-    S, b, y, w, new = (f.vector(name) for name in ("G", "b", "y", "w", "new"))
-    rank = f.index("order", n)
-
-    def unmultiplied() -> Value:
-        """|w|²."""
-        f.move(rank, y, w)
-        with f.each(rank) as k:
-            w[k] = w[k] / S[k * n + k]
-            with f.span(k + 1, rank) as i:
-                w[i] = w[i] - S[k * n + i] * w[k]
-        return f.dot(rank, w, w)
-
-    def restored() -> None:
-        """S = T, b = −Qᵀ r."""
-        with f.each(rank) as i:
-            b[i] = f.vector("right")[i]
-            with f.span(i, rank) as j:
-                S[i * n + j] = f.vector("T")[i * n + j]
-
-    restored()
-    length, mu, turns = (Local(f, start) for start in (f.real(0.0), f.real(0.0), f.whole(0)))
-    with f.repeat() as loop:
-        with f.each(rank) as back:
-            k = rank - 1 - back
-            known = f.dot(back, f.vector("G", k * n + k + 1), f.vector("y", k + 1))
-            y[k] = (b[k] - known) / S[k * n + k]
-        length.set(f.root(f.dot(rank, y, y)))
-        near = f.magnitude(length.get() - radius) <= 0.1 * radius
-        with f.when(near | (turns.get() >= 20) | ~(length.get() > 0.0)):
-            loop.leave()
-        turns.set(turns.get() + 1)
-        more = (length.get() / radius - 1.0) * length.get() * length.get() / unmultiplied()
-        mu.set(f.most(mu.get() + more, 0.0))
-        restored()
-        with f.each(rank) as j:  # the row √μ e_j, and its right side
-            with f.span(j, rank) as i:
-                new[i] = 0.0
-            new[j], right = f.root(mu.get()), Local(f, f.real(0.0))
-            with f.span(j, rank) as k:
-                here, there = S[k * n + k], new[k]
-                size = f.root(here * here + there * there)
-                cosine, sine = here / size, there / size
-                S[k * n + k] = size
-                old = b[k]
-                b[k] = cosine * old + sine * right.get()
-                right.set(cosine * right.get() - sine * old)
-                with f.span(k + 1, rank) as i:
-                    here, there = S[k * n + i], new[i]
-                    S[k * n + i] = cosine * here + sine * there
-                    new[i] = cosine * there - sine * here
-    with f.when(length.get() > radius), f.each(rank) as i:
-        y[i] = y[i] * (radius / length.get())
-    f.give()
-    return f
-
-
-def _emit_turned(module: IRModule) -> Routine:
-    """`turned(m, n, k)`: p = P Zᵀ [y; 0], as long as y; for k ≥ 0 the unit vector k in place of [y; 0]."""
-    f = _routine(module, "turned", NOTHING, WHOLE, WHOLE, WHOLE)
-    m, n, unit = (f.argument(i) for i in (1, 2, 3))
-    y, z, p = (f.vector(name) for name in ("y", "z", "p"))
-    rank = f.index("order", n)
-    with f.each(n) as i:
-        z[i] = f.choose(i.equals(unit), 1.0, 0.0)
-    with f.when(unit < 0):
-        f.move(rank, y, z)
-    with f.when(rank < n), f.each(rank) as k:
-        _reflect(f, m, n, k)
-    with f.each(n) as i:
-        p[f.index("order", i)] = z[i]
-    f.give()
-    return f
-
-
-def _reflect(f: Routine, m: Value, n: Value, k: Value) -> None:
-    """z reflected by the k-th factor of Z."""
-    R, heads, z, rank = f.vector("R"), f.vector("heads"), f.vector("z"), f.index("order", n)
-
-    def tail(j: Value) -> Value:
-        return R[(rank + j) * m + k]
-
-    along = heads[k] * z[k] + f.sum(n - rank, lambda j: tail(j) * z[rank + j])
-    share = along / (R[k * m + k] * heads[k])
-    z[k] = z[k] + share * heads[k]
-    with f.each(n - rank) as j:
-        z[rank + j] = z[rank + j] + share * tail(j)
-
-
-def _emit_chord(module: IRModule, turned: Routine) -> Routine:
-    """`chord()`: p of A p = −r with the last A and its factors, TᵀT y = −(Z Pᵀ Aᵀ r)."""
-    f = _routine(module, "chord", NOTHING)
-    m, n, T, r, y, z = f["rows"], f["unknowns"], *(f.vector(k) for k in ("T", "r", "y", "z"))
-    rank = f.index("order", n)
-    with f.each(n) as i:
-        z[i] = 0.0 - f.dot(m, f.vector("A", f.index("order", i) * m), r)
-    with f.when(rank < n), f.each(rank) as back:
-        _reflect(f, m, n, rank - 1 - back)
-    with f.each(rank) as k:
-        y[k] = (z[k] - f.sum(k, lambda i, k=k: T[i * n + k] * y[i])) / T[k * n + k]  # type: ignore[misc]
-    with f.each(rank) as back:
-        k = rank - 1 - back
-        known = f.dot(back, f.vector("T", k * n + k + 1), f.vector("y", k + 1))
-        y[k] = (y[k] - known) / T[k * n + k]
-    f.run(turned, m, n, f.whole(-1))
-    f.give()
-    return f
-
-
 def _slope(f: Routine) -> Callable[[Value, Value], Value]:
     """A_ij of the conditions to be met and the unknowns."""
     C, sizes, weights = (f.vector(k) for k in ("C", "sizes", "weights"))
@@ -302,7 +90,7 @@ def _slope(f: Routine) -> Callable[[Value, Value], Value]:
 
 def _emit_outlook(module: IRModule, slopes: Routine, factorise: Routine, turned: Routine) -> Routine:
     """`outlook()`: C at x, and what part of each unknown is along directions which the rows leave open."""
-    f = _routine(module, "outlook", NOTHING)
+    f = search_routine(module, "outlook", NOTHING)
     m, n, A, p, shares = f["rows"], f["unknowns"], *(f.vector(k) for k in ("A", "p", "shares"))
     slope = _slope(f)
     f.run(slopes)
@@ -337,7 +125,7 @@ def _emit_newton(
     a chain of 64 links the derivatives take a hundred times as long as the conditions. The report has the
     steps with derivatives of their own.
     """
-    f = _routine(module, "newton", NOTHING)
+    f = search_routine(module, "newton", NOTHING)
     m, n, slope = f["rows"], f["unknowns"], _slope(f)
     x, A, r, r_trial, p, kept = (f.vector(k) for k in ("x", "A", "r", "r_trial", "p", "kept"))
     sizes, low, high = (f.vector(k) for k in ("sizes", "low", "high"))
@@ -447,7 +235,7 @@ def _emit_rest(
     """`rest()`: x moved to where the damped motion comes to rest; the report is 0 where it does not stay
     finite. See `starts.py`.
     """
-    f = _routine(module, "rest", NOTHING)
+    f = search_routine(module, "rest", NOTHING)
     n, closed, width, speeds = f["moved"], f["closed"], f["columns"], f["speeds"]
     first, height = f["first_speed"], n + closed
     x, c, A, C = (f.vector(k) for k in ("x", "c", "A", "C"))

@@ -42,13 +42,13 @@ def _base(s: System) -> Body:
     return base
 
 
-def modal(stiffening: bool = True) -> System:
+def modal() -> System:
     """The beam by its modes at rest."""
     s = System("beam on a moving base")
     base = _base(s)
     beam = s.body("beam", base)
     shape = Beam(LENGTH, EI=(FLAP, LAG), GJ=TWIST, mass_per_length=DENSITY, polar=POLAR)
-    part = beam.flexible(shape, frequency_limit=LIMIT, stiffening=stiffening)
+    part = beam.flexible(shape, frequency_limit=LIMIT, stiffening=True)
     turns = part.nodes["tip"].rotation[0]
     s.output("lag", dot(beam.deflection("tip"), base.y), units="m")
     s.output("flap", dot(beam.deflection("tip"), base.z), units="m")

@@ -21,18 +21,18 @@ FIRST = np.pi**2  # of a shaft on bearings, EI = μ = L = 1
 STIFFER = 1.44  # EI of the flat shaft across its weaker direction
 
 
-def pitched(degrees: float, modes: int = 8) -> System:
+def pitched(degrees: float) -> System:
     """A beam along x on a hub that turns about z with a spin W; it bends across, at a pitch from z."""
     s = System("pitched beam")
     s.parameter("W", units="rad/s")
     hub = s.body("hub", joint=Revolute("z"), mass=1.0, inertia=(1.0, 1.0, 1.0))
     s.prescribe(hub.u1, "W")
     beam = s.body("beam", hub, orient=("x", float(np.radians(degrees))))
-    beam.flexible(Beam(1.0, EI=1.0, mass_per_length=1.0, motions="z"), modes=modes, stiffening=True)
+    beam.flexible(Beam(1.0, EI=1.0, mass_per_length=1.0, motions="z"), modes=8, stiffening=True)
     return s
 
 
-def shaft(EI: tuple[float, float], modes: int = 4) -> System:
+def shaft(EI: tuple[float, float]) -> System:
     """A shaft along x between bearings that turn about x with a spin W, bending both ways."""
     s = System("shaft")
     s.parameter("W", units="rad/s")
@@ -40,7 +40,7 @@ def shaft(EI: tuple[float, float], modes: int = 4) -> System:
     s.prescribe(bearings.u1, "W")
     body = s.body("shaft", bearings)
     line = Beam(1.0, EI=EI, mass_per_length=1.0, root="pinned", tip="pinned", motions=["y", "z"])
-    body.flexible(line, modes=modes)
+    body.flexible(line, modes=4)
     return s
 
 
