@@ -220,7 +220,7 @@ fn main() {{
     loop {{
         if run.t >= row * {span} / 8.0 - 1e-9 {{
             let mut out = [0.0; OUTPUTS];
-            outputs_of(run.configuration, run.t, &run.state, &run.constants, &run.memory, &mut out);
+            {outputs}
             println!("{{:?}}", out);
             row += 1.0;
         }}
@@ -236,7 +236,10 @@ def run_rust(folder: Path, case: Case) -> Found:
     start = "".join(f"run.state[state::{n.replace('.', '_')}] = {v:.17e};" for n, v in case.initial.items())
     (folder / "examples").mkdir()
     stem = re.findall(r'name = "(\w+)"', (folder / "Cargo.toml").read_text())[0]
-    text = RUST.format(stem=stem, span=case.span, step=case.span / case.steps, start=start)
+    outputs = "outputs_of(run.configuration, run.t, &run.state, &run.constants, &run.memory, &mut out);"
+    if "fn present_outputs" in (folder / "src" / "solver.rs").read_text():
+        outputs = "run.present_outputs(&mut out);"
+    text = RUST.format(stem=stem, span=case.span, step=case.span / case.steps, start=start, outputs=outputs)
     (folder / "examples" / "rows.rs").write_text(text)
     told = cargo(folder, "run", "--example", "rows")
     rows = [re.sub(r"[\[\],]", " ", line).split() for line in told.splitlines()]
@@ -290,7 +293,9 @@ def run_embedded(folder: Path, case: Case) -> Found:
 
 
 def run_cuda(folder: Path, case: Case) -> Found:
-    """The kernel as C++, three runs of which the last is taken; without names."""
+    """The kernel as C++, three runs of which the last is taken; without names. Runs without rows, step by
+    step, end with the same motion.
+    """
     text = (folder / "main.cu").read_text()
     tables = {
         kind: re.findall(
@@ -315,9 +320,17 @@ def run_cuda(folder: Path, case: Case) -> Found:
         *[ctypes.c_longlong] * 2,
         *[ctypes.c_void_p] * 5,
     ]
-    given = (arrays[0], states, arrays[1], rows, status)
-    code.all_runs(3, case.span / case.steps, case.steps, case.steps // 8, *(a.ctypes.data for a in given))
-    assert set(status) == {1}
+    ends = []
+    for kept in (0, rows.ctypes.data):
+        own = [a.copy() for a in (arrays[0], states, arrays[1])]
+        parameters, state, memory = (a.ctypes.data for a in own)
+        count = case.steps // 8
+        code.all_runs(
+            3, case.span / case.steps, case.steps, count, parameters, state, memory, kept, status.ctypes.data
+        )
+        assert set(status) == {1}
+        ends.append(np.concatenate(own[1:]))
+    np.testing.assert_array_equal(*ends)
     return [], rows[:, :, -1]
 
 

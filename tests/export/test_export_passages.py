@@ -8,6 +8,7 @@ locked configuration C reads sines of some angles alone, which must leave no var
 from __future__ import annotations
 
 import json
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 
 import armillary as arm
 from armillary.program.equations import DerivedEquations
-from tests.export.test_export_configurations import LANGUAGES, TOOLS, Case
+from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case
 from tests.export.test_export_wasm import NODE, _node
 from tests.verification.test_parallelogram import parallelogram, started
 
@@ -43,7 +44,7 @@ def equations() -> DerivedEquations:
     return counted().derive()
 
 
-@pytest.mark.parametrize("language", ["c", "cuda", "python", "fortran", "matlab"])
+@pytest.mark.parametrize("language", ["c", "cuda", "python", "fortran", "matlab", "rust"])
 def test_programs_pass_flat_positions_as_the_process_does(language: str, tmp_path: Path) -> None:
     """Each step across makes rounding 1e-16 to 1e-10: two builds of the process differ by as much."""
     if language in TOOLS and not TOOLS[language]:
@@ -51,7 +52,7 @@ def test_programs_pass_flat_positions_as_the_process_does(language: str, tmp_pat
     span = 1.0 if language == "matlab" else 3.0
     how: dict[str, Any] = {"max_step": 0.1} if language == "matlab" else {}
     how |= {"method": "dop853", "rtol": TOLERANCE, "atol": 0.01 * TOLERANCE}
-    if language == "cuda":  # steps of one size
+    if language in FIXED:
         how = {"method": "rk4", "step": span / STEPS}
     run = equations().compile().simulate(span, sample=span / 8, **how)
     passed = str(run.info["configurations"]).count("passed")
@@ -64,6 +65,56 @@ def test_programs_pass_flat_positions_as_the_process_does(language: str, tmp_pat
     for name in run.names:
         found, size = rows[:, (names or run.names).index(name)], 1 + np.max(np.abs(run[name]))
         assert np.max(np.abs(found - run[name])) <= 1e-9 * size, name
+
+
+CLOCK = """\
+#include "parallelogram_solver.h"
+#include <stdio.h>
+int main(void)
+{{
+    static parallelogram_run run;
+    {real} out[PARALLELOGRAM_OUTPUTS_ROOM];
+    parallelogram_setup(&run, parallelogram_parameter_values, 0, ({real}){span}, ({real}){step});
+    parallelogram_begin(&run);
+    for (;;) {{
+        parallelogram_present_outputs(&run, run.memory, out);
+        printf("%.17g", (double)run.t);
+        for (int i = 0; i < PARALLELOGRAM_OUTPUTS; i++) printf(" %.17g", (double)out[i]);
+        printf("\\n");
+        if (run.status != PARALLELOGRAM_RUNNING) return run.status != PARALLELOGRAM_FINISHED;
+        do parallelogram_step(&run);
+        while (run.status == PARALLELOGRAM_RUNNING && !run.at_grid);
+    }}
+}}
+"""
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
+@pytest.mark.parametrize(("precision", "span", "room"), [("double", 3.0, 1e-9), ("single", 0.9, 3e-2)])
+def test_microcontrollers_pass_flat_positions_in_step_with_their_clock(
+    precision: str, span: float, room: float, tmp_path: Path
+) -> None:
+    """Rows at all times of the clock, also inside of the steps across, where those of the process are found
+    from rows around the place, too. Single precision costs up to 1.5 % of the energy in each of two places
+    (change_thresholds.py).
+    """
+    steps = round(STEPS * span / 3.0)
+    run = equations().compile().simulate(span, method="rk4", step=span / steps)
+    options: dict[str, Any] = {"profile": "embedded", "precision": precision, "measure": False}
+    folder = equations().export("c", tmp_path / "c", configurations=True, **options)
+    real = "float" if precision == "single" else "double"
+    (folder / "clock.c").write_text(CLOCK.format(real=real, span=span, step=span / steps))
+    sources = [str(p) for p in sorted(folder.glob("src/*.c"))]
+    strict = [*FLAGS.split(), "-Wshadow", "-Wconversion", "-Wdouble-promotion", "-Isrc"]
+    subprocess.run([str(CC), *strict, "clock.c", *sources, "-lm"], cwd=folder, check=True)
+    told = subprocess.run(["./a.out"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    rows = np.array([line.split() for line in told.splitlines()], dtype=float)
+    assert str(run.info["configurations"]).count("passed") == (8 if span > 1.0 else 2)
+    np.testing.assert_allclose(rows[:, 0], np.linspace(0.0, span, steps + 1), rtol=1e-6)
+    for i, name in enumerate(run.names):
+        if precision == "double" or not name.endswith("times"):  # the first flat position is 3e-6 s off a row
+            size = 1 + np.max(np.abs(run[name]))
+            assert np.max(np.abs(rows[:, 1 + i] - run[name])) <= room * size, name
 
 
 @pytest.mark.skipif(NODE is None, reason="no Node.js")

@@ -56,7 +56,7 @@ def export(
 
         if checked_lanes(lanes) > 1:
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
-        found = source(equations, configurations, recloses=True)
+        found = source(equations, configurations, recloses=True, passes=True)
         files = embedded_files(found, precision or "single", method or "rk4", measure)
         return write_folder(path, files, force=force)
     if profile != "host":

@@ -5,8 +5,10 @@ and a function for each section that calls that of a configuration.
 from __future__ import annotations
 
 from armillary.export.rust.model import RustModel
+from armillary.export.rust.printer import RustPrinter
 from armillary.export.text.configurations import TRUTHS, change_tables, has_function
 from armillary.export.text.layout import one_line, wrapped
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 _GIVEN = "t: Real, state: &[Real; {}], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
@@ -29,7 +31,7 @@ def configuration_files(model: RustModel) -> dict[str, str]:
     """Modules of further configurations; none where there is one."""
     if not model.source.changing:
         return {}
-    files = {"src/changes.rs": _changes(model.source)}
+    files = {"src/changes.rs": _changes(model.source, model.printer)}
     for other in model.source.others:
         own = RustModel(other, model.precision)
         head = f"//! {one_line(other.description.name)}: configuration {other.prefix[1:]}"
@@ -38,7 +40,7 @@ def configuration_files(model: RustModel) -> dict[str, str]:
     return files
 
 
-def _changes(made: Source) -> str:
+def _changes(made: Source, printer: RustPrinter) -> str:
     lines = [
         "//! Configurations: other joints locked, other dependent speeds. The numbers of each, one after the",
         "//! other; sections by the number of a configuration.",
@@ -47,12 +49,17 @@ def _changes(made: Source) -> str:
         "use crate::Real;",
         "",
     ]
-    for name, values in change_tables(made).tables.items():
+    found = change_tables(made)
+    for name, values in found.tables.items():
         kind = "bool" if name in TRUTHS else "i32"
         numbers = ", ".join(str(bool(v)).lower() if name in TRUTHS else str(v) for v in values)
         lines += wrapped(f"pub static {name}: [{kind}; {len(values)}] = [{numbers}];", 110, "", "    ")
+    for name, reals in found.reals.items():
+        text = ", ".join(map(printer.literal, reals))
+        lines += wrapped(f"pub static {name}: [Real; {len(reals)}] = [{text}];", 110, "", "    ")
     given = "t, state, constants, memory"
-    for name, (state, size, beyond) in _SECTIONS.items():
+    sections = _SECTIONS | ({CONSTRAINT_GEOMETRY: ("STATES", "ELEMENTS_ROOM", "0.0")} if made.passing else {})
+    for name, (state, size, beyond) in sections.items():
         arguments = f"c: i32, {_GIVEN.format(state)}, out: &mut [Real; {size}]"
         lines += _function(made, name, arguments, [f"*out = [{beyond}; {size}];"], f"{given}, out")
     new = "new_memory: &mut [Real; MEMORY], new_state: &mut [Real; STATES]"
@@ -71,7 +78,7 @@ def _function(made: Source, name: str, arguments: str, start: list[str], given: 
     cases = [
         f"        {c} => crate::{f'configuration{one.prefix}' if c else 'model'}::{name}({given}),"
         for c, one in enumerate((made, *made.others))
-        if has_function(one.program).get(name, True)
+        if has_function(one.program, made.passing).get(name, True)
     ]
     head = wrapped(f"pub fn {name}_of({arguments}) {{", 110, "", "    ")
     body = [f"    {line}" for line in start]

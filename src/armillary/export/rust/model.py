@@ -8,10 +8,12 @@ from armillary.export.c.embedded.model import ATTEMPTS, CLOSED, embedded_feature
 from armillary.export.c.model import roadmap
 from armillary.export.c.text import counts
 from armillary.export.rust.printer import RustPrinter, lookup_function
+from armillary.export.rust.solver import size_name
 from armillary.export.text.configurations import change_functions, change_sizes
 from armillary.export.text.files.heading import note
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import one_line, wrapped
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
 from armillary.program.form.program import ProgramSection
 
@@ -57,7 +59,9 @@ class RustModel:
             sizes["COORDINATES"] = len(self.source.equations.coordinates)
         if self.source.changing:  # those of the largest configuration
             every = [self.source.equations, *(other.equations for other in self.source.others)]
-            sizes |= {name[2:]: size for name, size in change_sizes(every).items()}
+            sizes |= {
+                size_name(name): size for name, size in change_sizes(every, self.source.passing).items()
+            }
         self.sizes = sizes
         head = [f"//! {one_line(d.name)}", "", *(f"// {line}".rstrip() for line in roadmap(d))]
         values = self.values | {
@@ -89,9 +93,10 @@ class RustModel:
             "impulse": "SPEEDS",
             "adjust": "SPEEDS",
             "ratings": "MEMBERS",
+            CONSTRAINT_GEOMETRY: "ELEMENTS_ROOM",
         }
         for f in change_functions(self.source):
-            state = _STATE if f.name == "leave" else _STATE.replace("STATES", "MOTION")
+            state = _STATE if f.name in ("leave", CONSTRAINT_GEOMETRY) else _STATE.replace("STATES", "MOTION")
             arguments = f"{state}, out: &mut [Real; {sizes[f.name]}]"
             targets = [f"out[{i}]" for i in range(len(f.section.results))]
             yield self.function(f.section, f"pub fn {f.name}", arguments, targets, f"{f.about}.")

@@ -10,12 +10,19 @@ from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WOR
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import VECTORS, Field, Solver, SolverFunction
 
+
+def size_name(name: str) -> str:
+    """What a size of the described solver is called; there is a table of the name ELEMENTS."""
+    return "ELEMENTS_ROOM" if name == "N_ELEMENTS" else name[2:]
+
+
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
-_ELEMENTS = {"Wholes": "i32", **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags"), "bool")}
+_ELEMENTS = dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "bool")
+_ELEMENTS["Wholes"] = "i32"
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
 _SIZES |= {"PlaceFlags": "COORDINATES"}
-_SIZES |= {kind: name[2:] for kind, name in CHANGE_EXTENTS.items()}
+_SIZES |= {kind: size_name(name) for kind, name in CHANGE_EXTENTS.items()}
 
 
 class RustSolverPrinter(SolverPrinter):
@@ -43,7 +50,7 @@ class RustSolverPrinter(SolverPrinter):
             "N_STATES": "STATES", "N_MEMORY": "MEMORY", "N_EVENTS": "EVENTS", "NONE": "-1", "FIRST": "0",
             "INFINITY": "Real::INFINITY", "NAN": "Real::NAN",
         }  # fmt: skip
-        names |= {name: name[2:] for name in OF_CHANGES if name.startswith("N_")}
+        names |= {name: size_name(name) for name in OF_CHANGES if name.startswith("N_")}
         names |= {word: str(number) for word, number in WORDS.items()}
         super().__init__(solver, names)
 
@@ -110,7 +117,8 @@ class RustSolverPrinter(SolverPrinter):
                 c, *arguments = arguments
                 constants = f"&run.all_constants[{c} as usize]"
             name, arguments = f"{name}_of", [c, *arguments]
-        given = ", ".join([*arguments, constants, "&run.memory"])
+        read = arguments if name.startswith("outputs") else [*arguments, "&run.memory"]
+        given = ", ".join([*read[:-1], constants, read[-1]])
         if name.startswith("normalise"):
             return [f"{name}({given.replace('&', '&mut ', 1)});"]
         if name.startswith("fire"):

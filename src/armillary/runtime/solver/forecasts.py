@@ -5,7 +5,15 @@ The strength of the weakest constraint is extrapolated with its slope and bend t
 
 from __future__ import annotations
 
-from armillary.runtime.loop.thresholds.change_thresholds import AROUND, BELIEVED, FINEST, MIDDLE, WEAK_RANK
+from armillary.runtime.loop.thresholds.change_thresholds import (
+    AROUND,
+    BELIEVED,
+    FINEST,
+    LOOK_FAR,
+    LOOK_NEAR,
+    MIDDLE,
+    WEAK_RANK,
+)
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -47,9 +55,9 @@ def rank_lost_after(run: RunRecord) -> real:
     """
     here: real = 0.0
     here = strength_ahead(run, 0.0)
-    distance: real = 1e-3
+    distance: real = LOOK_FAR
     ahead: real = INFINITY
-    while distance > 5e-6:
+    while distance > LOOK_NEAR:
         x: real = horizon(run, distance)
         if not (x > 0.0 and x < INFINITY):
             return INFINITY

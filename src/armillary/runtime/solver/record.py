@@ -129,6 +129,11 @@ class RunRecord:
         seen: Outputs  # one of those around it
         first_seen: Outputs
         alike: OutputFlags  # columns that are the same in all of them
+    if CLOCKED:
+        waiting: truth  # the step across is ahead of the clock
+        reached: real  # the time that it has come to
+        kept: States  # the state there
+        ending: whole  # and how the run stands
     if RECLOSING:
         set_now: PlaceFlags  # coordinates that events of this instant set
     if EVENTS:

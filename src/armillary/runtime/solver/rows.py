@@ -75,6 +75,8 @@ def start_run(run: RunRecord) -> None:
         run.short_end = -INFINITY
         run.short_step = 0.0
         run.wary = False
+    if CLOCKED:
+        run.waiting = False
     if EVENTS:
         run.firings = 0
         run.pending = False

@@ -8,9 +8,12 @@ from typing import Protocol
 
 from armillary.export.c.text import counts
 from armillary.export.text.source import Source
+from armillary.mechanics.constraints.closing.closing_thresholds import MOST_SWEEPS
 from armillary.program.form.cost import Operations
 from armillary.program.form.program import Program
 from armillary.runtime.integrators.records import Method
+from armillary.runtime.loop.layout import NESTS, STAGES
+from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.solver.methods import tableau
 
 
@@ -29,9 +32,8 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
     configurations they are those of the largest.
     """
     programs = [one.program for one in (model.source, *model.source.others)]
-    looks = [
-        _look_ahead(p) if len(programs) > 1 and "choices" in model.has else Operations() for p in programs
-    ]
+    changing, watched = model.source.changing, model.source.changing and "choices" in model.has
+    looks = [_look_ahead(p) if watched else Operations() for p in programs]
 
     def most(found: Iterable[Operations]) -> Operations:
         return Operations(*(max(counts) for counts in zip(*map(_parts, found), strict=True)))
@@ -46,7 +48,11 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
     if any(p.events.results for p in programs):
         located = most(event_operations(p, model.precision, attempts) for p in programs)
         rows.append(("locating the events of a step, at most", located))
-    if len(programs) > 1:
+    if "passing" in model.has:
+        every = (model.source, *model.source.others)
+        across = most(across_operations(one, attempts) for one in every)
+        rows.append(("a step across a place where constraints lose rank, at most", across))
+    if changing:
         rows.append(("a change of configuration, at most", change_operations(programs)))
     return "\n".join(f"| {what} | {counts(found)} |" for what, found in rows)
 
@@ -93,6 +99,23 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
 def _look_ahead(program: Program) -> Operations:
     """Three looks at weak constraints ahead and one here, each by two evaluations of a step's rates."""
     return _times(program.derivatives.operations, 8) + _times(program.events.operations, 7)
+
+
+def across_operations(made: Source, attempts: int) -> Operations:
+    """The stages of a step across, whose loops are closed, its error and dense output, the event functions in
+    it, and before it the smallest singular value of J in two places, by turns of pairs of its rows.
+    """
+    program, n = made.program, len(made.program.state)
+    closing, layout = normalising(program, attempts), made.equations.reduction.layout
+    rows, speeds = (layout.rows, layout.speeds) if layout is not None else (0, 0)
+    sums = n * (STAGES * (STAGES + 1) // 2 + (2 + NESTS) * STAGES + 12)
+    total = _times(program.derivatives.operations + closing, STAGES) + Operations(sums, sums, 3 * n, 2)
+    inside = Operations(2 * (NESTS + 3) * n, (NESTS + 3) * n) + closing + program.events.operations
+    total += _times(inside, len(LOOKS))
+    turn = Operations(5 * speeds + 8, 7 * speeds + 10, 2, 2)
+    sweeps = _times(turn, MOST_SWEEPS * rows * (rows - 1) // 2)
+    sized = Operations(3 * rows * speeds, 2 * rows * speeds, 4 * rows * speeds, 2 * rows)
+    return total + _times(program.geometry.operations + sized + sweeps, 2)
 
 
 def change_operations(programs: Sequence[Program]) -> Operations:

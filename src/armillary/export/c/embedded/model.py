@@ -23,6 +23,7 @@ def embedded_features(source: Source, precision: str) -> set[str]:
     """What a system has of what programs for microcontrollers can have."""
     found = {*features(source), "embedded"} - {"masses", "physical"}
     found |= {"inputs"} if any(m.input for m in source.description.memory) else set()
+    found |= {"clocked"} if "passing" in found else set()
     found |= {"single_precision"} if precision == "single" else set()
     begins = {"corrected", "loops"} <= found and not source.prefix
     return found | {"kernel"} if begins else found

@@ -10,7 +10,9 @@ from dataclasses import replace
 from armillary.export.c.model import CModel
 from armillary.export.c.solver import CSolverPrinter, printed_solver
 from armillary.export.text.source import Source
+from armillary.mechanics.constraints.closing import closing_thresholds
 from armillary.runtime.integrators.records import Method
+from armillary.runtime.loop.thresholds import change_thresholds
 from armillary.runtime.solver.language.translator import Field, Solver, solver_for
 
 # Doublings or halvings between the smallest and the largest number: more than a loop of the solver takes.
@@ -27,14 +29,16 @@ def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> t
 
 def bounded_solver(made: Source, has: Collection[str], method: Method, precision: str) -> Solver:
     """A solver of one method of fixed step, with its constants, in a precision."""
-    wanted = ("settle", "advance", "start_run", *(["choose_start"] if "configurations" in has else []))
+    wanted = ["settle", "advance", "start_run", *(["choose_start"] if "configurations" in has else [])]
+    wanted += ["step_by_clock", "row_near_place"] if "clocked" in has else []
     facts = {"dense": "events" in has}  # events are located inside steps
     solver = solver_for(
         has, False, wanted, always_dense=False, methods=[method], facts=facts, guard=made.guard
     )
     numbers = dict(solver.constants)
     if precision == "single":
-        numbers |= {name: value for name, value in _SINGLE.items() if name in numbers}
+        single = closing_thresholds.SINGLE | change_thresholds.SINGLE | _SINGLE
+        numbers |= {name: value for name, value in single.items() if name in numbers}
     statements = (node for f in solver.functions.values() for part in f.body for node in ast.walk(part))
     if any(isinstance(node, ast.While) for node in statements):
         numbers["MOST_TURNS"] = max(MOST_TURNS[precision], len(made.program.stops) + 1)

@@ -87,6 +87,7 @@ GUARDED = (
     True  # one choice of dependent speeds, of which an event says whether it is good: the run ends if not
 )
 PASSING = True  # places where constraints lose rank are passed
+CLOCKED = True  # and the caller has a clock, which a step across must not leave behind
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
 # in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,

@@ -38,7 +38,7 @@ MODEL = (
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
-    *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing"),
+    *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing", "clocked"),
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
@@ -47,7 +47,7 @@ _FILES = "armillary.runtime.solver"
 _RUN = (
     "record.py",
     *("dense.py", "choices.py", "forecasts.py", "events.py", "passages.py", "assembly/least_squares.py"),
-    *("changes.py", "masses.py", "steps.py", "rows.py"),
+    *("changes.py", "masses.py", "steps.py", "clock.py", "rows.py"),
 )
 _LOOPS = (
     "assembly/assembly_record.py",
