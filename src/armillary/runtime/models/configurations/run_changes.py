@@ -351,7 +351,7 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
         return ORDINARY
     if not (event.lock or event.unlock):
         places = equations.coordinates if recloses else ()
-        if set(closed_anew(event, equations)) <= set(places):
+        if recloses and set(closed_anew(event, equations)) <= set(places):
             return ORDINARY
         if adjusts(event, equations, places):
             return ADJUSTS
