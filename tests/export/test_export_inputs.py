@@ -60,7 +60,7 @@ def test_exported_python_follows_the_data(tmp_path: Path, how: str) -> None:
 @pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
 def test_exported_c_passes_its_own_test_with_the_data(tmp_path: Path) -> None:
     folder = equations().export("c", tmp_path / "c", inputs={"road": (TIMES, VALUES)})
-    subprocess.run(["make", "-s", "test"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["make", "-s", "CFLAGS=-std=c99 -O0", "test"], cwd=folder, check=True, capture_output=True)
 
 
 TOLERANCES = {"rtol": 1e-9, "atol": 1e-12}

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from tests.export.conformance import CASES, equations, expected
+from tests.export.conformance import CASES, DIFFERENT, equations, expected
 
 OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
 pytestmark = pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
 # The other cases differ from these in the mechanics, not in what is printed: Python's test has them all.
-NAMES = ("car", "tumbler", "four bar", "tables", "controller", "functions", "bouncing", "door")
 
 
 def octave(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
@@ -40,7 +39,7 @@ def column(values: np.ndarray) -> str:
     return "[" + "; ".join(repr(float(v)) for v in values) + "]" if len(values) else "zeros(0, 1)"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_exported_matlab_gives_the_numbers_of_the_process(name: str, exported: Callable[[str], Path]) -> None:
     """Constants, results at points and a run, all from one program."""
     wanted, case, folder = expected(name), CASES[name], exported(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -215,7 +216,11 @@ def _powers(x: Array, power: int) -> list[Array]:
 
 def _legendre(z: Array, count: int) -> list[Array]:
     """The first Legendre polynomials of z and their first two derivatives by z/2, places × count each."""
-    unit = np.eye(count)
     values = np.polynomial.legendre.legvander(z, count - 1)
-    slopes = (np.polynomial.legendre.legder(unit, order) for order in (1, 2))
-    return [values, *(2.0**n * values[:, : len(d)] @ d for n, d in enumerate(slopes, 1))]
+    return [values, *(2.0**n * values[:, : len(d)] @ d for n, d in enumerate(_derivatives(count), 1))]
+
+
+@cache
+def _derivatives(count: int) -> list[Array]:
+    """Coefficients of the first two derivatives of the first Legendre polynomials; half of a node's time."""
+    return [np.polynomial.legendre.legder(np.eye(count), order) for order in (1, 2)]
