@@ -9,11 +9,11 @@ cost adds to.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from benchmarks.candidate import Native, address, timer
-from benchmarks.timing import Effort, one_core, time_interleaved
+from benchmarks.timing import Effort, one_core
 
 DURATION, STEP = 10.0, 1e-3
 EVALUATIONS = 4 * round(DURATION / STEP)
@@ -23,25 +23,29 @@ def simulate_arm(candidate: Native, compiled: Any, effort: Effort) -> dict[str, 
     """Seconds of `simulate` as a user calls it, and their ratio to the evaluations, measured in turns."""
     initial = {name: 0.1 * (i + 1) for i, name in enumerate(compiled.coordinate_names)}
     compiled.simulate(2 * STEP, step=STEP, method="rk4", initial=initial)  # compiles the integrator
-    chain = replace(candidate, name="chained", loop=address(timer()["derivatives_chain"]))
-    seconds = without_rows = starting = independent = chained = float("inf")
+    chain = address(timer()["derivatives_chain"])
 
-    def timed(duration: float, sample: float) -> float:
+    def simulated(duration: float, sample: float) -> float:
         start = time.thread_time()
         compiled.simulate(duration, step=STEP, method="rk4", initial=initial, sample=sample)
         return time.thread_time() - start
 
-    for _ in range(max(3, effort.rounds // 10)):
-        with one_core():
-            # As often as evaluations are: a first run finds caches of what was timed before it.
-            seconds = min(seconds, *(timed(DURATION, STEP) for _ in range(5)))
-            without_rows = min(without_rows, *(timed(DURATION, DURATION) for _ in range(5)))
-            starting = min(starting, *(timed(STEP, STEP) for _ in range(5)))
-        few = Effort(rounds=5, chunk=effort.chunk)
-        times = time_interleaved([candidate, chain], few)
-        independent = min(independent, times[0].minimum)
-        chained = min(chained, times[1].minimum)
-    alone, in_sequence = (1e-9 * ns * EVALUATIONS for ns in (independent, chained))
+    def evaluated(loop: int) -> float:
+        found: float = timer().chunk_seconds(loop, candidate.self, EVALUATIONS)
+        return found
+
+    # All that is compared takes about as long, so that on a busy machine each finds as quiet moments.
+    works = [
+        partial(simulated, DURATION, STEP), partial(simulated, DURATION, DURATION),
+        partial(simulated, STEP, STEP), partial(evaluated, candidate.loop), partial(evaluated, chain),
+    ]  # fmt: skip
+    best = [float("inf")] * len(works)
+    with one_core():
+        for _ in range(max(3, effort.rounds // 5)):
+            for i, work in enumerate(works):
+                # Several times: a first run finds caches of what was timed before it.
+                best[i] = min(best[i], *(work() for _ in range(5)))
+    seconds, without_rows, starting, alone, in_sequence = best
     return {
         "seconds": seconds,
         "evaluations_seconds": alone,

@@ -11,6 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ParameterError, SimulationError
+from armillary.runtime import progress
 from armillary.runtime.integrators import compiled_run
 from armillary.runtime.models import straight
 from armillary.runtime.models.compiled import CompiledModel
@@ -111,6 +112,25 @@ def test_runs_in_rooms_that_others_have_used(
     assert made == [True] * len(found)
     for run, other in zip(found, (*expected, *expected), strict=True):  # rows of earlier runs are theirs
         same(run, other)
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-3}, {"rtol": 1e-12}], ids=["rk4", "dop853"])
+def test_runs_on_a_terminal_are_made_so_and_show_their_progress(
+    how: dict[str, Any],
+    made: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = {"parameters": {"c": 0.1}, "initial": {"bob.q1": 0.3}, "sample": 0.1, **how}
+    expected = [pendulum_model().simulate(3.0, **given) for _ in range(3)][-1]
+    for name, value in (("on_terminal", lambda: True), ("_PATIENCE", 0.0), ("_OFTEN", 0.0)):
+        monkeypatch.setattr(progress, name, value)
+    monkeypatch.setattr(compiled_run, "FIRST_STEPS", 20)
+    monkeypatch.setattr(compiled_run, "CHUNK_SECONDS", 1e-6)
+    del made[:]
+    same(pendulum_model().simulate(3.0, **given), expected)
+    assert made == [True]
+    assert "100.0 %  t = 3 s" in capsys.readouterr().err
 
 
 def test_rows_with_room_from_the_start_are_those_of_a_room_that_grows(

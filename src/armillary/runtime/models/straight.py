@@ -18,7 +18,7 @@ from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun, drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.thresholds.mass_thresholds import NOWHERE
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
 from armillary.runtime.models.configurations.legs import LegRunner
 from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.configurations.run_legs import RunLegs, judged_leg
@@ -28,7 +28,7 @@ from armillary.runtime.models.run_record import (
     recorded_run,
     run_info,
 )
-from armillary.runtime.progress import on_terminal
+from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
@@ -100,6 +100,8 @@ class StraightRuns:
         self._closes, self._quaternions = bool(equations.reduction.rows), equations.program.quaternions
         self._speeds, self._angles = model.speeds, model.three_angles
         self._report = self._reached if settings.integrator.adaptive else None
+        step = settings.fixed_step
+        self._short = step is not None and settings.t_end - settings.t0 <= FIRST_STEPS * step
         self._free: list[_Track] = []
 
     def _names(self, names: tuple[str, ...]) -> _Names:
@@ -149,7 +151,7 @@ class StraightRuns:
 
     def run(self, initial: Any, progress: Any) -> Run | None:
         """A run from initial values; None where it is not as simple."""
-        if not (progress is False or (progress is True and not on_terminal())):
+        if progress is not False and progress is not True:
             return None
         known, model, instance = self._known, self._model, self._instance
         if not self._usable or self._chosen != chosen():
@@ -174,7 +176,7 @@ class StraightRuns:
             self._free.append(track)
             return None
         try:
-            result = drive(run, self._settings.max_steps, self._report)
+            result = self._driven(run, progress)
         except _Nowhere:
             self._free.append(track)
             return None
@@ -188,6 +190,20 @@ class StraightRuns:
         if usual and result.calm:
             return finished_run(known.blank, result, self._stated, legs, note)
         return recorded_run(known.blank, legs.result(), self._stated, legs, note, self._adaptive)
+
+    def _driven(self, run: CompiledRun, progress: bool) -> Integration:
+        """A run taken to its end, with a line on a terminal where it may take long."""
+        settings = self._settings
+        if self._short or not progress:
+            return drive(run, settings.max_steps, self._report)
+        with progress_line(progress, settings.t0, settings.t_end) as line:
+            reports = [report for report in (self._report, line) if report is not None]
+
+            def report_all(t: float) -> None:
+                for report in reports:
+                    report(t)
+
+            return drive(run, settings.max_steps, report_all if reports else None)
 
     def _reached(self, t: float) -> None:
         settings = self._settings
