@@ -174,3 +174,4 @@ def test_a_speed_of_the_start_that_others_contradict_is_told_once(tmp_path: Path
     assert [str(w.message).split(": ")[1].split(";")[0] for w in told] == [
         "speeds made to agree with the constraints by changing C.u1 from 7 to 1.5"
     ]
+    assert told[0].filename == __file__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -14,7 +14,7 @@ from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.vectors.scalars import plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.choice.dependent_speeds import choose_dependent_speeds
+from armillary.mechanics.constraints.choice.dependent_speeds import choose_dependent_speeds, conditioning
 from armillary.mechanics.constraints.choice.motion_sample import MotionSample, geometry_expressions
 from armillary.mechanics.constraints.closing.assembly import GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
@@ -26,6 +26,8 @@ from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
+
+_GOOD = 0.1  # conditioning of a choice that leaves speeds free which have a start; runs leave one at 0.05
 
 
 @dataclass(frozen=True)
@@ -245,18 +247,27 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
         for target in event.changes
         if target.data.role == "speed"
     }
-    elimination = choose_dependent_speeds(
-        sampled.rows,
-        sample,
-        names,
-        [u.dimension for u in system.speeds],
-        sampled.row_sizes,
-        kept_free=set_by_events,
-        modal=modal_speeds(system),
-        wanted={constraint: names.index(speed) for constraint, speed in configuration.dependents},
-        given={u: _in_words(p) for u, p in system.prescriptions.items()},
-        locked=configuration.locked,
-    )
+
+    def chosen(kept_free: Collection[int]) -> Elimination:
+        return choose_dependent_speeds(
+            sampled.rows,
+            sample,
+            names,
+            [u.dimension for u in system.speeds],
+            sampled.row_sizes,
+            kept_free=kept_free,
+            modal=modal_speeds(system),
+            wanted={constraint: names.index(speed) for constraint, speed in configuration.dependents},
+            given={u: _in_words(p) for u, p in system.prescriptions.items()},
+            locked=configuration.locked,
+        )
+
+    elimination = chosen(set_by_events)
+    started = {i for i, u in enumerate(system.speeds) if u in system.started and system.initial[u] != 0.0}
+    held = {j for row in elimination.kept for j in row.coefficients}
+    replaceable = held - elimination.factors.keys() - started
+    if not configuration.dependents and replaceable and started & elimination.factors.keys():
+        elimination = _with_started(elimination, started, set_by_events, chosen, sample)
     locked = {u for u in system.speeds if u.data.name in configuration.locked}
     free = len(names) - len(set(system.prescriptions) | locked)
     driven = any(np.any(np.abs(b) > 1e-12) for b in sample(list(elimination.known.values())))
@@ -269,6 +280,31 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
             "constraints may seem to say more than they do elsewhere"
         )
     return elimination
+
+
+def _with_started(
+    found: Elimination,
+    started: Collection[int],
+    set_by_events: Collection[int],
+    chosen: Callable[[Collection[int]], Elimination],
+    sample: MotionSample,
+) -> Elimination:
+    """A choice with fewer dependent speeds that have a start of their own, where one is good at the start of
+    runs: these starts would be overridden by those of independent speeds which have none. Speeds that
+    events set come after them.
+    """
+    best = found
+    for kept_free in ({*started, *set_by_events}, started):
+        try:
+            other = chosen(kept_free)
+        except ModelError:  # of a row that is left without speeds
+            continue
+        quality = conditioning(other)
+        good = quality is None or float(sample([quality])[0][0]) >= _GOOD
+        fewer = len(other.factors.keys() & started) < len(best.factors.keys() & started)
+        if good and fewer and len(other.kept) == len(found.kept):
+            best = other
+    return best
 
 
 def modal_speeds(system: Description) -> set[int]:
