@@ -61,6 +61,8 @@ class EmbeddedModel(CModel):
         names = ("_changes", *(other.prefix for other in self.source.others))
         own["further"] = "".join(f" src/{self.stem}{name}.c" for name in names if self.source.changing)
         own["closing"] = f" src/{self.stem}_assembly.c" if self.source.assembly is not None else ""
+        if "reclosing" in self.has:  # steps need it
+            own["further"], own["closing"] = own["further"] + own["closing"], ""
         own |= {"part": "1e-3" if self.precision == "single" else "1e-6", "precision": self.precision}
         return super().values | own | {"real": "float" if self.precision == "single" else "double"}
 
