@@ -375,7 +375,8 @@ def __getattr__(name: str) -> Any:
     module = next((module for module, names in _LATER.items() if name in names.split()), None)
     if module is None:
         hint = ""
-        if name[0].isupper() or "_" in name.strip("_"):  # else it may be a module about to be imported
+        # Lower case: perhaps a module about to be imported; an underscore first: a question of a tool.
+        if name[0].isupper() or (name[0] != "_" and "_" in name):
             from armillary.errors import nearest
 
             word = _WORDS.get(name)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.interpolate import PchipInterpolator, RegularGridInterpolator
 
 from armillary.algebra.derivatives.calculus import derivative, evaluate
 from armillary.algebra.expression import number, symbol
@@ -15,6 +14,9 @@ from armillary.algebra.units.dimension import FORCE, LENGTH, SPEED
 from armillary.algebra.user_functions.tables import Table, Table2
 from armillary.algebra.walk import substitute
 from armillary.errors import ExpressionError, UnitsError
+from tests.later import later
+
+interpolate = later("scipy.interpolate")
 
 RANDOM = np.random.default_rng(7)
 X = np.array([-2.0, -0.5, 0.1, 1.0, 4.0, 4.5])
@@ -32,7 +34,7 @@ def test_a_linear_table_joins_its_points_by_lines():
 
 def test_a_smooth_table_is_pchip_of_scipy():
     table = Table(X, Y, kind="smooth", outside="extend")
-    reference = PchipInterpolator(X, Y)
+    reference = interpolate.PchipInterpolator(X, Y)
     np.testing.assert_allclose(table.value(POINTS), reference(POINTS), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(
         table.derivative().value(POINTS), reference.derivative()(POINTS), rtol=1e-12, atol=1e-11
@@ -47,7 +49,7 @@ def test_a_smooth_table_of_rising_data_never_falls(rises):
 
 
 def test_a_bilinear_table_agrees_with_scipy():
-    reference = RegularGridInterpolator((GRID_X, GRID_Y), Z)
+    reference = interpolate.RegularGridInterpolator((GRID_X, GRID_Y), Z)
     np.testing.assert_allclose(Table2(GRID_X, GRID_Y, Z).value(*CELLS.T), reference(CELLS), atol=1e-14)
 
 
@@ -135,7 +137,7 @@ class TestExpressions:
 
     def test_the_derivative_is_exact(self):
         slope = derivative(2 * self.table(self.x) + self.x * number(1, FORCE / LENGTH), self.x)
-        reference = PchipInterpolator(X / 1e3, Y * 1e3).derivative()(0.002)
+        reference = interpolate.PchipInterpolator(X / 1e3, Y * 1e3).derivative()(0.002)
         assert evaluate(slope, {"x": 0.002}) == pytest.approx(2 * reference + 1, rel=1e-12)
         assert derivative(self.table(self.x), self.x).dimension is FORCE / LENGTH
 

@@ -18,9 +18,10 @@ from armillary.cli.app import app
 from armillary.studies.lock import StudyLock
 from armillary.studies.sampling import KINDS
 from armillary.studies.study_files.study_file import STUDY_KEYS, TABLES
+from tests.later import later
 from tests.run_files.swing import write_swing
 
-pytest.importorskip("zarr", reason="studies need armillary[study]")
+later("zarr", reason="studies need armillary[study]")
 
 Command = Callable[..., Result]
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,9 @@ from armillary.errors import ArmillaryError
 from armillary.results.plots import distributions
 from armillary.studies.sampling import Design, Uniform
 from armillary.studies.sensitivity.screening import sensitivity
+from tests.later import later
 
-pytest.importorskip("matplotlib")
+later("matplotlib")
 
 TIME = np.linspace(0, 2, 41)
 VALUES = np.random.default_rng(1).normal(size=(200, 1)) * np.exp(TIME)

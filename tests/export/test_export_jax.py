@@ -14,8 +14,9 @@ import armillary as arm
 from armillary.export.jax.module import needs_runs
 from armillary.export.text.source import source
 from tests.export.conformance import CASES, equations, expected
+from tests.later import later
 
-jax = pytest.importorskip("jax", reason="jax is not installed")
+jax = later("jax")
 
 
 def load(folder: Path) -> ModuleType:

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.signal
 from scipy.integrate import solve_ivp
 from scipy.linalg import solve_continuous_are
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError
 from armillary.model.signals.control.linear import pade
+from tests.later import later
+
+signal = later("scipy.signal")
 
 RNG = np.random.default_rng(5)
 A = RNG.normal(size=(3, 3)) - 3 * np.eye(3)
@@ -49,7 +51,7 @@ def run() -> arm.Run:
 
 
 def step_response(numerator: Any, denominator: Any, t: np.ndarray) -> np.ndarray:
-    return scipy.signal.step((numerator, denominator), T=t)[1]
+    return signal.step((numerator, denominator), T=t)[1]
 
 
 def test_lags_and_transfer_functions_have_the_step_responses_of_scipy(run: arm.Run) -> None:
@@ -85,7 +87,7 @@ def test_a_linear_model_takes_numbers_in_si_and_gives_its_outputs_units(run: arm
     u = np.stack([np.full_like(t, 2e-3), 1e-3 * run["first"]], axis=1)
     fine = np.linspace(0, 2, 20001)
     first = 1e-3 * (6.0 - 5.5 * np.exp(-fine / 0.2))
-    y = scipy.signal.lsim((A, B, C, D), np.stack([np.full_like(fine, 2e-3), first], axis=1), fine)[1]
+    y = signal.lsim((A, B, C, D), np.stack([np.full_like(fine, 2e-3), first], axis=1), fine)[1]
     assert u.shape == (len(t), 2)
     np.testing.assert_allclose(run["y1"], y[::200, 0], atol=1e-10)
     np.testing.assert_allclose(run["y2"], y[::200, 1], atol=1e-10)

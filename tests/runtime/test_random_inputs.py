@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.signal
-import scipy.stats
 
 import armillary as arm
 from armillary.errors import ParameterError
+from tests.later import later
+
+scipy_signal, scipy_stats = later("scipy.signal"), later("scipy.stats")
 
 
 def octaves(signal: arm.Signal, density: Any, low: float, high: float) -> list[float]:
     """Welch's estimate over what is stated, the mean over each octave of a band."""
     y = signal.values[:-1]
     rate = (len(signal) - 1) / (signal.time[-1] - signal.time[0])
-    f, S = scipy.signal.welch(y, rate, nperseg=len(y) // 16, detrend="constant")
+    f, S = scipy_signal.welch(y, rate, nperseg=len(y) // 16, detrend="constant")
     ratios = []
     while 2 * low <= high:
         inside = (f >= low) & (f < 2 * low)
@@ -66,7 +67,7 @@ def test_noise_is_white_in_its_band_and_seeds_decide() -> None:
     assert np.array_equal(again.values, noise.values)
     rows = arm.random_signal(0.04, (5.0, 80.0), 60.0, seed=2, runs=3).values
     assert rows.shape == (3, len(noise)) and abs(np.corrcoef(rows[:, :-1])[0, 1]) < 0.05
-    assert abs(scipy.stats.kurtosis(noise.values)) < 0.2  # of a normal distribution: 0
+    assert abs(scipy_stats.kurtosis(noise.values)) < 0.2  # of a normal distribution: 0
 
 
 def test_a_rear_wheel_is_late() -> None:

@@ -10,8 +10,9 @@ import pytest
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.studies.sampling import Correlated, Design, Normal, Uniform
 from armillary.studies.sensitivity.screening import GIVEN, MORRIS, SOBOL, sensitivity
+from tests.later import later
 
-pytest.importorskip("SALib")
+later("SALib")
 
 ANGLES = {name: Uniform("-pi", "pi") for name in ("x1", "x2", "x3")}
 

@@ -21,10 +21,10 @@ from armillary.errors import ArmillaryError
 from armillary.studies import Study, open_study
 from armillary.studies.cluster import dispatch
 from armillary.studies.sampling import Uniform
+from tests.later import later
 from tests.studies.study_models import hinged, pendulum_study
 
-dask = pytest.importorskip("dask")
-distributed = pytest.importorskip("distributed")
+dask, distributed = later("dask"), later("distributed")
 
 SLOW = {"step": 1e-4, "runs": 240, "block": 10}  # 24 blocks of some tens of milliseconds
 

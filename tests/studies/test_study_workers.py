@@ -15,10 +15,10 @@ from armillary.studies import Study, open_study
 from armillary.studies.cluster import dispatch, worker_check, workers
 from armillary.studies.cluster.task import Job, UnfitWorkerError
 from armillary.version import VERSION
+from tests.later import later
 from tests.studies.study_models import pendulum_study
 
-distributed = pytest.importorskip("distributed")
-KilledWorker = distributed.scheduler.KilledWorker
+distributed = later("distributed")
 
 
 class Future:
@@ -152,7 +152,7 @@ def test_blocks_of_killed_workers_are_sent_again_one_by_one(study: Study) -> Non
         nonlocal killed
         if 3 in numbers and killed < 3:
             killed += 1
-            return KilledWorker("task", None, 3)
+            return distributed.scheduler.KilledWorker("task", None, 3)
         return None
 
     client = Client({"worker": {}}, fate)
@@ -163,7 +163,7 @@ def test_blocks_of_killed_workers_are_sent_again_one_by_one(study: Study) -> Non
 
 def test_a_block_that_always_kills_its_workers_ends_the_study(study: Study) -> None:
     def fate(client: Client, numbers: list[int]) -> Any:
-        return KilledWorker("task", None, 3) if 3 in numbers else None
+        return distributed.scheduler.KilledWorker("task", None, 3) if 3 in numbers else None
 
     client = Client({"worker": {}}, fate)
     with pytest.warns(UserWarning), pytest.raises(ArmillaryError, match="block 3 was lost 4 times"):

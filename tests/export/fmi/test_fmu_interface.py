@@ -8,11 +8,11 @@ import ctypes
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.export.fmi.fmu_models import Exported, begun, get, opened, put, references
+from tests.later import later
 
-pytest.importorskip("fmpy", reason="FMPy opens the FMUs of these tests")
+later("fmpy", reason="FMPy opens the FMUs of these tests")
 
 
 def step(one: Any, t: float, h: float) -> None:
