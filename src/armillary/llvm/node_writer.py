@@ -150,7 +150,8 @@ class Writer(Instructions):
 
     def unsigned_zero(self, value: str) -> str:
         """A value that users see, in which a zero has no sign: −0.0 + 0.0 is 0.0. For all rows of a long run
-        at once, which have left the caches, the sums would take 25 ns for a row of 18 numbers.
+        at once NumPy would take 6 to 25 ns for a row of 18 numbers, and its vectors of 512 bits lower the
+        clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
         """
         return self.add(value, self.zero()) if value[0] == "%" else value
 
