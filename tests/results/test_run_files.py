@@ -350,7 +350,7 @@ from armillary.errors import ArmillaryError
 from armillary.results import Run
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
-run = Run("x", np.arange(5000.0), np.random.default_rng(0).random((5000, 5)), tuple("abcde"))
+run = Run("x", np.arange(1500.0), np.random.default_rng(0).random((1500, 5)), tuple("abcde"))
 for suffix in (".nc", ".csv", ".parquet", ".erd", ".html", ".svg"):
     try:
         run.save("run" + suffix) if suffix not in (".html", ".svg") else run.plot(path="run" + suffix)
