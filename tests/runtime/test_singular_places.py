@@ -456,3 +456,19 @@ def test_a_start_a_little_away_from_there_is_a_start(q: float) -> None:
     run = model().simulate(1.0, sample=0.01, initial=started(q, 3.0))
     assert_near(run["A.q1"], pendulum(run.time, q, 3.0), 1e-5, "crank angle")
     assert_near(run["C.q1"], run["A.q1"], 1e-9, "angle between the cranks")
+
+
+@pytest.mark.parametrize("early", [1e-4, 1e-7])
+def test_a_start_too_near_before_the_flat_position_is_named(early: float) -> None:
+    """A step across would have all its stages there, where rounding is 1e12 times as large."""
+    near = started(math.pi - early, 1.0)
+    with pytest.raises(arm.ArmillaryError, match=r"carried across; the motion begins at t = 0 s, so near"):
+        model().simulate(1.0, initial=near, parameters={"g": 0.0})
+
+
+def test_a_jump_of_data_next_to_the_flat_position_is_named() -> None:
+    s = parallelogram()
+    s.moment("shove", s.input("push", 0.0, units="N*m", interpolation="hold"), s.ground.z, on=s.bodies["A"])
+    jump = {"push": ([0.0, FLAT - 3e-4, 2.0], [0.0, 1.0, 1.0])}
+    with pytest.raises(arm.ArmillaryError, match=r"input 'push' jumps or bends at t = 0\.660098 s"):
+        s.derive().compile().simulate(1.0, inputs=jump, **TURNING)

@@ -39,7 +39,8 @@ def extrapolate(run: RunRecord, x: real) -> None:
 
 def strength(run: RunRecord) -> real:
     """What is left of the weakest constraint, of 1 as elsewhere, squared, by the event functions in `g`."""
-    return run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
+    left: real = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
+    return left
 
 
 def strength_ahead(run: RunRecord, x: real) -> real:

@@ -212,9 +212,9 @@ class LegRunner:
         """An error for what the loop could not do at a place where rank is lost; rows before it are kept."""
         if result.changes:
             instance = self.configurations[self._numbered(result.changes[-1][1])]
-        refused = (result.t_stop, result.refused_event)
+        refused, begin = (result.t_stop, result.refused_event), self.place
         self._add(instance, began, replace(result, events=[e for e in result.events if e != refused]))
-        refuse(instance, result)
+        refuse(instance, result, begin)
 
     def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
         """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
@@ -361,7 +361,7 @@ class LegRunner:
         Where these jump over it again, no step leads across.
         """
         if self.stretch is not None and self.stretch.begin <= result.t_stop <= self.stretch.end:
-            refuse_place(instance, result.t_stop)
+            refuse_place(instance, result.t_stop, self.place)
         near = min(horizon(instance, self.place, AROUND), self.t_end - self.t0)
         begin, end = max(self.place.t, result.t_stop - near), result.t_stop + near
         self.stretch = Stretch(begin, end, near / 6)
