@@ -20,11 +20,17 @@ from armillary.runtime.solver.methods import exported_methods
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
 _ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}
-_ELEMENTS = {"Wholes": "int", "Truths": "bool", "Locks": "bool"}
-_SIZES = {"States": "N_STATES", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
+_ELEMENTS = {"Wholes": "int", **dict.fromkeys(("Truths", "Locks", "PlaceFlags"), "bool")}
+_SIZES = {
+    "States": "N_STATES",
+    "Memory": "len(MEMORY)",
+    "Outputs": "len(OUTPUTS)",
+    "PlaceFlags": "N_COORDINATES",
+}
 _SIZES |= EXTENTS
 _LOG = ("log_time", "log_event", "logged")
 _INSTALLED = ("configuration", "used", "constants")
+_CLOSING = ("status", "status_then", "phase")
 
 
 def _zero(kind: str) -> str:
@@ -115,7 +121,7 @@ class FlowPrinter(SolverPrinter):
                     parts = target.elts if isinstance(target, ast.Tuple) else [target]
                     found |= {self.key(part) for part in parts} | self.writes.get(called(value), set())
                 case ast.Expr(value=ast.Call() as call):
-                    special = {"report": _LOG, "report_change": (), "install": _INSTALLED}
+                    special = {"report": _LOG, "install": _INSTALLED, "close_again": _CLOSING}
                     found |= set(special.get(called(call), self.writes.get(called(call), ())))
                 case ast.If():
                     found |= self.changed_by([*node.body, *node.orelse], loops)
@@ -210,6 +216,8 @@ class FlowPrinter(SolverPrinter):
                 return [f"v = report(v, {self.expression(call.args[1])})"]
             case ast.Expr(value=ast.Call() as call) if called(call) == "report_change":
                 return ["pass"]
+            case ast.Expr(value=ast.Call() as call) if called(call) == "close_again":
+                return ["v = close_again(v)"]
             case ast.Expr(value=ast.Call() as call) if called(call) == "install":
                 return [f"v = install(v, {', '.join(self.arguments(call))})"]
             case ast.Expr(value=ast.Call() as call):

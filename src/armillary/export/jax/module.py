@@ -37,6 +37,8 @@ class JaxModule(PythonModule):
             "of",
             "fired",
             "report",
+            "close_again",
+            "reclosed",
         ),
         *("real", "truth", "isnot", "pick", "smaller", "larger", "same", "install", "SECTIONS", "FIRES"),
     )

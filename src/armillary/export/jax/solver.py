@@ -36,7 +36,8 @@ def solver_values(made: Source) -> dict[str, str]:
 def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, str]:
     """What the template of runs puts in."""
     methods = exported_methods(adaptive=True)
-    wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
+    wanted = ("start_run", "turn" if "reclosing" in has else "find_row")
+    wanted += ("choose_start",) if "configurations" in has else ()
     printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard))
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)
@@ -49,6 +50,9 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         text = f"[{', '.join(texts)}]"
         whole = f"{name} = {text if name == 'USED_STATES' else f'jnp.array({text}, dtype={kind})'}"
         lines += wrapped(whole, WIDTH, "", "    ")
+    if made.set_places:
+        places = ", ".join(str(bool(place)) for place in made.set_places)
+        lines += wrapped(f"SETS_PLACE = jnp.array([{places}])", WIDTH, "", "    ")
     lines.append(f"CONSTANTS = {[len(one.program.constants) for one in every]}")
     fires = [
         "(" + "".join(f"{named(one, f'fire_{k + 1}')}, " for k in range(len(one.program.fire))) + "),"

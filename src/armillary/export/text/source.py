@@ -332,8 +332,8 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
                     "closed anew; exported code cannot do that, but for speeds that a motion determines and, "
-                    "in C, CUDA, Fortran, MATLAB, Python, Rust, WebAssembly and FMUs, for coordinates: leave "
-                    "that event out, or run in the process"
+                    "with speeds as states, for coordinates that an event sets without a lock: leave that "
+                    "event out, or run in the process"
                 )
 
 
