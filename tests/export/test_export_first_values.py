@@ -71,11 +71,8 @@ def in_python(folder: Path) -> np.ndarray:
 
 def in_c(folder: Path) -> np.ndarray:
     (folder / "now.toml").write_text(run_file())
-    flags = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Werror"]
-    ran(["cc", *flags, "main.c", "sat.c", "sat_solver.c", "-o", "program", "-lm"], folder)
-    ran(["cc", *flags, "test.c", "sat.c", "sat_solver.c", "-o", "check", "-lm"], folder)
-    ran(["./check"], folder)
-    return table(ran(["./program", "now.toml"], folder))
+    ran(["make", "-s", "CFLAGS=-std=c99 -O0 -Wall -Wextra -Werror", "sat", "test"], folder)
+    return table(ran(["./sat", "now.toml"], folder))
 
 
 def in_cuda(folder: Path) -> np.ndarray:

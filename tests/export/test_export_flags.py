@@ -115,7 +115,7 @@ def test_programs_that_need_nan_do_not_compile_without_it(
     folder = exported("four bar", language)
     source = {"c": "four_bar_linkage.c", "fmu": "fmu.c", "cuda": "main.cu"}[language]
     kind = ["-x", "c++", "-std=c++11"] if language == "cuda" else ["-std=c99"]
-    done = built([compiler, *kind, "-fsyntax-only", flag, source], folder)
+    done = built([compiler, *kind, "-fsyntax-only", "-Wfatal-errors", flag, source], folder)
     assert done.returncode != 0
     assert "compile without -ffast-math" in done.stderr
     assert "NaN" in done.stderr
