@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -203,33 +202,6 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     assert left("%v1 = call double @exp(double %v0)") and left("%v1 = fadd double %v0, %t")
     assert left("%v1 = call double @llvm.maximum.f64(double %v0, double %v0)")
     assert not left("%v1 = fadd double %v0, %v0")
-
-
-def test_places_on_the_stack_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fifty values wait until all are added up and multiplied in the opposite order; then fifty others do."""
-    function = X86.function
-    slots: list[int] = []
-
-    def counted(self: X86, *given: Any) -> Any:
-        found = function(self, *given)
-        slots.append(self.slots)
-        return found
-
-    monkeypatch.setattr(X86, "function", counted)
-    for phases in (1, 3):
-        loads = {f"%v{i}": ("state", i, "double") for i in range(51)}
-        lines, last = [], 0
-        for first in range(100, 100 + 200 * phases, 200):
-            waiting = range(first, first + 50)
-            lines += [f"%v{n} = fadd double %v{n - first + 1}, %v{last}" for n in waiting]
-            lines += [f"%v{n + 50} = fsub double %v{n + 49 if n > first else last}, %v{n}" for n in waiting]
-            last = first + 99
-            for n in reversed(waiting):
-                lines.append(f"%v{n + 100} = fmul double %v{last}, %v{n}")
-                last = n + 100
-        stores = [(f"%v{last}", ("out", 0, "double"))]
-        assert encoded(lines_of(lines), loads, {}, stores, ENTRY, X86, 16) is not None
-    assert slots[1] == slots[0] >= 30
 
 
 @pytest.mark.skipif(not HERE, reason="features of x86-64")

@@ -274,11 +274,8 @@ class Registers:
         self.slots += _DOUBLES[kind]
         self.store(self.held[value], self.stored[value])
 
-    def end(self, value: str) -> None:
-        """A value has no further users."""
-
     def release(self, register: Any) -> None:
-        """A register is free."""
+        """A value is wanted no more."""
 
     def finish(self) -> None:
         """An operation is done, with what follows from it."""
@@ -306,8 +303,6 @@ class Registers:
         for a in operation.operands:
             left = uses[a]
             left.pop()
-            if not left:
-                self.end(a)
             if a in held:
                 if left or a in self.waiting:
                     wanted[a] = left[-1] if left else _NEVER

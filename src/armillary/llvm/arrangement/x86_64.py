@@ -10,7 +10,6 @@ that an opposite costs nothing there; a product with one is computed without, an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
 from math import inf
 from typing import ClassVar
 
@@ -42,7 +41,6 @@ class X86(MachineCode):
         self.masks: dict[int, int] = {}  # instructions with a mask beside the code, to its place there
         self.low: list[int] = [*range(min(registers, 16))][::-1]
         self.high: list[int] = [*range(16, registers)][::-1]
-        self.vacant: dict[str, list[int]] = {}  # places on the stack whose values are wanted no more, by kind
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         used = {place[0] for places in self.results.values() for place in places}
@@ -57,13 +55,9 @@ class X86(MachineCode):
 
     # ---------------------------------------------------------------- registers and memory
 
-    def vacant_register(self) -> int:
-        """One of the first sixteen, where instructions are shorter."""
-        return self.low.pop() if self.low else self.high.pop()
-
     def new(self) -> int:
-        """A register for the value of an operation."""
-        self.made = self.vacant_register()
+        """A register for a value: one of the first sixteen, where instructions are shorter."""
+        self.made = self.low.pop() if self.low else self.high.pop()
         return self.made
 
     def release(self, register: int) -> None:
@@ -71,26 +65,12 @@ class X86(MachineCode):
             (self.low if register < 16 else self.high).append(register)
 
     def load(self, place: Load) -> int:
-        register = self.vacant_register()
+        register = self.low.pop() if self.low else self.high.pop()
         self.memory(x86.LOAD[WIDTHS[place[2]]], register, 0, place)
         return register
 
     def store(self, register: int, place: Load) -> None:
         self.memory(x86.STORE[WIDTHS[place[2]]], register, 0, place)
-
-    def spill(self, value: str, next_best: str) -> None:
-        """To a place whose value is wanted no more: displacements are shorter near the beginning."""
-        kind = self.kinds[value]
-        if not self.vacant.get(kind):
-            super().spill(value, next_best)
-            return
-        self.stored[value] = "slots", heappop(self.vacant[kind]), kind
-        self.store(self.held[value], self.stored[value])
-
-    def end(self, value: str) -> None:
-        array, index, kind = self.stored.get(value, ("", 0, ""))
-        if array == "slots":
-            heappush(self.vacant.setdefault(kind, []), index)
 
     def memory(self, what: x86.Instruction, first: int, second: int, place: Load, number: int = -1) -> None:
         base, offset = self.frame.place(place)
