@@ -122,7 +122,7 @@ INTERNAL = {
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along",
     "start_tail", "refused", "may_refuse", "driven", "driven_inputs", "film", "choice", "cloud",
     "change_code", "changes_configuration", "parameters_inside", "startable", "starts_plainly", "recorded",
-    "three_angles",
+    "three_angles", "plain",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 
