@@ -70,6 +70,8 @@ def step_by_clock(run: RunRecord) -> None:
             run.phase = READY
             return
         on_grid = abs(run.t0 + float(run.index + 1) * run.step - run.t) <= SNAP * run.step
+        if on_grid:
+            run.index = run.index + 1
     if run.phase != ARRIVED:
         return
     t: real = run.t
