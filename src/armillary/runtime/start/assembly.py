@@ -257,8 +257,8 @@ class LoopStart:
             raise ParameterError(self.problem(status, bench.left, named, rows))
         if self._started and not named:
             return self._changed_starts(u, bench.u)
-        moved = bench.q - q
-        if not named or moved.dot(moved) < _MOVED * _MOVED:
+        moved = (bench.q - q).tolist()  # without a dot product, as in straight.py
+        if not named or max(map(abs, moved), default=0.0) <= _MOVED:
             return ""
         guessed = [
             f"{name} from {before:.6g} to {after:.6g}"
