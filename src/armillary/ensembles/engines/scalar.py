@@ -16,7 +16,6 @@ from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.loop.layout import FIELDS, Control
 from armillary.runtime.loop.machine_code import compiled_loop
-from armillary.runtime.models.configurations.configurations import changes_configuration
 
 _LOG = 256  # events whose times are remembered between two looks at them
 
@@ -80,12 +79,10 @@ class Scalar(Engine):
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *[ctypes.c_void_p] * len(ARGUMENTS))
         self.loop = kind(self._engine.get_function_address("runs"))
         watched, more = plan.code.equations.targets.watched, self.first.shape.events
-        equations = plan.code.equations
-        asking = [e.name in INTERNAL_EVENTS or changes_configuration(e, equations) for e in watched]
         stopping = [e.stop and e.name not in INTERNAL_EVENTS for e in watched]
         self.asks, self.stopping = (
             np.array([*found, *[False] * (1 + more - len(watched))], dtype=float)
-            for found in (asking, stopping)
+            for found in (plan.code.asking, stopping)
         )
         return True
 

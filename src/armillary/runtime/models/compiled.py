@@ -14,23 +14,18 @@ from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
-from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
 from armillary.runtime.addresses import lasting
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
-from armillary.runtime.integrators import Functions
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.models.compiled_program import CompiledProgram
 from armillary.runtime.models.configurations.changes import ChangeCode, RatedChoices, rated_choices
 from armillary.runtime.models.configurations.configurations import (
-    NEARLY,
     Configurations,
-    changes_configuration,
 )
 from armillary.runtime.models.configurations.legs import LegRunner
 from armillary.runtime.models.configurations.run_legs import single_leg
@@ -45,7 +40,6 @@ from armillary.runtime.models.run_record import (
     recorded_run,
     run_info,
 )
-from armillary.runtime.models.speeds import SpeedPlaces, speed_places
 from armillary.runtime.models.straight import keep_straight
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import LoopStart
@@ -97,17 +91,6 @@ class CompiledModel(CompiledProgram):
     # ------------------------------------------------------------ what it is made of
 
     @cached_property
-    def speeds(self) -> SpeedPlaces:
-        """Where all speeds of the system are among the outputs."""
-        return speed_places(self.equations, self.output_names)
-
-    @cached_property
-    def independent_speeds(self) -> np.ndarray:
-        """Which speeds of the system are states of this program, in the order of the state."""
-        number = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
-        return np.array([number[name] for name in self.speed_names], dtype=int)
-
-    @cached_property
     def masses(self) -> tuple[Masses, list[ConstraintRow]]:
         """What runs that may have met a place without mass are checked by."""
         return masses_and_constraints(self.equations)
@@ -116,20 +99,6 @@ class CompiledModel(CompiledProgram):
     def row_energy(self) -> Callable[[Mapping[Any, Any]], list[Any]]:
         """The kinetic energy of values by name, for the same check."""
         return energy_function(self.equations)
-
-    @cached_property
-    def watched_index(self) -> dict[str, int]:
-        """Numbers of the watched events, by name."""
-        return {e.name: k for k, e in enumerate(self.equations.targets.watched)}
-
-    @cached_property
-    def weakening(self) -> list[tuple[int, float]]:
-        """Numbers of the events at which dependent speeds are chosen anew or constraints lose rank, and
-        values of their functions above which neither is near.
-        """
-        near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
-        numbers = self.watched_index
-        return [(numbers[name], least) for name, least in near.items() if name in numbers]
 
     @lasting
     def change_code(self) -> ChangeCode:
@@ -466,44 +435,6 @@ class CompiledModel(CompiledProgram):
     def plain(self, instance: Instance) -> Instance:
         """The program without derivatives of its motion."""
         return instance
-
-    @cached_property
-    def changes_configuration(self) -> bool:
-        """Whether a run may need another program of the same system."""
-        watched = self.equations.targets.watched
-        return any(e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched)
-
-    def _ends(self, event: EventRecord) -> bool:
-        """Whether the compiled loop returns at an event."""
-        return event.stop or changes_configuration(event, self.equations)
-
-    def ends_a_leg(self, k: int) -> bool:
-        """Whether the compiled loop returns at an event, by its number."""
-        return self._ends(self.equations.targets.watched[k])
-
-    @cached_property
-    def run_functions(self) -> Functions:
-        """Addresses and sizes of the generated functions, for an integrator."""
-        program, events = self.equations.program, self.equations.targets.watched
-        return Functions(
-            derivatives=self.address("derivatives"),
-            outputs=self.address("outputs"),
-            events=self.address("events"),
-            update=self.address("update"),
-            fire=self.address("fire"),
-            normalise=self.address("normalise"),
-            solve=self.address("solve"),
-            residuals=self.address("residuals"),
-            n_states=len(program.state),
-            n_outputs=len(self.output_names),
-            n_memory=len(program.memory),
-            n_events=len(program.fire),
-            event_directions=tuple(e.direction for e in events),
-            event_terminal=tuple(self._ends(e) for e in events),
-            event_landing=tuple(k for k, e in enumerate(events) if e.name in INTERNAL_EVENTS),
-            speed_kinds=self.speeds.table,
-            owner=self._code,
-        )
 
     @property
     def picture(self) -> MotionPicture | None:

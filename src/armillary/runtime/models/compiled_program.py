@@ -1,17 +1,23 @@
-"""The machine code of a program: its functions by name, and constants for sets of parameter values."""
+"""The machine code of a program: its functions by name, for runs too, and constants for parameter values."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.llvm.jit import Compiled
+from armillary.model.records import EventRecord
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
+from armillary.runtime.integrators import Functions
+from armillary.runtime.models.configurations.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.models.speeds import SpeedPlaces, speed_places
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
@@ -95,6 +101,76 @@ class CompiledProgram:
     def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""
         return dict(zip(self._table.names, self.parameters_inside(parameters).tolist(), strict=True))
+
+    # ------------------------------------------------------------ for runs
+
+    @cached_property
+    def speeds(self) -> SpeedPlaces:
+        """Where all speeds of the system are among the outputs."""
+        return speed_places(self.equations, self.output_names)
+
+    @cached_property
+    def independent_speeds(self) -> np.ndarray:
+        """Which speeds of the system are states of this program, in the order of the state."""
+        number = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
+        return np.array([number[name] for name in self.speed_names], dtype=int)
+
+    @cached_property
+    def watched_index(self) -> dict[str, int]:
+        """Numbers of the watched events, by name."""
+        return {e.name: k for k, e in enumerate(self.equations.targets.watched)}
+
+    @cached_property
+    def weakening(self) -> list[tuple[int, float]]:
+        """Numbers of the events at which dependent speeds are chosen anew or constraints lose rank, and
+        values of their functions above which neither is near.
+        """
+        near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
+        numbers = self.watched_index
+        return [(numbers[name], least) for name, least in near.items() if name in numbers]
+
+    @cached_property
+    def changes_configuration(self) -> bool:
+        """Whether a run may need another program of the same system."""
+        return any(self.asking)
+
+    @cached_property
+    def asking(self) -> list[bool]:
+        """For each watched event, whether a run may need another program after it."""
+        watched = self.equations.targets.watched
+        return [e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched]
+
+    def _ends(self, event: EventRecord) -> bool:
+        """Whether the compiled loop returns at an event."""
+        return event.stop or changes_configuration(event, self.equations)
+
+    def ends_a_leg(self, k: int) -> bool:
+        """Whether the compiled loop returns at an event, by its number."""
+        return self._ends(self.equations.targets.watched[k])
+
+    @cached_property
+    def run_functions(self) -> Functions:
+        """Addresses and sizes of the generated functions, for an integrator."""
+        program, events = self.equations.program, self.equations.targets.watched
+        return Functions(
+            derivatives=self.address("derivatives"),
+            outputs=self.address("outputs"),
+            events=self.address("events"),
+            update=self.address("update"),
+            fire=self.address("fire"),
+            normalise=self.address("normalise"),
+            solve=self.address("solve"),
+            residuals=self.address("residuals"),
+            n_states=len(program.state),
+            n_outputs=len(self.output_names),
+            n_memory=len(program.memory),
+            n_events=len(program.fire),
+            event_directions=tuple(e.direction for e in events),
+            event_terminal=tuple(self._ends(e) for e in events),
+            event_landing=tuple(k for k, e in enumerate(events) if e.name in INTERNAL_EVENTS),
+            speed_kinds=self.speeds.table,
+            owner=self._code,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))

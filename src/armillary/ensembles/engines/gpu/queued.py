@@ -38,7 +38,6 @@ from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations.changes import ChangeCode
-from armillary.runtime.models.configurations.configurations import changes_configuration
 
 # By the kernel's own numbers.
 _STATUS = np.array(
@@ -163,6 +162,6 @@ def _configured(model: CompiledModel, plan: Plan, program: Program) -> Configure
     equations = replace(model.equations, program=program)
     watched = equations.targets.watched
     stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
-    asks = [e.name in INTERNAL_EVENTS or changes_configuration(e, model.equations) for e in watched]
+    asks = model.asking
     ends = [e.stop and not asking for e, asking in zip(watched, asks, strict=True)]
     return Configured(equations, restricted(program, model.output_names, plan.columns), stops, ends)
