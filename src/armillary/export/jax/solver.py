@@ -36,8 +36,8 @@ def solver_values(made: Source) -> dict[str, str]:
 def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, str]:
     """What the template of runs puts in."""
     methods = exported_methods(adaptive=True)
-    wanted = ("start_run", "turn" if "reclosing" in has else "find_row")
-    wanted += ("choose_start",) if "configurations" in has else ()
+    wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
+    wanted += ["choose_start"] if "configurations" in has else []
     printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard))
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)
