@@ -160,6 +160,17 @@ def test_a_wrong_run_file_is_one_sentence(
     assert not (tmp_path / "run.csv").exists()
 
 
+def test_no_zero_in_a_file_has_a_sign(exported: Callable[[str], Path], tmp_path: Path) -> None:
+    """As in files of runs: the pendulum starts at −0.0."""
+    text = "[run]\nstep = 0.1\nduration = 0.1\n[initial]\n'bob.q1' = -0.0\n"
+    (tmp_path / "run.toml").write_text(text)
+    module = load(exported("controller"))
+    assert module.main([str(tmp_path / "run.toml")]) == 0
+    names, first, _ = (tmp_path / "run.csv").read_text().splitlines()
+    values = dict(zip(names.split(","), first.split(","), strict=True))
+    assert values["bob.q1"] == "0.0" and "-0.0" not in values.values()
+
+
 def test_arithmetic_is_that_of_ieee_754(exported: Callable[[str], Path]) -> None:
     module, inf = load(exported("functions")), float("inf")
     assert module.div(1.0, 0.0) == inf and module.div(1.0, -0.0) == -inf and module.log(0.0) == -inf
