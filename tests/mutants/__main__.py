@@ -94,7 +94,8 @@ def copy_tree(folder: Path) -> Path:
 
 def complaint(tree: Path, tests: Sequence[str], limit: float) -> str:
     """What tests that fail in a tree, or take too long, say at their end; nothing where all pass."""
-    paths = os.pathsep.join([str(tree / "src"), str(tree)])
+    given = os.environ.get("PYTHONPATH")  # where packages lie, perhaps
+    paths = os.pathsep.join([str(tree / "src"), str(tree), *([given] if given else [])])
     environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
     try:
