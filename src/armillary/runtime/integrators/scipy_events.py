@@ -127,6 +127,12 @@ class Events:
         for k in map(int, np.flatnonzero(beyond)):
             roots[k] = t if last else self._root(k, t, t + near, tolerance, inside, memory)
         place = min(roots.values())
+        now = np.sign(self._g(place, inside(place), memory))
+        unseen = ~crossed & ~beyond & (self._sign != 0.0) & (self.direction * self._sign <= 0.0)
+        unseen &= (now != self._sign) & ~np.isnan(now)
+        if unseen.any() and place < high:  # of those that change back before the step ends
+            none = np.zeros_like(beyond)
+            return self._located(unseen, none, low, place, t, near, last, inside, memory)
         if last and t - place <= near:
             place = t
             self._blind = 2 * near if beyond.any() else 0.0
