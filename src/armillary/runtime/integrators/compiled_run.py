@@ -369,6 +369,14 @@ class CompiledRun:
         rows, speeds = (self._get(name, pairs).astype(int).tolist() for name in ("pair_row", "pair_speed"))
         return list(zip(rows, speeds, strict=True))
 
+    def _set_speeds(self) -> np.ndarray | None:
+        """What events of the last instant set speeds to that may be no states (`speed_settings`)."""
+        shape = self.shape.changes
+        if shape is None or not shape.settings:
+            return None
+        end = shape.motion - shape.adjusting
+        return self._get("motion", end)[end - shape.settings :]
+
     @property
     def workspace(self) -> np.ndarray:
         """The numbers of the loop between two calls."""
@@ -406,6 +414,7 @@ class CompiledRun:
             t_stop=control.t,
             events=[(t, int(k)) for t, k in log if k >= 0] if log else log,
             choice=self._choice() if status == "event" else [],
+            set_speeds=self._set_speeds() if status == "event" else None,
             changes=[(t, -1 - int(k)) for t, k in log if PASSED < k < 0] if log else log,
             passages=_pairs([t for t, k in log if k == PASSED]) if log else log,
             outlook=self._outlook() if control.wary or control.look > -inf else None,

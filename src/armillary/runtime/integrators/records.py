@@ -134,7 +134,9 @@ class Integration:
     happened, `changes` (time, number) of the configurations that were entered on the way, `passages` times
     of places of lost rank and the lengths of the steps across; `refused_event` is one that cannot happen in
     such a place, or that of rank itself where no step led across. `choice` has the rows and dependent speeds
-    of a configuration that the run needs at its end. `calm`: speeds are known not to jump in its rows.
+    of a configuration that the run needs at its end. What events of the last instant set speeds to that may
+    be no states is in `set_speeds`, or follows from state and memory `before` each of them, by its number.
+    `calm`: speeds are known not to jump in its rows.
     """
 
     time: np.ndarray
@@ -153,6 +155,8 @@ class Integration:
     passages: list[tuple[float, float]] = field(default_factory=list)
     refused_event: int | None = None
     choice: list[tuple[int, int]] = field(default_factory=list)
+    set_speeds: np.ndarray | None = None
+    before: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     outlook: Outlook | None = None
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it

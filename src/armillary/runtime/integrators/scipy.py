@@ -122,6 +122,7 @@ class _Run:
         self.failed: int | None = None
         self.restart = True
         self.fired: list[int] = []
+        self.before: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.log: list[tuple[float, int]] = []
         self.steps = 0
         self.last_step = 0.0
@@ -172,8 +173,10 @@ class _Run:
         self.t = t
         self.state = state_at(t) if happening else self.model.normalised(t, solver.y, self.memory)
         self.restart = bool(happening)
+        self.before = {}
         for k in self.fired:
             self.log.append((t, k))
+            self.before[k] = self.state, self.memory
             self.state, self.memory = self.model.fired(k, t, self.state, self.memory)
             if self.events.terminal[k]:
                 self.status = "event"
@@ -243,6 +246,7 @@ def integrate_with_scipy(
         rejected=0,
         evaluations=model.evaluations,
         failed_event=run.events.accumulating,
+        before=run.before,
     )
 
 

@@ -87,8 +87,10 @@ def set_speeds(run: RunRecord) -> None:
     dependent ones.
     """
     for s in range(N_SETTINGS):
-        if run.crossed[SETTING_EVENT[s]] > 0 and SETTING_ACTS[s]:
-            run.motion[N_COORDINATES + SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
+        if run.crossed[SETTING_EVENT[s]] > 0:
+            run.motion[N_OWN_MOTION + s] = run.speeds[SETTING_SPEED[s]]  # known before the event
+            if SETTING_ACTS[s]:
+                run.motion[N_COORDINATES + SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
 
 
 def change_others(run: RunRecord) -> real:
@@ -268,6 +270,8 @@ def change(run: RunRecord) -> None:
             return
     # The only one may be right after loops were closed anew, or speeds adjusted.
     if not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2:
+        if SETTINGS:
+            set_speeds(run)  # for the process, which goes on
         end_at_change(run)
         return
     if PARTITIONED:
@@ -278,7 +282,7 @@ def change(run: RunRecord) -> None:
             run.motion[i] = run.state[i]
     else:
         run.motion = leave(run.t, run.state)
-    if SETTINGS and possible:
+    if SETTINGS:
         set_speeds(run)
     if ADJUSTING and possible and run.adjusting:
         possible = adjust_others(run)

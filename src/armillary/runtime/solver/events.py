@@ -421,6 +421,21 @@ def leave_if_adjusting(run: RunRecord) -> None:
         run.motion = leave(run.t, run.state)
 
 
+def read_settings(run: RunRecord, k: whole) -> None:
+    """Speeds that an event is to set and that may be no states, from what is known before it, as all that it
+    sets.
+    """
+    if not below(k, N_OWN_EVENTS):
+        return
+    left: truth = False
+    for s in range(N_SETTINGS):
+        if SETTING_EVENT[s] == k:
+            if not left:
+                run.motion = leave(run.t, run.state)
+            left = True
+            run.speeds[SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
+
+
 def fire_pending(run: RunRecord) -> None:
     """The events that happen now, with the state and memory that follow them."""
     run.pending = False
@@ -429,12 +444,14 @@ def fire_pending(run: RunRecord) -> None:
             continue
         run.firings = run.firings + 1
         report(run, k)
-        run.memory, run.state = fire(k, run.t, run.state)
         if CONFIGURATIONS:
             if ROLE[k] == WEAKENS:
                 run.look = run.t
             elif ROLE[k] != ORDINARY:
                 run.changing = True
+                if SETTINGS:
+                    read_settings(run, k)
+        run.memory, run.state = fire(k, run.t, run.state)
         if STOPS[k]:
             run.status = EVENT
             run.failed = k

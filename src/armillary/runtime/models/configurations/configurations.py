@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluate
-from armillary.algebra.expression import ZERO
+from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import symbols
-from armillary.errors import SimulationError
+from armillary.errors import ArmillaryError, SimulationError
 from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.closing.closing_thresholds import AGREEING
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
@@ -21,12 +21,14 @@ from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import POOR_PIVOT
+from armillary.runtime.integrators.records import Integration
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
+Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed
 NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before
 
 
@@ -121,10 +123,11 @@ class Configurations:
         place: Place,
         configuration: Configuration,
         changing: list[EventRecord],
+        settings: Settings,
         choice: Sequence[tuple[int, int]] = (),
     ) -> tuple[Place, Configuration]:
-        """Where a run goes on after events that change its configuration, and in which; ``choice`` has the
-        rows and the dependent speeds in it, where the loop has chosen them.
+        """Where a run goes on after events that change its configuration, and in which; ``settings``: see
+        `set_speeds`; ``choice`` has the rows and the dependent speeds in it, where the loop has chosen them.
         """
         _check_consistent(place.t, configuration, changing)
         locked = set(configuration.locked)
@@ -132,7 +135,7 @@ class Configurations:
             locked |= {u.data.name for u in event.lock}
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
-        place = place._replace(u=self._set(place, configuration, changing, locked))
+        place = place._replace(u=self._set(place, configuration, changing, locked, settings))
         equations = self[configuration].equations
         anew = [event for event in changing if closed_anew(event, equations)]
         if anew:
@@ -154,7 +157,12 @@ class Configurations:
         return place, self.suitable(place, now)
 
     def _set(
-        self, place: Place, configuration: Configuration, changing: list[EventRecord], locked: set[str]
+        self,
+        place: Place,
+        configuration: Configuration,
+        changing: list[EventRecord],
+        locked: set[str],
+        settings: Settings,
     ) -> np.ndarray:
         """All speeds, with the values that events set for dependent speeds and for speeds that they unlock:
         these are not states of this configuration.
@@ -162,7 +170,7 @@ class Configurations:
         instance, u = self[configuration], place.u
         equations = instance.equations
         given = [
-            (target, value)
+            (event, target, value)
             for event in changing
             for target, value in event.changes.items()
             if target.data.name in equations.dependents
@@ -170,8 +178,12 @@ class Configurations:
         ]
         if given:
             u, values = u.copy(), instance.values(place)
-            for target, value in given:
-                u[equations.system.speeds.index(target)] = evaluate(value, values)
+            for event, target, value in given:
+                known = settings.get((event.name, target.data.name))
+                if known is None:
+                    _check_unmoved(event, target, value, equations)
+                    known = evaluate(value, values)
+                u[equations.system.speeds.index(target)] = known
         return u
 
     def _adjusted(
@@ -242,6 +254,35 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
     rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
     kept = reduction.elimination.kept
     return [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
+
+
+def set_speeds(instance: Instance, result: Integration) -> Settings:
+    """What events of the last instant of a run set speeds to that may be no states, from what was known
+    before each of them, as far as its loop tells.
+    """
+    equations = instance.equations
+    if result.set_speeds is not None:
+        settings = speed_settings(equations.system)
+        pairs = zip(settings, result.set_speeds.tolist(), strict=True)
+        return {(event.name, u.data.name): value for (event, u, _), value in pairs}
+    found: Settings = {}
+    for k, (state, memory) in result.before.items():
+        event = equations.targets.watched[k]
+        speeds = {u: value for u, value in event.changes.items() if u.data.role == "speed"}
+        values = instance.values(instance.place(result.t_stop, state, memory)) if speeds else {}
+        found |= {(event.name, u.data.name): evaluate(value, values) for u, value in speeds.items()}
+    return found
+
+
+def _check_unmoved(event: EventRecord, target: Expr, value: Expr, equations: DerivedEquations) -> None:
+    """An error where a value is known after the event alone and depends on what the event sets, too."""
+    others, read = {s for s in event.changes if s is not target}, set(symbols(value))
+    following = {s.data.name for s in read} & set(equations.dependents)
+    if others & read or (following and any(s.data.role != "memory" for s in others)):
+        raise ArmillaryError(
+            f"it sets '{target}', which is no state, to a value that depends on others that it sets; runs "
+            "with derivatives of the motion do not allow for that: set one of them by an earlier event"
+        )
 
 
 def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:

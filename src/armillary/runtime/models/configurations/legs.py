@@ -28,7 +28,11 @@ from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.thresholds.change_thresholds import AROUND, MIDDLE, SOON
-from armillary.runtime.models.configurations.configurations import Configurations, changes_configuration
+from armillary.runtime.models.configurations.configurations import (
+    Configurations,
+    changes_configuration,
+    set_speeds,
+)
 from armillary.runtime.models.configurations.rank_loss import (
     horizon,
     refuse,
@@ -381,7 +385,10 @@ class LegRunner:
             motion = changes.leave(place.t, state, place.memory)
             place = place._replace(u=motion[n : n + len(place.u)])
         try:
-            self.place, self.configuration = configurations.changed(place, before, others, result.choice)
+            settings = set_speeds(configurations[before], result)
+            self.place, self.configuration = configurations.changed(
+                place, before, others, settings, result.choice
+            )
         except ArmillaryError as error:
             names = ", ".join(f"'{e.name}'" for e in others)
             raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None

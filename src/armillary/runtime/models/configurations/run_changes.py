@@ -20,7 +20,6 @@ from armillary.model.records import EventRecord
 from armillary.program.configurations.sections import (
     RATINGS,
     adjustable,
-    sets_dependent_speeds,
     speed_settings,
 )
 from armillary.program.equations import DerivedEquations
@@ -91,8 +90,7 @@ def _known_changes(configurations: Configurations) -> KnownChanges | None:
     instances = [configurations[c] for c in known]
     sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
     for c, instance in enumerate(instances):
-        alone = len(instances) == 1 and not sets_dependent_speeds(instance.equations)
-        addresses = _addresses(instance, alone=alone)
+        addresses = _addresses(instance, alone=len(instances) == 1)
         locked = known[c].locked
         if (choices := rated.get(locked)) is not None:
             addresses["ratings"] = choices.code.address(RATINGS)
@@ -370,11 +368,14 @@ def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
-    """Those of `SECTIONS`, but for ratings."""
-    model = instance.model
+    """Those of `SECTIONS`, but for ratings. A configuration that is ``alone`` leaves its state only where
+    events change it that set speeds, too: these are read from the motion (`read_settings` of the solver).
+    """
+    model, equations = instance.model, instance.equations
     found = {"constants": instance.constants.ctypes.data}
     found |= {name: model.address(name) for name in (*INSTALLED[1:], "geometry")}
-    if not alone:
+    settings = speed_settings(equations.system)
+    if not alone or any(changes_configuration(event, equations) for event, _, _ in settings):
         found |= {name: model.change_code.address(name) for name in model.change_code.lengths}
         found["change_constants"] = instance.changes.constants.ctypes.data
     return found
