@@ -112,6 +112,24 @@ def test_a_joint_is_released_with_the_speed_that_another_had(how: dict[str, Any]
         assert ended.state[2:] == pytest.approx([2.0, 0.0], abs=1e-12)
 
 
+@pytest.mark.parametrize(("also", "last"), ["BC", "CB"])
+def test_others_follow_the_speed_with_which_a_joint_is_released(also: str, last: str) -> None:
+    """The event sets another speed, dependent or not: the last one follows from both, A.u1 = B.u1 + C.u1."""
+    s = arm.System("released")
+    for name in "ABC":
+        s.body(name, joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.2))
+    s.constrain("A.u1 - B.u1 - C.u1", name="planets")
+    s.lock("A.q1")
+    s.event("go", "t - 0.1", direction=1, unlock="A.q1", set={"A.u1": f"3 + {also}.u1", f"{also}.u1": 1.0})
+    s.event("later", "t - 0.3", direction=1, set={f"{last}.u1": 1.0})
+    s.start({f"{also}.u1": 0.5})
+    model = s.derive().compile()
+    for how in ({}, {"step": 0.01}, {"method": "scipy:LSODA"}):
+        run = model.simulate(0.2, **how)
+        found = [run.final[f"{name}.u1"] for name in ("A", also, last)]
+        assert found == pytest.approx([3.5, 1.0, 2.5], abs=1e-12)
+
+
 def test_a_linkage_takes_the_least_change_that_its_loops_allow() -> None:
     """Against NumPy's least squares of the five-bar's rows, whose speeds have one size; the first event that
     sets two speeds leaves the other two to follow.

@@ -142,7 +142,10 @@ class Configurations:
             adjusted = None
             if all(adjusts(event, equations) for event in anew):
                 adjusted = self._adjusted(place, configuration, changing)
-            place = self[configuration].assembled(place, named) if adjusted is None else adjusted
+            # A joint that is released with a speed of its own moves already where others follow it.
+            moving = {u.data.name for event in changing for u in event.unlock} & named & configuration.locked
+            opened = Configuration(configuration.locked - moving) if moving else configuration
+            place = self[opened].assembled(place, named) if adjusted is None else adjusted
         if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
             held = locked | (configuration.locked - named)
