@@ -217,6 +217,17 @@ def test_speeds_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         eom.export("c", tmp_path / "c", configurations=False)
 
 
+@pytest.mark.parametrize("how", [{}, {"method": "scipy:LSODA"}], ids=["compiled", "scipy"])
+def test_a_dependent_speed_cannot_be_set_to_an_acceleration(how: dict[str, Any]) -> None:
+    s = differential()
+    turning = arm.dot(arm.angular_acceleration(s.bodies["A"]), s.ground.z)
+    s.event("late", "t - 0.05", direction=1, set={"C.u1": s.parameter("T", 1.0, units="s") * turning})
+    with pytest.raises(
+        arm.ArmillaryError, match=r"'late' sets 'C.u1', which is no state.*earlier event keep"
+    ):
+        s.derive().compile().simulate(0.1, **how)
+
+
 def test_a_speed_of_the_start_that_others_contradict_is_told_once(tmp_path: Path) -> None:
     """An export makes several runs; by default Python would show one of the warnings."""
     s = differential()

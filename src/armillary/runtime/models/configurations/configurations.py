@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluate
-from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
@@ -180,12 +180,14 @@ class Configurations:
             or (target.data.name in configuration.locked and target.data.name not in locked)
         ]
         if given:
-            u, values = u.copy(), instance.values(place)
+            u = u.copy()
             for event, target, value in given:
                 known = settings.get((event.name, target.data.name))
                 if known is None:
-                    _check_unmoved(event, target, value, equations)
-                    known = evaluate(value, values)
+                    raise ArmillaryError(
+                        f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on "
+                        "accelerations or reactions; let an earlier event keep that in a memory"
+                    )
                 u[equations.system.speeds.index(target)] = known
         return u
 
@@ -264,28 +266,17 @@ def set_speeds(instance: Instance, result: Integration) -> Settings:
     before each of them, as far as its loop tells.
     """
     equations = instance.equations
+    settings = speed_settings(equations.system)
     if result.set_speeds is not None:
-        settings = speed_settings(equations.system)
         pairs = zip(settings, result.set_speeds.tolist(), strict=True)
         return {(event.name, u.data.name): value for (event, u, _), value in pairs}
     found: Settings = {}
     for k, (state, memory) in result.before.items():
-        event = equations.targets.watched[k]
-        speeds = {u: value for u, value in event.changes.items() if u.data.role == "speed"}
+        name = equations.targets.watched[k].name
+        speeds = {u: value for event, u, value in settings if event.name == name}
         values = instance.values(instance.place(result.t_stop, state, memory)) if speeds else {}
-        found |= {(event.name, u.data.name): evaluate(value, values) for u, value in speeds.items()}
+        found |= {(name, u.data.name): evaluate(value, values) for u, value in speeds.items()}
     return found
-
-
-def _check_unmoved(event: EventRecord, target: Expr, value: Expr, equations: DerivedEquations) -> None:
-    """An error where a value is known after the event alone and depends on what the event sets, too."""
-    others, read = {s for s in event.changes if s is not target}, set(symbols(value))
-    following = {s.data.name for s in read} & set(equations.dependents)
-    if others & read or (following and any(s.data.role != "memory" for s in others)):
-        raise ArmillaryError(
-            f"it sets '{target}', which is no state, to a value that depends on others that it sets; runs "
-            "with derivatives of the motion do not allow for that: set one of them by an earlier event"
-        )
 
 
 def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:
