@@ -5,13 +5,13 @@ Each configuration has a program of its own, derived and compiled when a run fir
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluate
-from armillary.algebra.expression import ZERO
+from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
@@ -180,14 +180,12 @@ class Configurations:
             or (target.data.name in configuration.locked and target.data.name not in locked)
         ]
         if given:
-            u = u.copy()
+            u, values = u.copy(), instance.values(place)
             for event, target, value in given:
                 known = settings.get((event.name, target.data.name))
-                if known is None:
-                    raise ArmillaryError(
-                        f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on "
-                        "accelerations or reactions; let an earlier event keep that in a memory"
-                    )
+                if known is None:  # of a joint that another event releases
+                    _check_known(event, target, value, values)
+                    known = evaluate(value, values)
                 u[equations.system.speeds.index(target)] = known
         return u
 
@@ -277,6 +275,21 @@ def set_speeds(instance: Instance, result: Integration) -> Settings:
         values = instance.values(instance.place(result.t_stop, state, memory)) if speeds else {}
         found |= {(name, u.data.name): evaluate(value, values) for u, value in speeds.items()}
     return found
+
+
+def _check_known(event: EventRecord, target: Expr, value: Expr, known: Container[str]) -> None:
+    """An error where a value is not known at an event, or changes with what the event sets besides."""
+    read = symbols(value)
+    if any(s.data.name not in known for s in read):
+        raise ArmillaryError(
+            f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on "
+            "accelerations or reactions; let an earlier event keep that in a memory"
+        )
+    if any(s in event.changes and s is not target for s in read):
+        raise ArmillaryError(
+            f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on others that "
+            "it sets; set one of them by an earlier event"
+        )
 
 
 def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:
