@@ -17,7 +17,7 @@ from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.checker import IllegalProgram, check_section
 from armillary.program.form.program import Program, ProgramSection, section
-from armillary.program.lanes import Pack
+from armillary.program.lanes import Pack, worth
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
 from armillary.runtime.models.compilation import compile_equations
@@ -120,6 +120,23 @@ def test_legs_with_other_numbers_and_signs_are_computed_in_pairs() -> None:
     assert {"sin", "cos", "max", "select", "gt", "abs"} <= {
         p.lanes[0].data for p in packs if p.kind == "call"
     }
+
+
+def test_columns_of_operands_count_the_packs_in_use_that_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = worth._Choice.made
+    given_up: list[int] = []
+
+    def checked(choice: worth._Choice) -> list[Pack]:
+        chosen = made(choice)
+        for column, users in choice.column_users.items():
+            assert choice.sharing[column] == sum([pack in chosen for pack in users])
+        given_up.append(len(choice.saved) - len(chosen))
+        return chosen
+
+    monkeypatch.setattr(worth._Choice, "made", checked)
+    program = derived(wheel=False).program
+    packed(program.derivatives, program.alike, {})
+    assert max(given_up) > 0
 
 
 def test_a_chain_has_no_packs() -> None:

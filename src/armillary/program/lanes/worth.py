@@ -68,6 +68,8 @@ class _Choice:
         for pack in packs:
             for column in pack.operands:
                 self.column_users.setdefault(column, []).append(pack)
+        # How many of them are in use: a column of a flexible body has hundreds.
+        self.sharing = {column: len(users) for column, users in self.column_users.items()}
 
     def made(self) -> list[Pack]:
         packs = waiting = list(self.saved)
@@ -89,6 +91,8 @@ class _Choice:
         """The packs beside one that is in use no more."""
         for node in pack.lanes:
             del self.home[node]
+        for column in pack.operands:
+            self.sharing[column] -= 1
         operands = [self._pack_of(column) for column in pack.operands]
         near = [p for p in operands if p is not None]
         for p in near:
@@ -103,11 +107,10 @@ class _Choice:
         for column in pack.operands:
             operand = self._pack_of(column)
             if operand is None:
-                alone = sum([self._active(p) for p in self.column_users[column]]) == 1
-                gain -= self._put_together(column, pack) if alone else 0
+                gain -= self._put_together(column, pack) if self.sharing[column] == 1 else 0
             elif not self._taken_out(operand):
                 gain += len(column) - 1  # without this pack, single operations would need its lanes
-        if any([self._active(p) for p in self.column_users.get(pack.lanes, ())]):
+        if self.sharing.get(pack.lanes, 0):
             gain += len(pack.lanes) - 1
         return gain >= 0
 
@@ -115,8 +118,7 @@ class _Choice:
         net: float = self.saved[pack] - self._taken_out(pack)
         for column in pack.operands:
             if self._pack_of(column) is None:
-                sharing = sum([self._active(p) for p in self.column_users[column]])
-                net -= self._put_together(column, pack) / sharing
+                net -= self._put_together(column, pack) / self.sharing[column]
         return net
 
     def _pack_of(self, column: Column) -> Pack | None:
