@@ -56,7 +56,7 @@ def export(
 
         if checked_lanes(lanes) > 1:
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
-        found = source(equations, configurations, recloses=True, passes=True)
+        found = source(equations, configurations, passes=True)
         files = embedded_files(found, precision or "single", method or "rk4", measure)
         return write_folder(path, files, force=force)
     if profile != "host":
@@ -69,7 +69,7 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    made = source(equations, configurations, recloses=True, passes=True)
+    made = source(equations, configurations, passes=True)
     return write_folder(path, program_files(made, checked_lanes(lanes)), force=force)
 
 

@@ -36,7 +36,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with the system's program in CUDA."""
-    made = source(equations, configurations, recloses=True, passes=True)
+    made = source(equations, configurations, passes=True)
     return write_folder(path, program_files(made), force=force)
 
 

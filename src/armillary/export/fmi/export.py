@@ -79,7 +79,7 @@ def export(
             raise ArmillaryError(
                 "export to an FMU: binary=False leaves out libraries, and platforms names some"
             )
-    found = source(equations, configurations, recloses=True, passes=True)
+    found = source(equations, configurations, passes=True)
     check_states(found)
     variables = interface(found, parameters, initial)
     adjoint = version == "3.0"

@@ -46,7 +46,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
-    made = source(equations, configurations, recloses=True, passes=True)
+    made = source(equations, configurations, passes=True)
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}

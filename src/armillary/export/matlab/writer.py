@@ -40,7 +40,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with a package of functions for this one system, an example, a test and a README."""
-    made = source(equations, configurations, recloses=True, passes=True)
+    made = source(equations, configurations, passes=True)
     d, has = made.description, features(made)
     package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))

@@ -26,7 +26,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    made = source(equations, configurations, recloses=True, passes=True)
+    made = source(equations, configurations, passes=True)
     return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
 
 

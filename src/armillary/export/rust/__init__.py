@@ -42,7 +42,7 @@ def export(
 
     ``precision`` is "single" or "double", and ``method`` one of fixed step.
     """
-    made, chosen = source(equations, configurations, recloses=True, passes=True), fixed_method(method)
+    made, chosen = source(equations, configurations, passes=True), fixed_method(method)
     model = RustModel(made, checked_precision(precision))
     d = model.description
     values = model.values | {

@@ -198,19 +198,18 @@ def source(
     configurations: bool | None = False,
     *,
     exchanges: bool = False,
-    recloses: bool = False,
     passes: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
-    ``exchanges``, also where loops alone have no more than are listed. ``recloses``: whether its programs
-    close loops anew after events; ``passes``: whether they pass places where constraints lose rank.
+    ``exchanges``, also where loops alone have no more than are listed. ``passes``: whether its programs
+    pass places where constraints lose rank.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)
     if configurations is None and not exchanges:
         configurations = locks or adjusting
-    _check(equations, configurations, recloses)
+    _check(equations, configurations)
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or adjusting or not configurations_of(written).left_out
@@ -292,7 +291,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(equations: DerivedEquations, configurations: bool | None, recloses: bool) -> None:
+def _check(equations: DerivedEquations, configurations: bool | None) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(
@@ -318,7 +317,7 @@ def _check(equations: DerivedEquations, configurations: bool | None, recloses: b
             )
         for changed in event.changes if system.constraints else ():
             name, place = changed.data.name, changed.data.role == "coordinate"
-            closes = recloses and not locks and equations.speed_states != "momenta"
+            closes = not locks and equations.speed_states != "momenta"
             if place and closes:
                 continue
             if name in equations.dependents and adjusts(event, equations, equations.coordinates):

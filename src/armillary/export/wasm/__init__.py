@@ -38,7 +38,7 @@ def export(
     lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
     """
     given = None if configurations is None else flag(configurations, "configurations=")
-    made = source(equations, given, exchanges=True, recloses=True, passes=True)
+    made = source(equations, given, exchanges=True, passes=True)
     module = WasmModule(made, several(methods, "methods="))
     stem = made.stem
     about = module.description()

@@ -77,7 +77,7 @@ def live_page(
     hold = None if grab is None else flag(grab, "grab")
     values = parameter_table(model.equations).values(parameters)
     equations = _with_hand(model.equations, hold)
-    made = source(equations, None, exchanges=True, recloses=True, passes=True)
+    made = source(equations, None, exchanges=True, passes=True)
     module = WasmModule(made, [chosen])
     about = module.description()
     _start_from(about, compile_equations(made.equations), values, initial, memory)

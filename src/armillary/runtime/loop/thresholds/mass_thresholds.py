@@ -8,7 +8,6 @@ FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, an
 FARTHEST = 0.5  # radians or lengths of motion over which it is followed, at most
 NOWHERE = 1e-6  # of a run's time: a run that has come no further after its first steps gets nowhere
 FIRST_STEPS = 200  # these, tried
-SHORT_STEPS = (
-    FIRST_STEPS / 2
-)  # longest steps, which it has not come as far as, either: no limit holds it back
+# Longest steps, which it has not come as far as, either: no limit holds it back.
+SHORT_STEPS = FIRST_STEPS / 2
 COARSE, FINE = 64, 400  # looks at each way, and about the weakest of them
