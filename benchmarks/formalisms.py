@@ -114,7 +114,8 @@ def corresponding(models: dict[str, Any]) -> dict[str, np.ndarray]:
     """
     rng = np.random.default_rng(7)
     first = next(iter(models.values()))
-    start, names = first.state(), (*first.coordinate_names, *first.speed_names)
+    start = first.state()
+    names = (*first.coordinate_names, *first.speed_names, *first.state_names)
     looped = bool(first.equations.dependents)
     pool: dict[str, list[np.ndarray]] = {name: [] for name in models}
     for _ in range(STATES):

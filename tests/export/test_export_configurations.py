@@ -292,7 +292,7 @@ def run_embedded(folder: Path, case: Case) -> Found:
     return [], np.array([line.split() for line in told.splitlines()], dtype=float)
 
 
-def run_cuda(folder: Path, case: Case) -> Found:
+def run_cuda(folder: Path, case: Case, kind: type[np.floating] = np.float64) -> Found:
     """The kernel as C++, three runs of which the last is taken; without names. Runs without rows, step by
     step, end with the same motion.
     """
@@ -307,16 +307,17 @@ def run_cuda(folder: Path, case: Case) -> Found:
     names = [ast.literal_eval(name) for name, *_ in tables["states"]]
     for name, value in case.initial.items():
         numbers["states"][names.index(name)] = value
-    states = np.zeros((max(map(len, numbers.values())), 3))
-    arrays = [np.repeat(np.array(numbers[k])[:, None], 3, axis=1) for k in ("parameters", "memory")]
+    states = np.zeros((max(map(len, numbers.values())), 3), kind)
+    arrays = [np.repeat(np.array(numbers[k], kind)[:, None], 3, axis=1) for k in ("parameters", "memory")]
     states[: len(numbers["states"])] = np.array(numbers["states"])[:, None]
     header = next(folder.glob("*.cuh")).read_text()
     outputs = int(re.findall(r"_OUTPUTS = (\d+)", header)[0])
-    rows, status = np.zeros((9, outputs, 3)), np.full(3, -1, np.int32)
-    code = library(folder)
+    rows, status = np.zeros((9, outputs, 3), kind), np.full(3, -1, np.int32)
+    single = kind is np.float32
+    code = library(folder, "float" if single else "double")
     code.all_runs.argtypes = [
         ctypes.c_longlong,
-        ctypes.c_double,
+        ctypes.c_float if single else ctypes.c_double,
         *[ctypes.c_longlong] * 2,
         *[ctypes.c_void_p] * 5,
     ]

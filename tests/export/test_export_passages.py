@@ -18,7 +18,7 @@ import pytest
 
 import armillary as arm
 from armillary.program.equations import DerivedEquations
-from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case
+from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case, run_cuda
 from tests.export.test_export_wasm import NODE, _node
 from tests.verification.test_parallelogram import parallelogram, started
 
@@ -65,6 +65,17 @@ def test_programs_pass_flat_positions_as_the_process_does(language: str, tmp_pat
     for name in run.names:
         found, size = rows[:, (names or run.names).index(name)], 1 + np.max(np.abs(run[name]))
         assert np.max(np.abs(found - run[name])) <= 1e-9 * size, name
+
+
+@pytest.mark.skipif(not TOOLS["cuda"], reason="no C++ compiler (c++)")
+def test_kernels_pass_flat_positions_in_single_precision(tmp_path: Path) -> None:
+    """As microcontrollers below, with as much room."""
+    run = equations().compile().simulate(0.9, sample=0.9 / 8, method="rk4", step=0.9 / 360)
+    folder = equations().export("cuda", tmp_path / "cuda", configurations=True)
+    _, rows = run_cuda(folder, Case(counted, 0.9, {}, TOLERANCE, (), 0, 360), np.float32)
+    assert str(run.info["configurations"]).count("passed") >= 2
+    for i, name in enumerate(run.names):
+        assert np.max(np.abs(rows[:, i] - run[name])) <= 3e-2 * (1 + np.max(np.abs(run[name]))), name
 
 
 def controlled() -> arm.System:

@@ -22,10 +22,10 @@ from armillary.export.text.description import StateDescription, state_descriptio
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source, source
-from armillary.mechanics.constraints.closing.closing_thresholds import SINGLE
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import fraction, tableau
+from armillary.runtime.solver.precision import SINGLE
 
 
 def export(
@@ -151,9 +151,7 @@ def _solver(model: CudaModel) -> str:
     sizes = "/* Configurations" if model.source.changing else "typedef struct"
     record += header[header.index(sizes) : header.index("/* A run from parameters")]
     code = code[code.index("#define N ") :]
-    code = code.replace(
-        "= 2.220446049250313e-16", "= sizeof(real) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16"
-    )
+    code = _of_both_precisions(code)
     code = code.replace(f"{model.stem}_assemble(", f"{model.stem}_loops::{model.stem}_assemble(")
     simple, heading, described = code.partition(f"/* {'-' * 66} the solver")
     found = [on_device(record), on_device(simple) + on_device(heading + described, apart=True)]
@@ -189,15 +187,20 @@ def on_device(code: str, apart: bool = False) -> str:
 
 
 def _closing(model: CudaModel) -> str:
-    """Loops closed anew after events, by each thread; the thresholds of both precisions."""
+    """Loops closed anew after events, by each thread."""
     name = f"{model.stem}_loops"
     text = assembly_code(
         model.source, f"{name}", f"namespace {name} {{", f"}} // namespace {name}", on_device=True
     )
+    return on_device(_of_both_precisions(text), apart=True)
+
+
+def _of_both_precisions(code: str) -> str:
+    """C text whose thresholds are those of the type real."""
     for threshold, single in SINGLE.items():
         known = rf"(static const double {threshold.lower()} =) ([^;]+);"
-        text = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", text)
-    return on_device(text, apart=True)
+        code = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", code)
+    return code
 
 
 class _HostModel(CModel):

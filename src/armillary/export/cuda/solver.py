@@ -34,9 +34,8 @@ from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.configurations.run_changes import configuration_numbers
 from armillary.runtime.solver.language.translator import Field, Solver, read_solver
 from armillary.runtime.solver.methods import tableau
+from armillary.runtime.solver.precision import in_single
 from armillary.version import VERSION
-
-_EPSILON = {"double": "2.220446049250313e-16", "float": "1.1920928955078125e-07"}
 
 
 @dataclass(frozen=True)
@@ -85,6 +84,7 @@ def solver_kernel(
     )
     changes = tables_of([one.equations for one in configured]) if changing else None
     solver = _solver([w.program for w in writers], features)
+    solver = in_single(solver) if real == "float" else solver
     printer = _KernelPrinter(solver, "model")
     code = printer.text()
     vectors = [f.name for f in printer.fields() if f.type == "States"]
@@ -105,7 +105,7 @@ def solver_kernel(
         "helpers": helping,
         "functions": written,
         "fields": on_device("\n".join(printer.record())),
-        "solver_constants": _constants(printer, real),
+        "solver_constants": on_device("\n".join(printer.constants())),
         "tables": _tables(configured[0], changes),
         "sections": on_device(_sections(writers)),
         "solver": _called(on_device(code)),
@@ -195,12 +195,6 @@ def _called(code: str) -> str:
     dop853, nvcc took 6.7 s without that and 1.1 s with it.
     """
     return code.replace("DEVICE static ", "DEVICE static CALLED ")
-
-
-def _constants(printer: CSolverPrinter, real: str) -> str:
-    """Numbers by name, with the rounding of the precision."""
-    lines = [line.replace(_EPSILON["double"], _EPSILON[real]) for line in printer.constants()]
-    return on_device("\n".join(lines))
 
 
 def _sizes(program: Program, changes: ChangeTables | None) -> str:

@@ -11,8 +11,8 @@ from armillary.export.c.text import comment
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.start.assembly import AssemblySource
-from armillary.mechanics.constraints.closing.closing_thresholds import SINGLE
 from armillary.runtime.solver.language.translator import Solver
+from armillary.runtime.solver.precision import in_single
 
 _OPENING = """\
 #include "@name@_assembly.h"
@@ -27,11 +27,10 @@ _OPENING = """\
 
 def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
     """The functions that close loops, with their constants in a precision, and no loop without a bound."""
-    numbers = dict(loops.described.constants)
-    if precision == "single":
-        numbers |= {name: value for name, value in SINGLE.items() if name in numbers}
+    solver = in_single(loops.described) if precision == "single" else loops.described
+    numbers = dict(solver.constants)
     numbers["MOST_TURNS"] = int(numbers["DAMPED_TURNS"])  # of the longest
-    return replace(loops.described, constants=numbers)
+    return replace(solver, constants=numbers)
 
 
 def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:

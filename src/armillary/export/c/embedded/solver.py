@@ -10,15 +10,12 @@ from dataclasses import replace
 from armillary.export.c.model import CModel
 from armillary.export.c.solver import CSolverPrinter, printed_solver
 from armillary.export.text.source import Source
-from armillary.mechanics.constraints.closing import closing_thresholds
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.loop.thresholds import change_thresholds
 from armillary.runtime.solver.language.translator import Field, Solver, solver_for
+from armillary.runtime.solver.precision import in_single
 
 # Doublings or halvings between the smallest and the largest number: more than a loop of the solver takes.
 MOST_TURNS = {"single": 300, "double": 2150}
-# Constants of the solver that depend on the length of the mantissa.
-_SINGLE = {"EPSILON": 2.0**-23, "SNAP": 1e-3}
 
 
 def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> tuple[str, str]:
@@ -35,10 +32,8 @@ def bounded_solver(made: Source, has: Collection[str], method: Method, precision
     solver = solver_for(
         has, False, wanted, always_dense=False, methods=[method], facts=facts, guard=made.guard
     )
+    solver = in_single(solver) if precision == "single" else solver
     numbers = dict(solver.constants)
-    if precision == "single":
-        single = closing_thresholds.SINGLE | change_thresholds.SINGLE | _SINGLE
-        numbers |= {name: value for name, value in single.items() if name in numbers}
     statements = (node for f in solver.functions.values() for part in f.body for node in ast.walk(part))
     if any(isinstance(node, ast.While) for node in statements):
         numbers["MOST_TURNS"] = max(MOST_TURNS[precision], len(made.program.stops) + 1)
