@@ -158,7 +158,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--quick", action="store_true", help="fewer repeats and models, no SymPy; a minute once all is built")
     choices = (*EVERY, BATCHES, ROBOTS)
     add("--only", nargs="+", metavar="MODEL", choices=choices, help=f"models: {', '.join(choices)}")
-    add("--peers", nargs="*", metavar="PEER", choices=PEERS, help=f"peers: {', '.join(PEERS)}; no name means none")
+    add("--peers", nargs="*", metavar="PEER", choices=PEERS, help=f"{', '.join(PEERS)}; without a name none")
     add("--peers-python", metavar="PATH", help="interpreter of the environment that has the peers")
     add("--rounds", type=int, metavar="N", help="rounds of 3 ms per candidate (150; quick: 60)")
     joins = "where to write the results; those of a partial run join what is there"

@@ -127,10 +127,12 @@ def corresponding(models: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def accelerations(model: Any, speeds: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Rates of the speeds; `speeds` are states [q, u], `states` the model's own."""
+    """Rates of the speeds; `speeds` are states [q, u, the user's own], `states` the model's own."""
     nq, nu = len(model.coordinate_names), len(model.speed_names)
     if model.formalism == "momentum":
-        return np.array([model.accelerations(0.0, y[:nq], y[nq : nq + nu]) for y in speeds])
+        return np.array(
+            [model.accelerations(0.0, y[:nq], y[nq : nq + nu], states=y[nq + nu :]) for y in speeds]
+        )
     return np.array([model.derivatives(0.0, y)[nq : nq + nu] for y in states])
 
 
