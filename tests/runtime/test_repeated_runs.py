@@ -88,7 +88,11 @@ RUNS: dict[str, tuple[Any, list[dict[str, float] | None], dict[str, Any]]] = {
     "many rows": (pendulum_model, [{"bob.q1": 0.3}, {"bob.q1": 0.5}], {"step": 2e-4}),
     "a state, events": (with_a_state, [{"A.q1": 2.0, "z": 1 / 3}, {"z": 0.3, "A.u1": -3.0}], {"sample": 0.1}),
     "Euler parameters": (spinning, [{"A.q4": 2.0, "A.q5": 1.0, "A.u4": 1.0}, {"A.u5": 3.0}], {"sample": 0.1}),
-    "exchanges": (linkage, [{"A.u1": 6.0}, {"A.u1": 1.0}, {"B.u1": -2.0}], {"sample": 0.1}),
+    "exchanges, loops to be closed": (
+        linkage,
+        [{"A.u1": 6.0}, {"A.u1": 1.0}, {"B.u1": -2.0}, {"A.u1": 1.0, "A.q1": 1.2}],
+        {"sample": 0.1},
+    ),
     "a lock": (locking, [{"A.u1": 1.0}, {"B.u1": 0.5}], {"step": 1e-2}),
 }
 

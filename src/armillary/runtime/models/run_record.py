@@ -111,11 +111,14 @@ def finished_run(
         "steps": result.steps,
         "rejected": result.rejected,
         "evaluations": result.evaluations,
-        **({"configurations": "; ".join(legs.notes)} if legs.notes else {}),
-        **({"assembly": assembly} if assembly else {}),
-        **({"contacts": said} if (said := doubtful_contacts(result, legs.instance)) else {}),
-        "created": _date(int(time.time())),
     }
+    if legs.notes:
+        info["configurations"] = "; ".join(legs.notes)
+    if assembly:
+        info["assembly"] = assembly
+    if doubts := doubtful_contacts(result, legs.instance):
+        info["contacts"] = doubts
+    info["created"] = _date(int(time.time()))
     return blank.filled(result.time, result.samples, info, legs.events)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # by which a coordinate is moved that was named: the run says so
-_TIME, _STATUS, _PATIENCE = FIELDS["t"], FIELDS["status"], FIELDS["patience"]
+_TIME, _STATUS, _PATIENCE, _AGREEING = (FIELDS[k] for k in ("t", "status", "patience", "agreeing"))
 _FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after which Ctrl-C takes effect
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
@@ -96,7 +96,8 @@ class LoopStart:
         self.equations, self.sizes = equations, ConstraintSizes(equations)
         self._coordinates = list(equations.coordinates)
         self._speeds = [u.data.name for u in equations.system.speeds]
-        started = set(equations.system.started)
+        independent, started = {*equations.speeds}, {*equations.system.started}
+        self._dependent = [name for name in self._speeds if name not in independent]
         self._started = [i for i, u in enumerate(equations.system.speeds) if u in started]
         self.gaps = layout.gaps
         n, m, gaps = layout.coordinates, layout.speeds, len(layout.gaps)
@@ -112,6 +113,7 @@ class LoopStart:
             "AT_JACOBIAN": gaps + layout.rows, "AT_RATES": gaps + layout.rows + len(layout.jacobian),
             "AT_SIZES": scaled, "scaled": scaled, "figures": scaled + gaps,
             "redundant": int(bool(reduction.elimination.redundant)), "patience": _ALL,
+            "agreeing": 1,
         }  # fmt: skip
         rooms = sizes | {
             "states": len(program.state),
@@ -247,18 +249,32 @@ class LoopStart:
         self._free.append(bench)
         return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
 
+    def leave_independent(self, named: Collection[str]) -> bool:
+        """Whether speeds with these given ones are found without a change of independent ones and without a
+        note, wherever the independent ones determine the others.
+        """
+        redundant, dependent = self.equations.reduction.elimination.redundant, self._dependent
+        return not (redundant or (self._started and not named) or any(name in named for name in dependent))
+
     def close(
-        self, bench: Bench, instance: Instance, q: np.ndarray, u: np.ndarray, named: Collection[str]
+        self,
+        bench: Bench,
+        instance: Instance,
+        q: np.ndarray,
+        u: np.ndarray,
+        named: Collection[str],
+        agreeing: bool = True,
     ) -> str:
-        """Coordinates and speeds of a bench, from those of a start, and a note on what was moved."""
-        status = bench.close(q, u, self.flags(named))
+        """Coordinates and, where they are to be ``agreeing``, speeds of a bench, from those of a start, and a
+        note on what was moved.
+        """
+        status = bench.close(q, u, self.flags(named), agreeing)
         if status != CLOSED:
             _, rows = self.sizes(instance.constants)
             raise ParameterError(self.problem(status, bench.left, named, rows))
         if self._started and not named:
             return self._changed_starts(u, bench.u)
-        moved = (bench.q - q).tolist()  # without a dot product, as in straight.py
-        if not named or max(map(abs, moved), default=0.0) <= _MOVED:
+        if not named or bench.q.tobytes() == q.tobytes():
             return ""
         guessed = [
             f"{name} from {before:.6g} to {after:.6g}"
@@ -313,6 +329,7 @@ class Bench:
         n, m = int(loops.record[FIELDS["N_COORDINATES"]]), int(loops.record[FIELDS["N_SPEEDS"]])
         self.q, self.u, self.flags = np.zeros(max(n, 1))[:n], np.zeros(max(m, 1))[:m], np.zeros(n + m)
         self.left, self._workspace = np.zeros(len(loops.rows)), np.zeros(loops.room)
+        self._given: np.ndarray | None = None  # the array that ``flags`` are a copy of
         self._record = loops.record.copy()
         self._reals, self._length = self._record.view(float), len(self._record)
         for name, array in (("q", self.q), ("u", self.u), ("flags", self.flags), ("left_over", self.left)):
@@ -328,11 +345,13 @@ class Bench:
         _, record[_CONSTANTS], record[_SCALES] = numbers
         record[_GEOMETRY], record[_MEMORY] = geometry, address(memory)
 
-    def close(self, q: np.ndarray, u: np.ndarray, flags: np.ndarray) -> int:
+    def close(self, q: np.ndarray, u: np.ndarray, flags: np.ndarray, agreeing: bool) -> int:
         """What became of a start, CLOSED or why not."""
         record = self._record
-        self.q[:], self.u[:], self.flags[:] = q, u, flags
-        self._reals[_TIME], record[_PATIENCE] = self._t, _FEW
+        self.q[:], self.u[:] = q, u
+        if flags is not self._given:
+            self.flags[:], self._given = flags, flags
+        self._reals[_TIME], record[_PATIENCE], record[_AGREEING] = self._t, _FEW, agreeing
         self._code.close(*self._places, 1, self._length)
         if record[_PATIENCE] < 0:
             self.q[:], self.u[:], record[_PATIENCE] = q, u, _ALL

@@ -66,7 +66,7 @@ def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value |
 def _emit_start(
     program: RecordModule, close: RecordFunction, redundant: RecordFunction, agree: RecordFunction
 ) -> RecordFunction:
-    """One start: loops, what is redundant, speeds; the status says how far it came."""
+    """One start: loops, what is redundant, speeds where they are wanted; the status says how far it came."""
     f: RecordFunction = program.function("start")
     n, m, gaps = f["N_COORDINATES"], f["N_SPEEDS"], f["N_GAPS"]
     q, u, flags, sizes = (f.outside(name) for name in ("q", "u", "flags", "scales"))
@@ -83,18 +83,17 @@ def _emit_start(
     left_over = f.outside("left_over")
     with f.when(f["status"].equals(OPEN)), f.each(gaps) as k:
         left_over[k] = f.vector("numbers")[k]
-    with f.when(f["status"].equals(CLOSED)):
+    with f.when(f["status"].equals(CLOSED) & f["agreeing"].differs(0)):
         with f.each(m) as j:
             f.vector("speed")[j] = u[j] / sizes[speed_size + j]
             f.vector("fixed")[j] = flags[n + j]
         f.internal(agree)
         with f.each(f["N_ROWS"]) as i:
             left_over[i] = f.vector("residual")[i]
-        with f.when(f["status"].equals(CLOSED)):
-            with f.each(n) as k:
-                q[k] = f.vector("place")[k]
-            with f.each(m) as j:
-                u[j] = u[j] + sizes[speed_size + j] * f.vector("change")[j]
+        with f.when(f["status"].equals(CLOSED)), f.each(m) as j:
+            u[j] = u[j] + sizes[speed_size + j] * f.vector("change")[j]
+    with f.when(f["status"].equals(CLOSED)), f.each(n) as k:
+        q[k] = f.vector("place")[k]
     f.give()
     return f
 

@@ -11,6 +11,7 @@ SIZES = (
 WHOLES = (
     "patience",  # looks at the geometry that are left: without any, gaps are not numbers, and this ends soon
     *("status", "active", "redundant", *SIZES),
+    "agreeing",  # whether speeds are found, too
 )
 # Tables of the system, and vectors of the workspace by the size of each: fields that say where they begin.
 TABLES = (
