@@ -36,7 +36,7 @@ from armillary.runtime.models.parameters import check_physical, with_these
 from armillary.runtime.models.run_record import (
     KnownParameters,
     key_of,
-    plain_copy,
+    plain_key,
     recorded_run,
     run_info,
 )
@@ -397,7 +397,7 @@ class CompiledModel(CompiledProgram):
                 raise ParameterError(with_these(why))
             instance = Instance(self, values, inside=self._table.inside(values))
             known = KnownParameters(
-                plain_copy(parameters), key, values, instance, self._configurations(self, instance)
+                plain_key(parameters), key, values, instance, self._configurations(self, instance)
             )
             self._kept = known
         return known

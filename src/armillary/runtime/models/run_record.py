@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from armillary.runtime.models.straight import StraightRuns
 
 Key = tuple[tuple[str, ...], bytes]
-Given = tuple[dict[str, float], bytes]
 _PLAIN, _FLOAT = {str, float}, {float}
 
 
@@ -36,7 +35,7 @@ _PLAIN, _FLOAT = {str, float}, {float}
 class KnownParameters:
     """What follows from the parameters of a run: complete values in stated units, by name, and programs."""
 
-    given: Given | None  # as they were first, where all are plain numbers
+    given: Key | None  # as they were first, where all are plain numbers
     key: Key
     values: dict[str, float]
     instance: Instance
@@ -51,8 +50,10 @@ class KnownParameters:
         given = {} if parameters is None else parameters
         if self.given is None or type(given) is not dict or not {*map(type, given.values())} <= _FLOAT:
             return False  # other types may not be comparable
-        known, signed = self.given
-        return given == known and (not signed or array("d", [given[n] for n in known]).tobytes() == signed)
+        names, bits = self.given
+        if tuple(given) == names:
+            return array("d", given.values()).tobytes() == bits
+        return given.keys() == {*names} and array("d", [given[name] for name in names]).tobytes() == bits
 
     @cached_property
     def blank(self) -> Run:
@@ -60,14 +61,14 @@ class KnownParameters:
         return blank_run(self.instance.model, self.values)
 
 
-def plain_copy(parameters: Mapping[str, Any] | None) -> Given | None:
-    """Parameters by name where all are plain numbers, and their bits where one is zero; None where not."""
+def plain_key(parameters: Mapping[str, Any] | None) -> Key | None:
+    """`key_of` parameters where all are plain numbers; None where not."""
     given = {} if parameters is None else parameters
     if type(given) is not dict:
         return None
     if given and {*map(type, given), *map(type, given.values())} != _PLAIN:
         return None
-    return dict(given), array("d", given.values()).tobytes() if 0.0 in given.values() else b""
+    return key_of(given)
 
 
 def key_of(values: Mapping[str, float]) -> Key:

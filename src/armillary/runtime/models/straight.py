@@ -255,6 +255,7 @@ class _Track:
         run.keep()
         self.bench: Bench | None = None
         self._columns, self._factors, self._n = runs._speeds.columns, runs._speeds.factors, runs._n
+        self._scaled = bool(np.any(self._factors != 1.0))
         self._instance, self._t0 = instance, runs._settings.t0
         if runs._closes:
             self.bench = model.loops.bench(instance, self._t0, runs._memory)
@@ -280,5 +281,7 @@ class _Track:
         if not (len(result.time) and result.time[-1] == result.t_stop):
             return self._instance.reached(result)
         assert self.bench is not None
-        speeds = result.samples[-1].take(self._columns) * self._factors
+        speeds = result.samples[-1].take(self._columns)
+        if self._scaled:
+            speeds *= self._factors
         return self.bench.check(result.t_stop, result.final_state[: self._n], speeds)

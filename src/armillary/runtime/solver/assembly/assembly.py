@@ -81,26 +81,30 @@ def take_step(run: Loops) -> truth:
     return False
 
 
-def close_from(run: Loops) -> None:
-    """The gaps made smaller by Gauss and Newton's method, as far as they can be."""
+def close_from(run: Loops) -> real:
+    """The gaps made smaller by Gauss and Newton's method, as far as they can be; the worst that is left."""
     look(run)
+    worst: real = 0.0
+    worst = worst_gap(run)
     weak: real = WEAK_FIRST
     turn: real = 0.0
     smaller: truth = False
     while turn < NEWTON_TURNS and some_speed_moves(run):
         turn = turn + 1.0
-        if not is_number(run) or worst_gap(run) <= EXACT_LOOP:
+        if worst <= EXACT_LOOP or not is_number(run):
             break
         set_equations(run, 1.0)
         solve_rows(run, weak)
         limit_step(run)
         before: real = gap_length(run)
         smaller = take_step(run)
+        worst = worst_gap(run)
         slow: truth = not smaller or gap_length(run) > STALLED * before
         if slow and weak > WEAK_LAST:
             weak = WEAK_LAST if weak < WEAK_FIRST else WEAK_SECOND
         elif not smaller:
             break
+    return worst
 
 
 def keep_best(run: Loops) -> None:
@@ -169,6 +173,7 @@ def search_elsewhere(run: Loops) -> truth:
     measure_reach(run)
     run.seed = FIRST_CHANCE
     shortest: real = INFINITY
+    worst: real = 0.0
     turn: real = 0.0
     while turn < SCATTERED:
         reach: real = MIDDLE_REACH if turn < MIDDLE_STARTS else FAR_REACH
@@ -184,8 +189,8 @@ def search_elsewhere(run: Loops) -> truth:
                 run.step[j] = reach * run.chance
         displace(run)
         run.place = run.moved
-        close_from(run)
-        if worst_gap(run) <= CLOSED_LOOP:
+        worst = close_from(run)
+        if worst <= CLOSED_LOOP:
             apart: real = 0.0
             for k in range(N_COORDINATES):
                 part: real = (run.place[k] - run.start[k]) / run.reach[k]
@@ -236,8 +241,9 @@ def attempt(run: Loops, first_try: truth) -> truth:
         else:
             run.moving[j] = DEPENDENT[j] if first_try else HOLDING[j]
     run.place = run.start
-    close_from(run)
-    if worst_gap(run) <= CLOSED_LOOP:
+    worst: real = 0.0
+    worst = close_from(run)
+    if worst <= CLOSED_LOOP:
         return True
     keep_best(run)
     return False
