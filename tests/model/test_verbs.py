@@ -55,7 +55,7 @@ def test_a_text_model_holds_every_argument_of_a_verb(name: str) -> None:
         kinds = entry_kind(VERBS[name])
         assert set(kinds.needs) <= kinds.fields.keys() and form.arguments.keys() <= kinds.fields.keys()
         held = [form.name_argument]
-        for key in form.kinds:
+        for key in VERBS[name].kinds:
             argument = form.arguments.get(key, key)
             held += [argument] if isinstance(argument, str) else argument
         assert sorted(held) == sorted(arguments(name))

@@ -6,42 +6,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from armillary.algebra.expression import Expr
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, QUANTITY, WORDS, ListOf, TableOf
+from armillary.model.reading.argument_types import Flag
+from armillary.model.reading.kinds import EXPRESSION, NUMBER, PATH, QUANTITY, WORDS, ListOf, TableOf
 from armillary.model.recording.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.files.fmu.description import Fmu
 
 
-@verb(
-    EntryForm(
-        "fmus",
-        {
-            "file": PATH,
-            "every": QUANTITY,
-            "inputs": TableOf(EXPRESSION, keys=False),
-            "parameters": TableOf(NUMBER, keys=False),
-            "outputs": ListOf(WORDS),
-            "extrapolate": FLAG,
-        },
-        key="file",
-        argument="source",
-    )
-)
+@verb(EntryForm("fmus", key="file", argument="source"))
 def fmu(
     system: Description,
     name: str,
-    source: Fmu | str | os.PathLike[str],
+    source: Annotated[Fmu | str | os.PathLike[str], PATH],
     *,
-    every: float | str | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    outputs: Iterable[str] | None = None,
-    extrapolate: bool = False,
+    every: Annotated[float | str | None, QUANTITY] = None,
+    inputs: Annotated[Mapping[str, Any] | None, TableOf(EXPRESSION, keys=False)] = None,
+    parameters: Annotated[Mapping[str, Any] | None, TableOf(NUMBER, keys=False)] = None,
+    outputs: Annotated[Iterable[str] | None, ListOf(WORDS)] = None,
+    extrapolate: Flag = False,
 ) -> dict[str, Expr]:
     """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds; without
     ``every`` it is integrated with the system (model exchange), and its states are states of the system.

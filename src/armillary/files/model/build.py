@@ -114,7 +114,7 @@ def _call_verb(system: Description, section: str, name: str, entry: Mapping[str,
     arguments: dict[str, Any] = {form.name_argument: name}
     for key, value in entry.items():
         if key not in _LATER.get(section, ()) and not (form.is_body and key in ADDED):
-            argument, made = form.arguments.get(key, key), form.kinds[key].python(value)
+            argument, made = form.arguments.get(key, key), verb.kinds[key].python(value)
             arguments |= {argument: made} if isinstance(argument, str) else zip(argument, made, strict=True)
     verb.function(system, **arguments)
 

@@ -182,7 +182,7 @@ class Writing:
             # Only the numbers in its expression may have stated its units.
             given["units"] = self.system.outputs[given["name"]].units or None
         entry: dict[str, Any] = {}
-        for key, kind in form.kinds.items():
+        for key, kind in verb.kinds.items():
             argument = form.arguments.get(key, key)
             if isinstance(argument, tuple):
                 entry[key] = self.values.value([given[name] for name in argument])

@@ -15,7 +15,6 @@ from armillary.model.reading.kinds import (
     COUNT,
     EXPRESSION,
     FLAG,
-    LABELLED,
     NUMBER,
     NUMBERS,
     PATH,
@@ -68,7 +67,7 @@ SECTIONS = (
     "constraints", "events", "outputs", "shapes", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 
-PARAMETER = Form("a parameter", {"value": QUANTITY, **LABELLED})
+PARAMETER = Form("a parameter", {"value": QUANTITY, "units": UNITS, "about": WORDS})
 FUNCTION = Form("a function", {"arguments": ListOf(WORDS), "value": EXPRESSION}, ("arguments", "value"))
 DEFINED = Form("an expression", {"value": EXPRESSION, "label": WORDS, "units": UNITS}, ("value",))
 INCLUDE = Form(
@@ -121,13 +120,9 @@ def entry_form(verb: Verb) -> EntryForm:
 def entry_kind(verb: Verb) -> Form:
     """The table of an entry, with all its keys."""
     form = entry_form(verb)
-    kinds = {**form.kinds, **ADDED} if form.is_body else form.kinds
-    needed = {p.name for p in verb.parameters().values() if p.default is p.empty}
-    keys: dict[str, str] = {}
-    for key in form.kinds:
-        argument = form.arguments.get(key, key)
-        keys |= dict.fromkeys([argument] if isinstance(argument, str) else argument, key)
-    needs = [keys[p] for p in verb.parameters() if p in needed and p in keys]
+    kinds = {**verb.kinds, **ADDED} if form.is_body else verb.kinds
+    needed = [p.name for p in verb.parameters().values() if p.default is p.empty]
+    needs = [form.key_of(name) for name in needed if name != form.name_argument]
     first = [form.key] if form.key else []
     return Form(f"'{form.key or verb.name}'", kinds, tuple(dict.fromkeys([*first, *needs, *form.needs])))
 

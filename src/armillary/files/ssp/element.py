@@ -6,37 +6,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra.expression import Expr
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, FLAG, NUMBER, PATH, QUANTITY, TableOf
+from armillary.model.reading.argument_types import Flag
+from armillary.model.reading.kinds import EXPRESSION, NUMBER, PATH, QUANTITY, TableOf
 from armillary.model.recording.verbs import EntryForm, verb
 
 
-@verb(
-    EntryForm(
-        "fmus",
-        {
-            "package": PATH,
-            "every": QUANTITY,
-            "inputs": TableOf(EXPRESSION, keys=False),
-            "parameters": TableOf(NUMBER, keys=False),
-            "extrapolate": FLAG,
-        },
-        key="package",
-        argument="source",
-    )
-)
+@verb(EntryForm("fmus", key="package", argument="source"))
 def ssp(
     system: Description,
     name: str,
-    source: str | os.PathLike[str],
+    source: Annotated[str | os.PathLike[str], PATH],
     *,
-    every: float | str,
-    inputs: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    extrapolate: bool = False,
+    every: Annotated[float | str, QUANTITY],
+    inputs: Annotated[Mapping[str, Any] | None, TableOf(EXPRESSION, keys=False)] = None,
+    parameters: Annotated[Mapping[str, Any] | None, TableOf(NUMBER, keys=False)] = None,
+    extrapolate: Flag = False,
 ) -> dict[str, Expr]:
     """Outputs of an SSP package, whose FMUs are stepped along with this system ``every`` so many seconds.
 

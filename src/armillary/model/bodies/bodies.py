@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from armillary.algebra.arguments import flag
 from armillary.algebra.expression import ZERO, Expr, symbol
@@ -17,8 +17,9 @@ from armillary.model.bodies.body_frames import build_frames
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.joints.text_forms import JOINT
 from armillary.model.judgement import judge_joint
+from armillary.model.reading.argument_types import ExpressionLike, Flag, TripleLike
 from armillary.model.reading.inertia_input import read_inertia, read_mass
-from armillary.model.reading.kinds import BODY, EXPRESSION, FLAG, MATRIX, TRIPLE, Either, ListOf, Turned
+from armillary.model.reading.kinds import BODY, EXPRESSION, MATRIX, TRIPLE, Either, ListOf, Turned
 from armillary.model.reading.names import check_new_name, make_parameter
 from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import constant_reader, find_body, triple
@@ -31,34 +32,19 @@ ORIENT = Either((MATRIX, Turned(EXPRESSION)))
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
 
 
-@verb(
-    EntryForm(
-        "bodies",
-        {
-            "parent": BODY,
-            "joint": JOINT,
-            "at": TRIPLE,
-            "orient": ORIENT,
-            "com": TRIPLE,
-            "mass": EXPRESSION,
-            "inertia": INERTIA,
-            "check_inertia": FLAG,
-        },
-        is_body=True,
-    )
-)
+@verb(EntryForm("bodies", is_body=True))
 def body(
     system: Description,
     name: str,
-    parent: Body | str | None = None,
-    joint: JointType | None = None,
+    parent: Annotated[Body | str | None, BODY] = None,
+    joint: Annotated[JointType | None, JOINT] = None,
     *,
-    at: Any = (0, 0, 0),
-    orient: Any = None,
-    com: Any = (0, 0, 0),
-    mass: Any = None,
-    inertia: Any = None,
-    check_inertia: bool = True,
+    at: TripleLike = (0, 0, 0),
+    orient: Annotated[Any, ORIENT] = None,
+    com: TripleLike = (0, 0, 0),
+    mass: ExpressionLike = None,
+    inertia: Annotated[Any, INERTIA] = None,
+    check_inertia: Flag = True,
 ) -> Body:
     """A body on a parent (the ground where none is given).
 

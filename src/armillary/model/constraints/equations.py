@@ -16,31 +16,31 @@ from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.description import Description
+from armillary.model.reading.argument_types import (
+    BodyLike,
+    ExpressionLike,
+    PointLike,
+    VariableLike,
+    VectorLike,
+    Words,
+)
 from armillary.model.reading.expressions import refuse_equation
-from armillary.model.reading.kinds import BODY, EXPRESSION, NAME, POINT, VECTOR, WORDS
 from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
 
 
-@verb(
-    EntryForm(
-        "constraints",
-        {"zero": EXPRESSION, "eliminate": NAME, "at": POINT, "along": VECTOR, "on": BODY, "about": WORDS},
-        key="zero",
-        argument="expression",
-    )
-)
+@verb(EntryForm("constraints", key="zero", argument="expression"))
 def constrain(
     system: Description,
-    expression: Any,
+    expression: ExpressionLike,
     *,
     name: str | None = None,
-    eliminate: Any = None,
-    at: Any = None,
-    along: Any = None,
-    on: Any = None,
-    about: str = "",
+    eliminate: VariableLike = None,
+    at: PointLike = None,
+    along: VectorLike = None,
+    on: BodyLike = None,
+    about: Words = "",
 ) -> Constraint:
     """An expression that stays zero: of coordinates (and time), or linear in the speeds.
 

@@ -7,7 +7,7 @@ For points that coincide in all directions the terms that vanish with their dist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra.expression import UNIT, Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH
@@ -21,7 +21,8 @@ from armillary.model.bodies.body import Body, Point
 from armillary.model.constraints.equations import add_constraint, constraint_name
 from armillary.model.description import Description
 from armillary.model.joints.base import UNIT_AXES, across
-from armillary.model.reading.kinds import AXIS, EXPRESSION, NAME, POINT, VECTOR, Either, ListOf, choice
+from armillary.model.reading.argument_types import ExpressionLike, PointLike
+from armillary.model.reading.kinds import AXIS, NAME, VECTOR, Either, ListOf, choice
 from armillary.model.reading.references import (
     constant_reader,
     find_point,
@@ -40,26 +41,15 @@ JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "dis
 AXES = Either((AXIS, ListOf(AXIS, 2)))  # "z" or three values, or two of these
 
 
-@verb(
-    EntryForm(
-        "constraints",
-        {
-            "close": ListOf(POINT, 2),
-            "directions": Either((VECTOR, ListOf(VECTOR))),
-            "eliminate": Either((NAME, ListOf(NAME))),
-        },
-        key="close",
-        argument=("p", "q"),
-    )
-)
+@verb(EntryForm("constraints", key="close", argument=("p", "q")))
 def close_loop(
     system: Description,
-    p: Any,
-    q: Any,
-    directions: Any = None,
+    p: PointLike,
+    q: PointLike,
+    directions: Annotated[Any, Either((VECTOR, ListOf(VECTOR)))] = None,
     *,
     name: str | None = None,
-    eliminate: Any = (),
+    eliminate: Annotated[Any, Either((NAME, ListOf(NAME)))] = (),
 ) -> tuple[Constraint, ...]:
     """Two points that stay together along each direction: all three where none is given.
 
@@ -94,23 +84,15 @@ def close_loop(
     return tuple(made)
 
 
-@verb(
-    EntryForm(
-        "constraints",
-        {"joint": choice(*JOINTS), "between": ListOf(POINT, 2), "axis": AXES, "length": EXPRESSION},
-        key="joint",
-        argument="kind",
-        listed={"between": ("p", "q")},
-    )
-)
+@verb(EntryForm("constraints", key="joint", argument="kind", listed={"between": ("p", "q")}))
 def close_joint(
     system: Description,
-    kind: str,
-    p: Any,
-    q: Any,
+    kind: Annotated[str, choice(*JOINTS)],
+    p: PointLike,
+    q: PointLike,
     *,
-    axis: Any = None,
-    length: Any = None,
+    axis: Annotated[Any, AXES] = None,
+    length: ExpressionLike = None,
     name: str | None = None,
 ) -> tuple[Constraint, ...]:
     """A whole joint closed at once between a point of one body and a point of another.

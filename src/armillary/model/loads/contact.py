@@ -8,7 +8,7 @@ are kept exactly, by forces that the derivation finds (``rigid.py``).
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -40,50 +40,34 @@ from armillary.model.loads.rigid import (
     rigid_stop,
 )
 from armillary.model.loads.sticking import Limits, sticking_friction
+from armillary.model.reading.argument_types import ExpressionLike, Number, PointLike, VariableLike
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import (
     EXPRESSION,
-    NAME,
-    NUMBER,
-    POINT,
     VECTOR,
     Either,
     ListOf,
     choice,
-    expressions,
 )
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, find_point, known_value
 from armillary.model.recording.verbs import EntryForm, verb
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {
-            "stop": NAME,
-            **expressions("lower", "upper", "stiffness", "damping", "restitution"),
-            "exponent": NUMBER,
-            "law": choice(*LAWS),
-            "settle": NUMBER,
-        },
-        key="stop",
-        argument="coordinate",
-    )
-)
+@verb(EntryForm("loads", key="stop", argument="coordinate"))
 def stop(
     system: Description,
     name: str,
-    coordinate: Any,
+    coordinate: VariableLike,
     *,
-    lower: Any = None,
-    upper: Any = None,
-    stiffness: Any = None,
-    damping: Any = 0,
-    exponent: float = 1,
-    restitution: Any = None,
-    law: str = "newton",
-    settle: float = 1e-6,
+    lower: ExpressionLike = None,
+    upper: ExpressionLike = None,
+    stiffness: ExpressionLike = None,
+    damping: ExpressionLike = 0,
+    restitution: ExpressionLike = None,
+    exponent: Number = 1,
+    law: Annotated[str, choice(*LAWS)] = "newton",
+    settle: Number = 1e-6,
 ) -> Expr:
     """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``; without a stiffness
     a rigid one, where the coordinate rebounds with ``restitution`` times its speed (see ``contact``).
@@ -114,23 +98,16 @@ def stop(
     return load_on(system, name, value, u, body, where)
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {"brake": NAME, **expressions("capacity", "stiffness", "damping", "static")},
-        key="brake",
-        argument="coordinate",
-    )
-)
+@verb(EntryForm("loads", key="brake", argument="coordinate"))
 def brake(
     system: Description,
     name: str,
-    coordinate: Any,
+    coordinate: VariableLike,
     *,
-    capacity: Any,
-    stiffness: Any = None,
-    damping: Any = None,
-    static: Any = None,
+    capacity: ExpressionLike,
+    stiffness: ExpressionLike = None,
+    damping: ExpressionLike = None,
+    static: ExpressionLike = None,
 ) -> Expr:
     """A brake, or dry friction in a joint, that holds at rest without creep.
 
@@ -159,39 +136,22 @@ def brake(
     return load_on(system, name, value, u, body, where)
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {
-            "contact": POINT,
-            "plane": ListOf(VECTOR, 2),
-            "stiffness": EXPRESSION,
-            "damping": EXPRESSION,
-            "exponent": NUMBER,
-            "friction": Either((FRICTION, EXPRESSION)),
-            **expressions("static", "restitution", "radius"),
-            "law": choice(*LAWS),
-            "settle": NUMBER,
-        },
-        key="contact",
-        argument="point",
-    )
-)
+@verb(EntryForm("loads", key="contact", argument="point"))
 def contact(
     system: Description,
     name: str,
-    point: Any,
+    point: PointLike,
     *,
-    plane: Any,
-    stiffness: Any = None,
-    damping: Any = 0,
-    exponent: float = 1,
-    friction: Any = None,
-    static: Any = None,
-    restitution: Any = None,
-    law: str = "newton",
-    radius: Any = None,
-    settle: float = 1e-6,
+    plane: Annotated[Any, ListOf(VECTOR, 2)],
+    stiffness: ExpressionLike = None,
+    damping: ExpressionLike = 0,
+    exponent: Number = 1,
+    friction: Annotated[Any, Either((FRICTION, EXPRESSION))] = None,
+    static: ExpressionLike = None,
+    restitution: ExpressionLike = None,
+    radius: ExpressionLike = None,
+    law: Annotated[str, choice(*LAWS)] = "newton",
+    settle: Number = 1e-6,
 ) -> Expr:
     """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
 

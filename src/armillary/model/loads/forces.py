@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count
@@ -16,8 +16,9 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.loads.line_force import line_variables
+from armillary.model.reading.argument_types import BodyLike, ExpressionLike, PointLike, VectorLike
 from armillary.model.reading.expressions import parse_text
-from armillary.model.reading.kinds import BODY, EXPRESSION, POINT, VECTOR, ListOf, Written
+from armillary.model.reading.kinds import EXPRESSION, POINT, VECTOR, ListOf, Written
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import find_body, find_point, unit_direction
 from armillary.model.reading.text_functions import argument_range
@@ -47,16 +48,15 @@ def gravity(system: Description, magnitude: Any, direction: Any) -> None:
     system.gravities.append(Gravity(value, axis))
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {"force": EXPRESSION, "direction": VECTOR, "at": POINT, "reaction": POINT},
-        key="force",
-        argument="magnitude",
-    )
-)
+@verb(EntryForm("loads", key="force", argument="magnitude"))
 def force(
-    system: Description, name: str, magnitude: Any, direction: Any, *, at: Any, reaction: Any = None
+    system: Description,
+    name: str,
+    magnitude: ExpressionLike,
+    direction: VectorLike,
+    *,
+    at: PointLike,
+    reaction: PointLike = None,
 ) -> Expr:
     """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
     reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
@@ -102,17 +102,15 @@ def force(
     )
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {"moment": EXPRESSION, "direction": VECTOR, "on": BODY, "reaction": BODY},
-        key="moment",
-        argument="magnitude",
-        needs=("on",),
-    )
-)
+@verb(EntryForm("loads", key="moment", argument="magnitude", needs=("on",)))
 def moment(
-    system: Description, name: str, magnitude: Any, direction: Any, *, on: Any = None, reaction: Any = None
+    system: Description,
+    name: str,
+    magnitude: ExpressionLike,
+    direction: VectorLike,
+    *,
+    on: BodyLike = None,
+    reaction: BodyLike = None,
 ) -> Expr:
     """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given."""
     check_new_name(system, name, "moment")
@@ -126,8 +124,14 @@ def moment(
     return add_load(system, Load(name, "moment", value, vector, body, None, other, axis=axis))
 
 
-@verb(EntryForm("loads", {"strut": LAW, "between": ListOf(POINT, 2)}, key="strut", argument="law"))
-def strut(system: Description, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
+@verb(EntryForm("loads", key="strut", argument="law"))
+def strut(
+    system: Description,
+    name: str,
+    law: Annotated[Any, LAW],
+    *,
+    between: Annotated[Sequence[Any], ListOf(POINT, 2)],
+) -> Expr:
     """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
     e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
     of text."""

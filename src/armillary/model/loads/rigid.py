@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
@@ -25,8 +25,9 @@ from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.loads.forces import add_load, force
 from armillary.model.loads.places import axes_in_plane, effort_of, load_on, travel
+from armillary.model.reading.argument_types import ExpressionLike, Number, VariableLike
 from armillary.model.reading.inertia_input import finite_number
-from armillary.model.reading.kinds import EXPRESSION, NAME, NUMBER, ListOf, choice, expressions
+from armillary.model.reading.kinds import choice
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, check_sign, known_value
 from armillary.model.recording.verbs import EntryForm, verb
@@ -45,30 +46,18 @@ class Rebound:
     settle: float = 1e-6
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {
-            "unilateral": EXPRESSION,
-            **expressions("slip", "friction", "static", "restitution"),
-            "law": choice(*LAWS),
-            "settle": NUMBER,
-        },
-        key="unilateral",
-        argument="gap",
-    )
-)
+@verb(EntryForm("loads", key="unilateral", argument="gap"))
 def unilateral(
     system: Description,
     name: str,
-    gap: Any,
+    gap: ExpressionLike,
     *,
-    slip: Any = None,
-    friction: Any = None,
-    static: Any = None,
-    restitution: Any = None,
-    law: str = "newton",
-    settle: float = 1e-6,
+    slip: ExpressionLike = None,
+    friction: ExpressionLike = None,
+    static: ExpressionLike = None,
+    restitution: ExpressionLike = None,
+    law: Annotated[str, choice(*LAWS)] = "newton",
+    settle: Number = 1e-6,
 ) -> Expr:
     """An expression of coordinates and time that cannot become negative, such as the distance of two balls
     less the sum of their radii. Returns the force that opens it. Friction acts along ``slip``, a velocity
@@ -112,23 +101,16 @@ def _generalised(system: Description, name: str, speed: Expr, where: str) -> Exp
     return force
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {"clutch": ListOf(NAME, 2), **expressions("capacity", "static", "ratio")},
-        key="clutch",
-        argument=("first", "second"),
-    )
-)
+@verb(EntryForm("loads", key="clutch", argument=("first", "second")))
 def clutch(
     system: Description,
     name: str,
-    first: Any,
-    second: Any,
+    first: VariableLike,
+    second: VariableLike,
     *,
-    capacity: Any,
-    static: Any = None,
-    ratio: Any = 1,
+    capacity: ExpressionLike,
+    static: ExpressionLike = None,
+    ratio: ExpressionLike = 1,
 ) -> Expr:
     """Dry friction between two coordinates, which turn as one where it holds: u₁ = ratio·u₂.
 

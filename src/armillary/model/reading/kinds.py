@@ -399,11 +399,3 @@ def choice(*values: str) -> Plain:
 
 
 AXIS = Either((choice("x", "y", "z", "-x", "-y", "-z"), TRIPLE))
-
-
-def expressions(*keys: str) -> dict[str, Kind]:
-    """Several keys whose values are expressions."""
-    return dict.fromkeys(keys, EXPRESSION)
-
-
-LABELLED: dict[str, Kind] = {"units": UNITS, "about": WORDS}

@@ -1,21 +1,23 @@
 """Verbs: functions that add to the description of a system, each with its form in text models.
 
-    @verb(EntryForm("loads", {"strut": LAW, "between": ENDS}, key="strut", arguments={"strut": "law"}))
-    def strut(system: System, name: str, law: Any, *, between: Sequence[Any]) -> Expr: ...
+    @verb(EntryForm("loads", key="force", argument="magnitude"))
+    def force(system: System, name: str, magnitude: ExpressionLike, direction: VectorLike, …) -> Expr: ...
 
 The decorator makes the function all-or-nothing and recorded; readers and writers of text models, and their
-JSON schema, use the form. ``stages.System`` lists the verbs that users call.
+JSON schema, use the form, and the kinds of values that annotations of the arguments hold
+(``reading/argument_types.py``). ``stages.System`` lists the verbs that users call.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache, partial, wraps
+from functools import cache, cached_property, partial, wraps
 from typing import Any, TypeVar
 
 from armillary.algebra.call_record import bound_arguments, independent_copy
 from armillary.errors import ModelError, nearest
+from armillary.model.reading.argument_types import argument_kinds
 from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf
 from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error
 
@@ -36,7 +38,6 @@ class EntryForm:
     def __init__(
         self,
         section: str,
-        kinds: Mapping[str, Kind],
         *,
         key: str = "",
         argument: str | tuple[str, ...] = "",
@@ -46,7 +47,7 @@ class EntryForm:
         writes_defaults: bool = False,
         is_body: bool = False,
     ) -> None:
-        self.section, self.kinds, self.key = section, kinds, key
+        self.section, self.key = section, key
         self.arguments: dict[str, str | tuple[str, ...]] = {**(listed or {})}  # by key, where names differ
         if argument:
             self.arguments[key] = argument
@@ -54,6 +55,11 @@ class EntryForm:
         self.name_argument = name_argument
         self.writes_defaults = writes_defaults  # a value that was given is written even if it is the default
         self.is_body = is_body  # the entry also holds the body's points, nodes and flexible part
+
+    def key_of(self, argument: str) -> str:
+        """The key that stands for an argument, or lists it with others."""
+        names = ((key, (n,) if isinstance(n, str) else n) for key, n in self.arguments.items())
+        return next((key for key, listed in names if argument in listed), argument)
 
 
 class LaterForm:
@@ -115,6 +121,20 @@ class Verb:
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The parameters of the function after the system or body, by name."""
         return dict(list(_signature(self.function).parameters.items())[1:])
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """The kinds of an entry's values, by key: that by which the verb is known first, then in the order of
+        the arguments.
+        """
+        form = self.form
+        assert isinstance(form, EntryForm)
+        found: dict[str, Kind] = {}
+        for argument, kind in argument_kinds(self.function).items():
+            key = form.key_of(argument)
+            names = form.arguments.get(key)
+            found[key] = ListOf(kind, len(names)) if isinstance(names, tuple) else kind
+        return {form.key: found[form.key], **found} if form.key else found
 
 
 VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are defined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from armillary.algebra.arguments import item_count, real
 from armillary.algebra.expression import Expr
@@ -14,6 +14,7 @@ from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, Point
+from armillary.model.reading.argument_types import BodyLike, Number, TripleLike, Words
 from armillary.model.reading.kinds import (
     BODY,
     EXPRESSION,
@@ -59,18 +60,18 @@ class Shape:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-@verb(EntryForm("shapes", _KINDS))
+@verb(EntryForm("shapes"))
 def shape(
     system: Description,
     name: str,
-    shape: Figure,
+    shape: Annotated[Figure, OneOf(FIGURES)],
     *,
-    body: Any = None,
-    between: Any = None,
-    at: Any = (0, 0, 0),
-    orient: Any = None,
-    colour: str = "",
-    opacity: float = 1.0,
+    body: BodyLike = None,
+    between: Annotated[Any, ListOf(POINT)] = None,
+    at: TripleLike = (0, 0, 0),
+    orient: Annotated[Any, Either((MATRIX, Turned(EXPRESSION)))] = None,
+    colour: Words = "",
+    opacity: Number = 1.0,
 ) -> Shape:
     """A figure that pictures show on a body, in place of what they would draw for it, or between points.
 

@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra.arguments import flag, text
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import CONDITIONS
 from armillary.errors import ModelError
 from armillary.model.description import Description
+from armillary.model.reading.argument_types import Count, ExpressionLike, Flag, Words
 from armillary.model.reading.expressions import refuse_equation
-from armillary.model.reading.kinds import COUNT, EXPRESSION, FLAG, NAME, WORDS, ListOf, TableOf
+from armillary.model.reading.kinds import EXPRESSION, NAME, ListOf, TableOf
 from armillary.model.reading.references import find_speeds
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import EventRecord
 
 
-@verb(
-    EntryForm(
-        "events",
-        {
-            "when": EXPRESSION,
-            "direction": COUNT,
-            "set": TableOf(EXPRESSION),
-            "lock": ListOf(NAME),
-            "unlock": ListOf(NAME),
-            "stop": FLAG,
-            "about": WORDS,
-        },
-        key="when",
-        argument="expression",
-    )
-)
+@verb(EntryForm("events", key="when", argument="expression"))
 def event(
     system: Description,
     name: str,
-    expression: Any,
+    expression: ExpressionLike,
     *,
-    direction: int = 0,
-    set: Mapping[Any, Any] | None = None,
-    lock: Any = (),
-    unlock: Any = (),
-    stop: bool = False,
-    about: str = "",
+    direction: Count = 0,
+    set: Annotated[Mapping[Any, Any] | None, TableOf(EXPRESSION)] = None,
+    lock: Annotated[Any, ListOf(NAME)] = (),
+    unlock: Annotated[Any, ListOf(NAME)] = (),
+    stop: Flag = False,
+    about: Words = "",
 ) -> None:
     """What happens when ``expression`` passes zero (upwards +1, downwards −1, either 0): memories,
     coordinates, speeds and states named in ``set`` take new values, computed from the old ones; ``stop``

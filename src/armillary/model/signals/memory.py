@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER, QUANTITY, choice
+from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
+from armillary.model.reading.kinds import QUANTITY, choice
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import EventRecord, Memory
 from armillary.model.signals.states import new_variable, rate_dimension
@@ -20,22 +21,16 @@ from armillary.model.units.values import seconds
 INTERPOLATIONS = ("hold", "linear", "smooth", "cubic")  # of data that drive an input
 
 
-@verb(
-    EntryForm(
-        "memory",
-        {"initial": NUMBER, "update": EXPRESSION, "every": QUANTITY, **LABELLED},
-        writes_defaults=True,
-    )
-)
+@verb(EntryForm("memory", writes_defaults=True))
 def memory(
     system: Description,
     name: str,
-    initial: float = 0.0,
+    initial: Number = 0.0,
     *,
-    update: Any = None,
-    every: float | str | None = None,
-    units: str | None = None,
-    about: str = "",
+    update: ExpressionLike = None,
+    every: Annotated[float | str | None, QUANTITY] = None,
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's
     own old value) is applied once per step, or with ``every`` once per so many seconds, first one period
@@ -50,15 +45,15 @@ def memory(
     return node
 
 
-@verb(EntryForm("inputs", {"default": NUMBER, "interpolation": choice(*INTERPOLATIONS), **LABELLED}))
+@verb(EntryForm("inputs"))
 def input(
     system: Description,
     name: str,
-    default: float = 0.0,
+    default: Number = 0.0,
     *,
-    units: str | None = None,
-    about: str = "",
-    interpolation: str = "linear",
+    interpolation: Annotated[str, choice(*INTERPOLATIONS)] = "linear",
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """A signal from outside: ``simulate(inputs={name: (t, y)})`` drives it by data over time. Without them it
     is constant, ``default`` or what ``memory=`` sets; it is an input of an FMU and an argument of exported

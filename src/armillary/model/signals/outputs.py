@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra.arguments import text
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
+from armillary.model.reading.argument_types import ExpressionLike, UnitText, Words
 from armillary.model.reading.expressions import check_dimension
-from armillary.model.reading.kinds import EXPRESSION, LABELLED
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import OutputRecord
 
 
-@verb(EntryForm("outputs", {"value": EXPRESSION, **LABELLED}, key="value", argument="expression"))
+@verb(EntryForm("outputs", key="value", argument="expression"))
 def output(
-    system: Description, name: str, expression: Any, *, units: str | None = None, about: str = ""
+    system: Description,
+    name: str,
+    expression: ExpressionLike,
+    *,
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> None:
     """A quantity of interest, computed at each sample and labelled with units and description."""
     if text(name, "the name of an output", ModelError) in system.outputs:

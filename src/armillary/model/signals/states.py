@@ -19,22 +19,22 @@ from armillary.algebra.units.dimension import TIME, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, nearest
 from armillary.model.description import Description
+from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
 from armillary.model.reading.inertia_input import finite_number
-from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import StateRecord
 
 
-@verb(EntryForm("states", {"rate": EXPRESSION, "initial": NUMBER, **LABELLED}, needs=("rate",)))
+@verb(EntryForm("states", needs=("rate",)))
 def state(
     system: Description,
     name: str,
-    rate: Any = None,
-    initial: float = 0.0,
+    rate: ExpressionLike = None,
+    initial: Number = 0.0,
     *,
-    units: str | None = None,
-    about: str = "",
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """A continuous state of the user's own: an expression for loads, outputs, events and other rates.
 

@@ -24,7 +24,7 @@ from armillary.model.description import Description
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
-from armillary.model.reading.kinds import BODY, UNITS, WORDS
+from armillary.model.reading.argument_types import BodyLike, UnitText, Words
 from armillary.model.reading.references import find_body
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.outputs import output
@@ -63,22 +63,15 @@ def attitude(body: Any, kind: str = "quaternion", relative_to: Body | None = Non
     return _angles(direction_cosines(base.frame, body.frame), kind)
 
 
-@verb(
-    EntryForm(
-        "outputs",
-        {"attitude": BODY, "kind": WORDS, "relative_to": BODY, "units": UNITS},
-        key="attitude",
-        argument="body",
-    )
-)
+@verb(EntryForm("outputs", key="attitude", argument="body"))
 def attitude_output(
     system: Description,
     name: str,
-    body: Any,
-    kind: str = "quaternion",
+    body: BodyLike,
+    kind: Words = "quaternion",
     *,
-    relative_to: Any = None,
-    units: str | None = None,
+    relative_to: BodyLike = None,
+    units: UnitText | None = None,
 ) -> None:
     """Outputs ``name 1``, ``name 2``, … of a body's attitude; see ``arm.attitude`` for the kinds. Angles
     are in rad, or in ``units`` such as "deg"."""

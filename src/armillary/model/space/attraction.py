@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -30,7 +30,8 @@ from armillary.model.quantities.mass_properties import (
     named_triple,
     total_mass,
 )
-from armillary.model.reading.kinds import EXPRESSION, FLAG, TRIPLE, VECTOR, WORDS, Either
+from armillary.model.reading.argument_types import ExpressionLike, Flag, TripleLike, Words
+from armillary.model.reading.kinds import TRIPLE, VECTOR, Either
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
@@ -104,31 +105,18 @@ def find_attractor(system: Description, name: Any, where: str) -> Attractor:
     return system.attractors[name]
 
 
-@verb(
-    EntryForm(
-        "attractors",
-        {
-            "mu": EXPRESSION,
-            "at": TRIPLE,
-            "J2": EXPRESSION,
-            "radius": EXPRESSION,
-            "axis": Either((VECTOR, TRIPLE)),
-            "field": WORDS,
-            "indirect": FLAG,
-        },
-    )
-)
+@verb(EntryForm("attractors"))
 def attractor(
     system: Description,
     name: str,
-    mu: Any,
+    mu: ExpressionLike,
     *,
-    at: Any = (0, 0, 0),
-    J2: Any = 0,
-    radius: Any = None,
-    axis: Any = None,
-    field: str = "mass centre",
-    indirect: bool = False,
+    at: TripleLike = (0, 0, 0),
+    J2: ExpressionLike = 0,
+    radius: ExpressionLike = None,
+    axis: Annotated[Any, Either((VECTOR, TRIPLE))] = None,
+    field: Words = "mass centre",
+    indirect: Flag = False,
 ) -> None:
     """A planet, moon or star that attracts all bodies, with gravitational parameter ``mu`` in m³/s².
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, SPEED
@@ -24,7 +24,8 @@ from armillary.model.description import Description
 from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.quantities.mass_properties import composites
-from armillary.model.reading.kinds import NAME, TRIPLE
+from armillary.model.reading.argument_types import TripleLike
+from armillary.model.reading.kinds import NAME
 from armillary.model.reading.references import find_body, ground_place, known_value
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.space.attraction import Attractor, find_attractor
@@ -44,8 +45,10 @@ class MassCentreStart:
     rates: Triple
 
 
-@verb(EntryForm("start_mass_centre", {"position": TRIPLE, "velocity": TRIPLE}, name_argument="body"))
-def start_mass_centre(system: Description, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
+@verb(EntryForm("start_mass_centre", name_argument="body"))
+def start_mass_centre(
+    system: Description, body: Any, *, position: TripleLike, velocity: TripleLike = (0, 0, 0)
+) -> None:
     """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
     velocity, in the ground's axes: numbers, parameters or functions of time.
 
@@ -62,8 +65,14 @@ def start_mass_centre(system: Description, body: Any, *, position: Any, velocity
     system.centres[found.name] = (place, rate)
 
 
-@verb(EntryForm("start_orbit", {"orbit": ORBIT, "around": NAME}, name_argument="body"))
-def start_orbit(system: Description, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
+@verb(EntryForm("start_orbit", name_argument="body"))
+def start_orbit(
+    system: Description,
+    body: Any,
+    orbit: Annotated[Orbit, ORBIT],
+    *,
+    around: Annotated[str | None, NAME] = None,
+) -> None:
     """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
     origin or ``around`` an attractor, whose μ must then be the orbit's."""
     if not isinstance(orbit, Orbit):

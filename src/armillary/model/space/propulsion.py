@@ -7,7 +7,7 @@ to each switching time when it is reached: steps end and begin exactly there.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, symbol
@@ -15,7 +15,8 @@ from armillary.algebra.units.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.loads.forces import force
-from armillary.model.reading.kinds import EXPRESSION, POINT, VECTOR, Either, ListOf
+from armillary.model.reading.argument_types import ExpressionLike, PointLike, VectorLike
+from armillary.model.reading.kinds import EXPRESSION, Either, ListOf
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import (
     bounded_constant,
@@ -33,28 +34,16 @@ PULSES = Either((EXPRESSION, ListOf(ListOf(EXPRESSION, 2))))
 STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {
-            "thrust": EXPRESSION,
-            "direction": VECTOR,
-            "at": POINT,
-            "on": PULSES,
-            "specific_impulse": EXPRESSION,
-        },
-        key="thrust",
-    )
-)
+@verb(EntryForm("loads", key="thrust"))
 def thruster(
     system: Description,
     name: str,
-    thrust: Any,
-    direction: Any,
+    thrust: ExpressionLike,
+    direction: VectorLike,
     *,
-    at: Any,
-    on: Any = None,
-    specific_impulse: Any = None,
+    at: PointLike,
+    on: Annotated[Any, PULSES] = None,
+    specific_impulse: ExpressionLike = None,
 ) -> Expr:
     """A force of this magnitude along a direction at a point of a body, for example ``hub.x``.
 

@@ -15,7 +15,7 @@ Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
@@ -26,7 +26,8 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Point
 from armillary.model.description import Description
 from armillary.model.loads.forces import add_load
-from armillary.model.reading.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR, expressions
+from armillary.model.reading.argument_types import ExpressionLike, Flag, PointLike, VectorLike
+from armillary.model.reading.kinds import NAME
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, find_point, known_value, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
@@ -41,35 +42,20 @@ ASTRONOMICAL_UNIT = 149597870700.0  # m
 UNKNOWN, LIT, DARK = 0, 1, 2  # values of the memory of a shadow
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {
-            "solar_area": EXPRESSION,
-            "at": POINT,
-            "sun": VECTOR,
-            "normal": VECTOR,
-            **expressions("specular", "diffuse", "pressure"),
-            "two_sided": FLAG,
-            "shadow": NAME,
-        },
-        key="solar_area",
-        argument="area",
-    )
-)
+@verb(EntryForm("loads", key="solar_area", argument="area"))
 def solar_pressure(
     system: Description,
     name: str,
     *,
-    at: Any,
-    area: Any,
-    sun: Any,
-    normal: Any = None,
-    specular: Any = 0,
-    diffuse: Any = 0,
-    pressure: Any = None,
-    two_sided: bool = False,
-    shadow: str | None = None,
+    at: PointLike,
+    area: ExpressionLike,
+    sun: VectorLike,
+    normal: VectorLike = None,
+    specular: ExpressionLike = 0,
+    diffuse: ExpressionLike = 0,
+    pressure: ExpressionLike = None,
+    two_sided: Flag = False,
+    shadow: Annotated[str | None, NAME] = None,
 ) -> Expr:
     """Force of sunlight on a plate with this normal, or on a sphere where there is none, at a point (of a
     body: at its origin).

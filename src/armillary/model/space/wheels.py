@@ -6,7 +6,7 @@ inertia to its carrier before anything is derived.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from armillary.algebra.expression import HALF, Expr, as_expr
 from armillary.algebra.units.dimension import INERTIA, RATE
@@ -22,15 +22,11 @@ from armillary.model.description import Description
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.loads.forces import moment
+from armillary.model.reading.argument_types import AxisLike, BodyLike, ExpressionLike, TripleLike, Words
 from armillary.model.reading.kinds import (
-    AXIS,
-    BODY,
     EXPRESSION,
-    TRIPLE,
-    WORDS,
     Either,
     ListOf,
-    expressions,
     tuples,
 )
 from armillary.model.reading.references import bounded_constant, find_body, unit_triple
@@ -67,36 +63,20 @@ class Gyro(NamedTuple):
     wheel: Body
 
 
-@verb(
-    EntryForm(
-        "bodies",
-        {
-            "wheel_on": BODY,
-            "axis": AXIS,
-            **expressions("inertia", "transverse", "mass"),
-            "at": TRIPLE,
-            "drive": WORDS,
-            "torque": EXPRESSION,
-            "speed": EXPRESSION,
-        },
-        key="wheel_on",
-        argument="on",
-        is_body=True,
-    )
-)
+@verb(EntryForm("bodies", key="wheel_on", argument="on", is_body=True))
 def reaction_wheel(
     system: Description,
     name: str,
     *,
-    on: Any,
-    axis: Any,
-    inertia: Any,
-    transverse: Any = None,
-    mass: Any = 0,
-    at: Any = (0, 0, 0),
-    drive: str | None = None,
-    torque: Any = None,
-    speed: Any = 0,
+    on: BodyLike,
+    axis: AxisLike,
+    inertia: ExpressionLike,
+    transverse: ExpressionLike = None,
+    mass: ExpressionLike = 0,
+    at: TripleLike = (0, 0, 0),
+    drive: Words | None = None,
+    torque: ExpressionLike = None,
+    speed: ExpressionLike = 0,
 ) -> Body:
     """A balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
 
@@ -132,39 +112,22 @@ def reaction_wheel(
     return wheel
 
 
-@verb(
-    EntryForm(
-        "bodies",
-        {
-            "gyro_on": BODY,
-            "gimbal_axis": GimbalAxes(AXES.kinds),
-            "spin_axis": AXIS,
-            **expressions("wheel_inertia", "wheel_speed", "wheel_transverse"),
-            "gimbal_inertia": PerGimbal((INERTIA_KIND, ListOf(INERTIA_KIND))),
-            "mass": EXPRESSION,
-            "at": TRIPLE,
-            "gimbal_rate": PER_GIMBAL,
-            "gimbal_torque": PER_GIMBAL,
-        },
-        key="gyro_on",
-        argument="on",
-    )
-)
+@verb(EntryForm("bodies", key="gyro_on", argument="on"))
 def control_moment_gyro(
     system: Description,
     name: str,
     *,
-    on: Any,
-    gimbal_axis: Any,
-    spin_axis: Any,
-    wheel_inertia: Any,
-    wheel_speed: Any,
-    wheel_transverse: Any = None,
-    gimbal_inertia: Any = 0,
-    mass: Any = 0,
-    at: Any = (0, 0, 0),
-    gimbal_rate: Any = None,
-    gimbal_torque: Any = None,
+    on: BodyLike,
+    gimbal_axis: Annotated[Any, GimbalAxes(AXES.kinds)],
+    spin_axis: AxisLike,
+    wheel_inertia: ExpressionLike,
+    wheel_speed: ExpressionLike,
+    wheel_transverse: ExpressionLike = None,
+    gimbal_inertia: Annotated[Any, PerGimbal((INERTIA_KIND, ListOf(INERTIA_KIND)))] = 0,
+    mass: ExpressionLike = 0,
+    at: TripleLike = (0, 0, 0),
+    gimbal_rate: Annotated[Any, PER_GIMBAL] = None,
+    gimbal_torque: Annotated[Any, PER_GIMBAL] = None,
 ) -> Gyro:
     """A wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
 

@@ -12,7 +12,7 @@ Source: Åström and Murray, Feedback Systems (2008), section 6.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, NUMBERS, UNITS, WORDS, ListOf
+from armillary.model.reading.argument_types import ExpressionsLike, Words
+from armillary.model.reading.kinds import NUMBERS, UNITS, ListOf
 from armillary.model.reading.names import declare_parameter
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.control.signals import (
@@ -33,31 +34,17 @@ from armillary.model.signals.control.signals import (
 )
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {
-            "feedback": ListOf(EXPRESSION),
-            "K": NUMBERS,
-            "units": ListOf(UNITS),
-            "reference": ListOf(EXPRESSION),
-            "feedforward": ListOf(EXPRESSION),
-            "about": WORDS,
-        },
-        key="feedback",
-        argument="states",
-    )
-)
+@verb(EntryForm("blocks", key="feedback", argument="states"))
 def feedback(
     system: Description,
     name: str,
-    K: Any,
-    states: Sequence[Any],
+    K: Annotated[Any, NUMBERS],
+    states: ExpressionsLike,
     *,
-    units: Sequence[str],
-    reference: Sequence[Any] = (),
-    feedforward: Sequence[Any] = (),
-    about: str = "",
+    units: Annotated[Sequence[str], ListOf(UNITS)],
+    reference: ExpressionsLike = (),
+    feedforward: ExpressionsLike = (),
+    about: Words = "",
 ) -> tuple[Expr, ...]:
     """Inputs u = u₀ − K (x − x₀) from states x, in order: ``name_u1``, … in texts, or the name alone where
     there is one. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open loop.

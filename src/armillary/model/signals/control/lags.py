@@ -10,13 +10,11 @@ differential equation: its rate would be −f, 0 or r, and jump between them wit
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER, expressions
+from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.control.signals import (
     block_state,
@@ -29,24 +27,17 @@ from armillary.model.signals.control.signals import (
 from armillary.model.signals.states import rate, state
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {"lag": EXPRESSION, **expressions("time_constant", "gain"), "initial": NUMBER, **LABELLED},
-        key="lag",
-        argument="input",
-    )
-)
+@verb(EntryForm("blocks", key="lag", argument="input"))
 def lag(
     system: Description,
     name: str,
-    input: Any,
-    time_constant: Any,
+    input: ExpressionLike,
+    time_constant: ExpressionLike,
     *,
-    gain: Any = 1.0,
-    initial: float = 0.0,
-    units: str | None = None,
-    about: str = "",
+    gain: ExpressionLike = 1.0,
+    initial: Number = 0.0,
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """A first-order lag, τ ẏ = K u − y: a state with the block's name, which starts at ``initial``.
 
@@ -62,30 +53,18 @@ def lag(
     )
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {
-            "second_order_lag": EXPRESSION,
-            **expressions("frequency", "damping", "gain"),
-            "initial": NUMBER,
-            **LABELLED,
-        },
-        key="second_order_lag",
-        argument="input",
-    )
-)
+@verb(EntryForm("blocks", key="second_order_lag", argument="input"))
 def second_order_lag(
     system: Description,
     name: str,
-    input: Any,
-    frequency: Any,
-    damping: Any,
+    input: ExpressionLike,
+    frequency: ExpressionLike,
+    damping: ExpressionLike,
     *,
-    gain: Any = 1.0,
-    initial: float = 0.0,
-    units: str | None = None,
-    about: str = "",
+    gain: ExpressionLike = 1.0,
+    initial: Number = 0.0,
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """A second-order lag, ÿ = ω² (K u − y) − 2 ζ ω ẏ: a state with the block's name, and its rate,
     ``name_rate``. ``frequency`` is ω in rad/s, ``damping`` is ζ; it starts at ``initial``, at rest.
@@ -106,30 +85,18 @@ def second_order_lag(
     return y
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {
-            "rate_limit": EXPRESSION,
-            **expressions("rising", "falling", "time_constant"),
-            "initial": NUMBER,
-            **LABELLED,
-        },
-        key="rate_limit",
-        argument="input",
-    )
-)
+@verb(EntryForm("blocks", key="rate_limit", argument="input"))
 def rate_limit(
     system: Description,
     name: str,
-    input: Any,
-    rising: Any,
-    time_constant: Any,
+    input: ExpressionLike,
+    rising: ExpressionLike,
+    time_constant: ExpressionLike,
     *,
-    falling: Any = None,
-    initial: float = 0.0,
-    units: str | None = None,
-    about: str = "",
+    falling: ExpressionLike = None,
+    initial: Number = 0.0,
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """A signal that follows another with the lag ``time_constant``, at a rate between −``falling`` and
     ``rising`` (both positive; ``falling`` left out is ``rising``): a state with the block's name.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import factorial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -28,8 +28,16 @@ from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.errors import ModelError
 from armillary.model.description import Description
+from armillary.model.reading.argument_types import (
+    Count,
+    ExpressionLike,
+    ExpressionsLike,
+    Number,
+    UnitText,
+    Words,
+)
 from armillary.model.reading.inertia_input import finite_number
-from armillary.model.reading.kinds import COUNT, EXPRESSION, LABELLED, NUMBER, NUMBERS, UNITS, WORDS, ListOf
+from armillary.model.reading.kinds import NUMBERS, UNITS, ListOf
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.control.signals import (
     block_output,
@@ -44,28 +52,16 @@ from armillary.model.signals.states import rate, state
 _MOST = 10  # order of a delay: coefficients of higher ones differ by more than 1e9
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {
-            "transfer_function": EXPRESSION,
-            "numerator": ListOf(EXPRESSION),
-            "denominator": ListOf(EXPRESSION),
-            **LABELLED,
-        },
-        key="transfer_function",
-        argument="input",
-    )
-)
+@verb(EntryForm("blocks", key="transfer_function", argument="input"))
 def transfer_function(
     system: Description,
     name: str,
-    input: Any,
-    numerator: Sequence[Any],
-    denominator: Sequence[Any],
+    input: ExpressionLike,
+    numerator: ExpressionsLike,
+    denominator: ExpressionsLike,
     *,
-    units: str | None = None,
-    about: str = "",
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """The output of a transfer function, from rest. Coefficients are those of powers of s, the highest first,
     as SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``, ….
@@ -94,24 +90,17 @@ def transfer_function(
     return y
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {"delay": EXPRESSION, "time": EXPRESSION, "order": COUNT, "initial": NUMBER, **LABELLED},
-        key="delay",
-        argument="input",
-    )
-)
+@verb(EntryForm("blocks", key="delay", argument="input"))
 def delay(
     system: Description,
     name: str,
-    input: Any,
-    time: Any,
+    input: ExpressionLike,
+    time: ExpressionLike,
     *,
-    order: int = 3,
-    initial: float = 0.0,
-    units: str | None = None,
-    about: str = "",
+    order: Count = 3,
+    initial: Number = 0.0,
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """A signal later by ``time``, by a Padé approximant of an order up to 10. Before the start of a run the
     signal was ``initial``. A step is approached with small oscillations of order ``order``; a signal that is
@@ -143,31 +132,19 @@ def pade(order: int) -> list[float]:
     return [c[k] / c[n] for k in reversed(range(n + 1))]
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {
-            "linear_model": ListOf(EXPRESSION),
-            **dict.fromkeys(("A", "B", "C", "D", "initial"), NUMBERS),
-            "units": ListOf(UNITS),
-            "about": WORDS,
-        },
-        key="linear_model",
-        argument="inputs",
-    )
-)
+@verb(EntryForm("blocks", key="linear_model", argument="inputs"))
 def linear_model(
     system: Description,
     name: str,
-    inputs: Sequence[Any],
-    A: Any,
-    B: Any = None,
-    C: Any = None,
-    D: Any = None,
+    inputs: ExpressionsLike,
+    A: Annotated[Any, NUMBERS],
+    B: Annotated[Any, NUMBERS] = None,
+    C: Annotated[Any, NUMBERS] = None,
+    D: Annotated[Any, NUMBERS] = None,
     *,
-    initial: Any = None,
-    units: Sequence[str] = (),
-    about: str = "",
+    initial: Annotated[Any, NUMBERS] = None,
+    units: Annotated[Sequence[str], ListOf(UNITS)] = (),
+    about: Words = "",
 ) -> tuple[Expr, ...]:
     """The outputs of a linear model, ẋ = A x + B u, y = C x + D u; ``name_y1``, … in texts, or the name alone
     where there is one. The matrices are numbers in the model's own units (SI); ``A`` may be an object that

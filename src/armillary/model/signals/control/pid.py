@@ -19,7 +19,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, LABELLED, NUMBER, expressions
+from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.control.signals import (
     block_output,
@@ -35,35 +35,23 @@ from armillary.model.signals.states import rate, state
 _FILTER = 10.0  # T_f = k_d / (10 kₚ), in the middle of what Åström and Murray recommend, 2 to 20
 
 
-@verb(
-    EntryForm(
-        "blocks",
-        {
-            "pid": EXPRESSION,
-            **expressions("kp", "ki", "kd", "derivative", "filter", "low", "high", "tracking"),
-            "initial": NUMBER,
-            **LABELLED,
-        },
-        key="pid",
-        argument="error",
-    )
-)
+@verb(EntryForm("blocks", key="pid", argument="error"))
 def pid(
     system: Description,
     name: str,
-    error: Any,
-    kp: Any,
-    ki: Any = None,
-    kd: Any = None,
+    error: ExpressionLike,
+    kp: ExpressionLike,
+    ki: ExpressionLike = None,
+    kd: ExpressionLike = None,
     *,
-    derivative: Any = None,
-    filter: Any = None,
-    low: Any = None,
-    high: Any = None,
-    tracking: Any = None,
-    initial: float = 0.0,
-    units: str | None = None,
-    about: str = "",
+    derivative: ExpressionLike = None,
+    filter: ExpressionLike = None,
+    low: ExpressionLike = None,
+    high: ExpressionLike = None,
+    tracking: ExpressionLike = None,
+    initial: Number = 0.0,
+    units: UnitText | None = None,
+    about: Words = "",
 ) -> Expr:
     """The output of a PID controller of an error, limited to ``low`` … ``high``, in ``units``.
 
