@@ -119,11 +119,12 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     pages = [f"{docs}/{page}.md" for page in ("theory/kane", "how-to/command-line", "reference/docstrings")]
     write = ["-t", "still", "-b", "html", *common, str(tmp_path / "html"), *pages]
     both = "import gc\ngc.disable()\nfrom sphinx.cmd.build import main\n"  # garbage: a quarter of the time
+    # Of three pages there is no index for searches.
+    both += "from sphinx.builders.html import StandaloneHTMLBuilder as html\nhtml.search = False\n"
     both += f"assert main({read!r}) == 0\nassert main({write!r}) == 0"
     built = subprocess.run([sys.executable, "-c", both], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    warnings = re.findall("WARNING: .*", built.stderr)
-    assert all("search index" in warning for warning in warnings)  # that of three pages is not whole
+    assert "WARNING" not in built.stderr
     kane = (tmp_path / "html" / "theory" / "kane.html").read_text(encoding="utf-8")
     assert 'id="eq-4-7"' in kane and "<math" in kane and "mathjax" not in kane.lower()
 

@@ -37,7 +37,8 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     ended = np.flatnonzero((outcome.status == FINISHED) | (outcome.status == EVENT))
     if not kinds or not ended.size:
         return
-    last = np.stack([np.max(np.abs(outcome.state[own][:, ended]), axis=0) for own in kinds])
+    values = (outcome.state[own][:, ended] for own in kinds)
+    last = np.stack([np.max(np.abs(own), axis=0) for own in values])
     usual = np.median(last, axis=1, keepdims=True)
     size = np.max(last / np.where(usual > 0.0, usual, 1.0), axis=0)
     unsuspected = sound = 0

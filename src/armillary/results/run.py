@@ -202,7 +202,8 @@ class Run:
                 f"run of '{self.system}' covers {time[0]:.9g} to {time[-1]:.9g} s: "
                 f"'{name}' at {outside.flat[0]:.9g} s is not known"
             )
-        return np.asarray(np.interp(at, time, column[forward]))
+        rising = column[forward]
+        return np.asarray(np.interp(at, time, rising))
 
     def compare(
         self,

@@ -167,7 +167,8 @@ def channels(poses: Poses) -> np.ndarray:
     """x, y, z and the quaternion x, y, z, w of each body side by side, without jumps of its sign."""
     n, bodies = poses.positions.shape[:2]
     turned = quaternions(poses.rotations)
-    same = np.sum(turned[1:] * turned[:-1], axis=2)
+    products = turned[1:] * turned[:-1]
+    same = np.sum(products, axis=2)
     signs = np.cumprod(np.vstack([np.ones((1, bodies)), np.where(same < 0, -1.0, 1.0)]), axis=0)
     return np.concatenate([poses.positions, turned * signs[..., None]], axis=2).reshape(n, 7 * bodies)
 

@@ -55,8 +55,8 @@ def numbers_of(theta: np.ndarray) -> np.ndarray:
 
 def numbers_slopes(theta: np.ndarray) -> np.ndarray:
     """∂φ/∂θ, (…, 10 of φ, 10 of θ), by complex steps: exact to rounding."""
-    moved = numbers_of(theta[..., None, :] + 1e-30j * np.eye(10)).imag / 1e-30
-    return np.swapaxes(moved, -1, -2)
+    stepped = theta[..., None, :] + 1e-30j * np.eye(10)
+    return np.swapaxes(numbers_of(stepped).imag / 1e-30, -1, -2)
 
 
 def theta_of(numbers: np.ndarray) -> np.ndarray:

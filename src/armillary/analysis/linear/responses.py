@@ -107,7 +107,9 @@ def frequency_response(lin: LinearModel, omega: Any = None) -> FrequencyResponse
         try:
             x = np.linalg.solve(s[:, None, None] * np.eye(n) - A, B.astype(complex))
         except np.linalg.LinAlgError:
-            bad = min(w, key=lambda v: float(np.min(np.abs(np.linalg.eigvals(lin.A) - 1j * v))))
+            poles = np.linalg.eigvals(lin.A).reshape(-1, 1)
+            apart = np.abs(poles - 1j * w)
+            bad = w[np.argmin(np.min(apart, axis=0))]
             raise ArmillaryError(
                 f"{bad:.6g} rad/s is an undamped pole of '{lin.system}', where the response is infinite; "
                 "leave that frequency out, or add damping"
@@ -119,7 +121,9 @@ def frequency_response(lin: LinearModel, omega: Any = None) -> FrequencyResponse
 
 def default_frequencies(lin: LinearModel) -> np.ndarray:
     """Frequencies that cover the poles."""
-    sizes = np.abs(lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step).ravel()
+    poles = lin.poles()
+    rates = poles if lin.step is None else np.log(poles + 0j) / lin.step
+    sizes = np.abs(rates).ravel()
     sizes = sizes[np.isfinite(sizes)]
     sizes = sizes[sizes > 1e-6 * np.max(sizes, initial=0.0)]
     low, high = (sizes.min(), sizes.max()) if sizes.size else (1.0, 1.0)

@@ -38,7 +38,8 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
     A, C, B, D = (m.T for m in _row_compressed(A.T, C.T, B.T, D.T))
     if not A.size:
         return np.empty(0, dtype=complex)
-    return np.linalg.eigvals(A - B @ np.linalg.solve(D, C) if D.size else A).astype(complex)
+    closed: np.ndarray = A - B @ np.linalg.solve(D, C) if D.size else A
+    return np.linalg.eigvals(closed).astype(complex)
 
 
 def _row_compressed(A: Array, B: Array, C: Array, D: Array) -> tuple[Array, Array, Array, Array]:

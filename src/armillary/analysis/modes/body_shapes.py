@@ -83,7 +83,8 @@ def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray)
     rest[:, : len(coordinates)] = 0
     u = bodies.speeds[:, functions.free]
     with np.errstate(divide="ignore", invalid="ignore"):
-        pi = np.where(eigenvalues[:, None] == 0, 0.0, u / eigenvalues[:, None])
+        column = eigenvalues[:, None]
+        pi = np.where(column == 0, 0.0, u / column)
     energy = np.real(np.conj(bodies.velocities) * bodies.momenta)
     starts = np.cumsum([0, *functions.sizes])[:-1]
     return BodyShapes(

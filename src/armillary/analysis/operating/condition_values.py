@@ -141,7 +141,8 @@ class ConditionValues:
             given["inputs"] = xs[:, n:]
         found = self.code.functions.rows(SLOPES, self.t, xs[:, :n], **given)
         slopes = _magnitudes(np.array([self._dense(row) for row in found]))
-        return np.sum(slopes[:, :, :first] * sizes[:first], axis=2), slopes[:, :, first:]
+        by_unknowns = slopes[:, :, :first] * sizes[:first]
+        return np.sum(by_unknowns, axis=2), slopes[:, :, first:]
 
     def _changes_by_chance(
         self, xs: np.ndarray, sizes: np.ndarray, first: int

@@ -94,5 +94,6 @@ def _eigenvalues(F: np.ndarray) -> np.ndarray:
     n = len(F) // 2
     if 2 * n < len(F) or F[:n, :n].any() or F[n:, n:].any():
         return np.linalg.eigvals(F).astype(complex)
-    roots = np.sqrt(np.linalg.eigvals(F[n:, :n] @ F[:n, n:]).astype(complex))
+    squared = F[n:, :n] @ F[:n, n:]
+    roots = np.sqrt(np.linalg.eigvals(squared).astype(complex))
     return np.concatenate([roots, -roots])

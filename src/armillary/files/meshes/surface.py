@@ -50,7 +50,8 @@ class Surface(NamedTuple):
 
 def placed(patch: Patch, T: np.ndarray) -> Patch:
     """A patch moved by a 4 × 4 matrix; one that mirrors turns the faces around."""
-    corners = np.asarray(patch.corners, dtype=float).reshape(-1, 3) @ T[:3, :3].T + T[:3, 3]
+    turn, shift = T[:3, :3], T[:3, 3]
+    corners = np.asarray(patch.corners, dtype=float).reshape(-1, 3) @ turn.T + shift
     faces, mapped = np.asarray(patch.faces).reshape(-1, 3), patch.mapped
     if np.linalg.det(T[:3, :3]) < 0:
         faces, mapped = faces[:, ::-1], mapped if mapped is None else mapped[:, ::-1]

@@ -163,9 +163,9 @@ def _handed_on(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray
     out = np.zeros((len(made_of), width))
     out[:, :3] = (turning + moving * place.length**2)[:, None]
     out[:, 3:6] = moving[:, None]
-    columns = place.from_parent[:, :, 6:]
-    out[:, 6:] = (columns[:, :3] ** 2).sum(axis=1) * turning[:, None]
-    out[:, 6:] += (columns[:, 3:] ** 2).sum(axis=1) * moving[:, None]
+    squares = place.from_parent[:, :, 6:] ** 2
+    angular, linear = squares[:, :3].sum(axis=1), squares[:, 3:].sum(axis=1)
+    out[:, 6:] = angular * turning[:, None] + linear * moving[:, None]
     return out
 
 

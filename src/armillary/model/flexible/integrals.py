@@ -41,7 +41,8 @@ def lumped(masses: Array, inertias: Array) -> MassTimes:
     """The mass matrix of separate nodes with masses (n) and inertias (n × 3 × 3)."""
 
     def apply(motion: Array) -> Array:
-        return np.concatenate([masses[:, None, None] * motion[:, :3], inertias @ motion[:, 3:]], axis=1)
+        linear, angular = masses[:, None, None] * motion[:, :3], inertias @ motion[:, 3:]
+        return np.concatenate([linear, angular], axis=1)
 
     return apply
 
@@ -99,8 +100,8 @@ def _twin(matrices: Array) -> Array:
 
 def _against_turned(momentum: Array, shapes: Array) -> Array:
     """Σ momentumᵀ S_p, N × 3 × 3, where S_p = (−ψ̃_p, −θ̃_p) is the motion of the deflection p when turned."""
-    halves = (slice(3), slice(3, 6))
-    moved = sum(np.tensordot(momentum[:, half], shapes[:, half], ([0], [0])) for half in halves)
+    halves = ((momentum[:, half], shapes[:, half]) for half in (slice(3), slice(3, 6)))
+    moved = sum(np.tensordot(p, psi, ([0], [0])) for p, psi in halves)
     found: Array = np.einsum("aibp,acb->pic", moved, _PERMUTATION)
     return found
 

@@ -54,7 +54,8 @@ def settled_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
 
 def _common(magnitudes: Array, size: Array) -> Array:
     """Rising magnitudes: those that differ by rounding are made equal, those that are nearly 1 become 1."""
-    apart = np.diff(magnitudes) > EQUAL * np.minimum(size[1:], size[:-1])
+    below, above = size[:-1], size[1:]
+    apart = np.diff(magnitudes) > EQUAL * np.minimum(above, below)
     group = np.concatenate([[0], np.cumsum(apart)])
     middle = np.searchsorted(group, np.arange(group[-1] + 1)) + (np.bincount(group) - 1) // 2
     common = magnitudes[middle]

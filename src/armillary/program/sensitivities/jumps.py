@@ -80,8 +80,7 @@ class JumpSearch:
                 return []
             values = _computed(self._values, len(self._expressions), places)
         size = np.maximum(np.nanmax(np.abs(values), axis=(1, 2), initial=0.0), 1e-6)
-        across = np.abs(values[:, :, 2] - values[:, :, 1])
-        before, after = (np.abs(values[:, :, k + 1] - values[:, :, k]) for k in (0, 2))
+        before, across, after = np.moveaxis(np.abs(np.diff(values, axis=2)), 2, 0)
         far = (across > _JUMP * size[:, None]) & (across > _SHARE * np.maximum(before, after))
         jumped = far.any(axis=0)
         return list(dict.fromkeys(node for node, does in zip(nodes, jumped, strict=True) if does))

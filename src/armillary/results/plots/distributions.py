@@ -202,7 +202,8 @@ def _quantiles(part: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.nda
         return np.quantile(part, levels, axis=0), known
     curves = np.full((levels.size, part.shape[1]), np.nan)
     for j in np.flatnonzero(known):
-        curves[:, j] = np.quantile(part[finite[:, j], j], levels)
+        column = part[finite[:, j], j]
+        curves[:, j] = np.quantile(column, levels)
     return curves, known
 
 

@@ -75,8 +75,10 @@ class SignalPieces:
             return self.breaks[:0]
         c = self.coefficients
         h = np.diff(self.breaks, prepend=self.breaks[0])[places]
-        before = np.sum(c[..., places, :] * h[:, None] ** np.arange(c.shape[-1]), axis=-1)
-        found = np.abs(before - c[..., places + 1, 0]) > _ROUNDING * np.max(np.abs(c[..., 0]))
+        terms = c[..., places, :] * h[:, None] ** np.arange(c.shape[-1])
+        values = c[..., 0]
+        apart = np.sum(terms, axis=-1) - values[..., places + 1]
+        found = np.abs(apart) > _ROUNDING * np.max(np.abs(values))
         return self.breaks[places[np.any(found.reshape(-1, len(places)), axis=0)]]
 
 

@@ -195,7 +195,8 @@ class Derived:
                 if not np.any(changed & ~reached):
                     cases.append((_turned(geometry.layout, moving, changed, seeded), matrix, right))
         moving, steps = self._chosen(cases, "coordinates")
-        self.q += steps @ here.rates[:, moving].T
+        along = here.rates[:, moving]
+        self.q += steps @ along.T
 
     def _on_sphere(self) -> None:
         """Without what leads off unit Euler parameters, which rounding may leave."""

@@ -39,7 +39,8 @@ def plane(corners: np.ndarray, values: np.ndarray) -> PixelPlane:
     (x0, y0), (x1, y1), (x2, y2) = (corners[:, k].T for k in range(3))
     area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
     area = np.where(np.abs(area) < 1e-12, np.inf, area)
-    v0, d1, d2 = values[:, 0], values[:, 1] - values[:, 0], values[:, 2] - values[:, 0]
+    v0, v1, v2 = values.T
+    d1, d2 = v1 - v0, v2 - v0
     b = (d1 * (y2 - y0) - d2 * (y1 - y0)) / area
     c = (d2 * (x1 - x0) - d1 * (x2 - x0)) / area
     return PixelPlane(v0 - b * x0 - c * y0, b, c)

@@ -178,7 +178,8 @@ def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: 
     out = np.stack([np.cos(a), np.sin(a), 0 * a], axis=1)
     thick = 0.14 * radius
     b = np.linspace(0, 2 * np.pi, around + 1)
-    normals = out[:, None] * np.cos(b)[None, :, None] + np.array([0, 0, 1.0]) * np.sin(b)[None, :, None]
+    away, up = np.cos(b)[None, :, None], np.sin(b)[None, :, None]
+    normals = out[:, None] * away + np.array([0, 0, 1.0]) * up
     vertices = (line[:, None] + thick * normals).reshape(-1, 3)
     return DrawnSurface(vertices, normals.reshape(-1, 3), _strips(steps, around))
 

@@ -197,7 +197,9 @@ def _once(eigenvalues: np.ndarray, branches: np.ndarray) -> np.ndarray:
     kept = []
     for i in branches:
         w = eigenvalues[:, i]
-        mirrored = np.abs(eigenvalues[:, branches].conj() - w[:, None]) <= STILL * np.abs(w[:, None])
+        column = w[:, None]
+        apart = eigenvalues[:, branches].conj() - column
+        mirrored = np.abs(apart) <= STILL * np.abs(column)
         if np.any(w.imag > 0) or not np.any(w.imag < 0) or not np.any(np.all(mirrored, axis=0)):
             kept.append(i)
     return np.array(kept, dtype=int)

@@ -61,7 +61,8 @@ class Tracker:
         self._matrices = matrices
         self._known = matrices(values)
         self.others = influential(self._known)
-        mean = np.mean(np.abs(self._known[:, self.others][:, :, self.others]), axis=0)
+        own = self._known[:, self.others][:, :, self.others]
+        mean = np.mean(np.abs(own), axis=0)
         scale = matrix_balance(mean, permute=False, separate=True)[1][0] if self.others else np.ones(0)
         self._scale = np.asarray(scale)
 
@@ -173,7 +174,8 @@ def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
 def meetings(eigenvalues: np.ndarray) -> np.ndarray:
     """Points (a row of eigenvalues each) at which more eigenvalues coincide than at both points beside."""
     size = np.max(np.abs(eigenvalues), axis=1)[:, None, None]
-    near = np.abs(eigenvalues[:, :, None] - eigenvalues[:, None, :]) <= _MEET * size
+    apart = eigenvalues[:, :, None] - eigenvalues[:, None, :]
+    near = np.abs(apart) <= _MEET * size
     count = np.sum(near, axis=(1, 2))
     if len(count) < 2:
         return np.zeros(len(count), dtype=bool)

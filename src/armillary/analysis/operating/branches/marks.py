@@ -76,7 +76,8 @@ def _eigenvalue_crossing(
     from scipy.optimize import linear_sum_assignment
 
     one, other = here.stability.eigenvalues, there.stability.eigenvalues
-    pairs = zip(*linear_sum_assignment(np.abs(one[:, None] - other[None, :])), strict=True)
+    apart = one[:, None] - other[None, :]
+    pairs = zip(*linear_sum_assignment(np.abs(apart)), strict=True)
     limit = 10.0 * max(here.stability.limit, there.stability.limit)
     zeros = min(int(np.sum(np.abs(roots) <= limit)) for roots in (one, other))
     for i, j in pairs:

@@ -45,7 +45,9 @@ def scattered(made: Problem, x: np.ndarray, reaches: Sequence[float]) -> list[np
     for reach in reaches:
         start = x.copy()
         step = equations.sizes * chance.spread(reach, len(made.unknown))
-        start[made.unknown] = np.clip(x[made.unknown] + step, equations.low, equations.high)
+        moved = x[made.unknown] + step
+        inside: np.ndarray = np.clip(moved, equations.low, equations.high)
+        start[made.unknown] = inside
         for first in made.conditions.equations.targets.quaternions:
             length = float(np.linalg.norm(start[first : first + 4]))
             start[first : first + 4] /= length or 1.0

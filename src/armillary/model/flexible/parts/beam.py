@@ -329,7 +329,8 @@ class Beam:
         drawn = self._drawn(modes, s)
         if self.root == "free":
             drawn = drawn - np.tensordot(masses, self._drawn(modes, places), 1) / np.sum(masses)
-        found: Array = -self.axes[:, 0][None, :, None, None] * drawn[:, None]
+        along = self.axes[:, 0]
+        found: Array = -along[None, :, None, None] * drawn[:, None]
         return found
 
     def _drawn(self, modes: list[_Mode], s: Array) -> Array:
