@@ -98,6 +98,15 @@ def test_a_gimbal_that_locks_is_named() -> None:
         s.derive().compile().simulate(3.0, step=1e-2, initial={"B.u2": 1.0, "B.u1": 1e-3})
 
 
+def test_a_gimbal_that_locks_is_named_though_speeds_had_jumped_before() -> None:
+    """Motions reach the lock of axes that are not orthogonal: orientations end there."""
+    s = arm.System("kicked gimbal")
+    s.body("B", joint=arm.Gimbal(["x", "y", (0, 0.6, 0.8)]), mass=1, inertia=(1, 2, 3))
+    s.event("kick", "t - 0.1", set={"B.u1": 1.0, "B.u2": 3.0})
+    with pytest.raises(arm.SimulationError, match=r"step too small.*'B', at rest while its joint moves"):
+        s.derive().compile().simulate(3.0, sample=0.01, initial={"B.u2": 1e-3})
+
+
 @pytest.fixture(scope="module")
 def locked() -> arm.CompiledModel:
     """A gimbal whose first and third axis are the same where runs start unless they are told otherwise."""

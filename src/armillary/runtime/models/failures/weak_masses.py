@@ -62,7 +62,7 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
     # In absolute coordinates the angles of a joint may jump at its lock while the bodies move smoothly.
     absolute = instance.equations.absolute
     stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
-    ends = _jumps(sizes) or ([whole] if failed else [])
+    ends = _jumps(sizes) + ([whole] if failed else [])  # an earlier jump may be another's: a lock, an impact
     if not ends or instance.masses_suffice:
         return whole, ""
     look: _MassCheck | None = None
