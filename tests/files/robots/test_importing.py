@@ -223,7 +223,11 @@ def test_what_does_not_change_the_motion_is_no_warning(tmp_path: Path) -> None:
         f"<link name='c'>{looks}</link><joint name='k' type='fixed'><parent link='b'/><child link='c'/>"
         "<axis xyz='0 0 0'/><limit effort='1' velocity='1'/><dynamics damping='2'/></joint>"
     )
-    path = urdf(tmp_path, hinge("<limit effort='1' velocity='1'/>", "continuous") + fixed)
+    unused = (
+        "<material name='red'><color rgba='1 0 0 1'/></material>"
+        "<material name='oak'><texture filename='oak.png'/></material>"
+    )
+    path = urdf(tmp_path, hinge("<limit effort='1' velocity='1'/>", "continuous") + fixed + unused)
     text = path.read_text().replace("<robot name='r'>", "<robot name='r' xmlns:x='http://x' version='1.0'>")
     path.write_text(text + "<!-- end -->")
     load_urdf(path, strict=True)

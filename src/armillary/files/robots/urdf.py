@@ -51,8 +51,8 @@ KINDS = {
 TORQUES = ("auto", "all", "none")
 # Elements and attributes for the looks and for other software, without effect on motion.
 NO_EFFECT = {
-    "visual", "collision", "material", "gazebo", "calibration", "sensor", "version", "type", "contact",
-    "safety_controller", "hardwareInterface", "group",
+    "visual", "collision", "material", "color", "texture", "gazebo", "calibration", "sensor", "version",
+    "type", "contact", "safety_controller", "hardwareInterface", "group",
 }  # fmt: skip
 
 

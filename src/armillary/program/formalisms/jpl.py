@@ -34,11 +34,6 @@ def appendage_targets(
     system: Description, configuration: Configuration, formalism: str
 ) -> tuple[Targets, Reduction]:
     """Root expressions of all sections, with the setting that they were read in."""
-    if system.armatures:
-        raise ModelError(
-            f"formalism '{formalism}' has no armature, but '{next(iter(system.armatures))}' has one; use "
-            "formalism='kane' or 'recursive', or make the rotor a wheel"
-        )
     reduction = reduce_system(system, Undimensioned(), configuration)
     found = appendage_rates(system, reduction, formalism)
     wanted = targets(system, found.speeds, found.reduction)

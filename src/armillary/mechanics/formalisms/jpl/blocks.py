@@ -106,12 +106,13 @@ class Blocks:
         """The rows and columns of the reference body (0 to 2) and the hinges (3 on), row ≤ column."""
         found = {(i, j): self.sums[0][0][i][j] for i in range(3) for j in range(i, 3)}
         hinges = self.vehicle.hinges
-        for j, (b, _) in enumerate(hinges):
+        for j, (b, hinge) in enumerate(hinges):
             column = matrix_vector(self.sums[0][b], self.attitude.g[j])
             found |= {(i, 3 + j): column[i] for i in range(3)}
             for h, (a, _) in enumerate(hinges[: j + 1]):
                 column = matrix_vector(self.sums[a][b], self.attitude.g[j])
                 found[3 + h, 3 + j] = inner(self.attitude.g[h], column)
+            found[3 + j, 3 + j] = plus(found[3 + j, 3 + j], hinge.armature)
         return found
 
     def reach(self, k: int, connection: int) -> Triple:

@@ -7,6 +7,7 @@ centre.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,7 +68,7 @@ def appendage_rates(system: Description, reduction: Reduction, formulation: str)
     for other in turned.values():
         reduction = replace(reduction, plain=reduction.plain.knowing(other.meaning(read)))
     loads = vehicle_loads(system, found, reader(reduction.plain))
-    vehicle, order = _vehicle(reduction, found, total, turned, loads, read)
+    vehicle, order = _vehicle(reduction, found, total, turned, loads, system.armatures, read)
     solution = solve(vehicle, formulation)
     index = {u: i for i, u in enumerate(system.speeds)}
     speeds = _root_rates(system, found.groups[0], solution, formulation, read, index)
@@ -95,6 +96,12 @@ def _check_given(system: Description, reduction: Reduction, found: HingedGroups,
                 f"formalism '{formulation}': the speed '{u}' is given, but only those of hinges and "
                 "rotors can be; formalism='kane' or 'recursive' takes it"
             )
+    for u in system.armatures:
+        if u not in hinged:
+            raise ModelError(
+                f"formalism '{formulation}': the speed '{u}' has an armature, but only those of hinges can "
+                "have one; formalism='kane' or 'recursive' takes it"
+            )
 
 
 def _total(found: HingedGroups) -> Any:
@@ -115,6 +122,7 @@ def _vehicle(
     total: Any,
     turned: dict[str, ComplexAppendage],
     loads: VehicleLoads,
+    armatures: Mapping[Expr, Any],
     read: Reader,
 ) -> tuple[Vehicle, list[int]]:
     """The vehicle, and the groups that are its substructures."""
@@ -140,8 +148,10 @@ def _vehicle(
                 group.central_inertia,
                 number.get(inboard, -1),
                 tuple(
-                    _hinge(reduction, group, h, loads.hinges.get((g, h), 0), read)
-                    for h in range(len(group.axes))
+                    _hinge(
+                        reduction, group, h, loads.hinges.get((g, h), 0), armatures.get(step.speed, 0), read
+                    )
+                    for h, step in enumerate(group.steps)
                 ),
                 add(group.place, negative(back)),
                 negative(group.centre),
@@ -161,12 +171,14 @@ def _vehicle(
     return Vehicle(tuple(parts), spin), order
 
 
-def _hinge(reduction: Reduction, group: HingedGroup, h: int, torque: Any, read: Reader) -> Hinge:
+def _hinge(
+    reduction: Reduction, group: HingedGroup, h: int, torque: Any, armature: Any, read: Reader
+) -> Hinge:
     step = group.steps[h]
     name = step.speed.data.name
     return Hinge(
         group.axes[h], read(step.angle), read(step.speed), fn.named(torque, f"tau_{name}"),
-        _given(reduction, step.speed, read), name,
+        _given(reduction, step.speed, read), name, read(armature),
     )  # fmt: skip
 
 

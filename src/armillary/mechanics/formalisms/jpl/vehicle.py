@@ -27,6 +27,7 @@ class Hinge:
     """A turn by ``angle`` about a unit axis, in the axes before (and after) it.
 
     ``torque`` acts on the outboard side along the axis; ``acceleration`` is None where it is unknown.
+    ``armature`` is the reflected inertia of the drive, which JPL's programs do not have.
     """
 
     axis: Triple
@@ -35,6 +36,7 @@ class Hinge:
     torque: Any = 0
     acceleration: Any = None
     name: str = "hinge"
+    armature: Any = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ What JPL's programs could not describe is an error here; ``kane`` and ``recursiv
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,7 +105,7 @@ def hinged_groups(system: Description, read: Reader, formulation: str) -> Hinged
         raise ModelError(
             f"formalism '{formulation}': there is no body that is free in space; give one joint=Free()"
         )
-    _find_rotors(groups)
+    _find_rotors(groups, system.armatures)
     for group in groups:  # the shift of a mass centre by modes is not defined without mass
         if group.flexible and is_zero(group.mass):
             raise _refused(formulation, f"body '{group.name}' has modes and no mass", "give it some")
@@ -169,11 +170,16 @@ def numbers(values: Any) -> Triple:
     return x, y, z
 
 
-def _find_rotors(groups: list[HingedGroup]) -> None:
-    """Marks balanced axisymmetric groups as rotors, and gives their mass to the groups that carry them."""
+def _find_rotors(groups: list[HingedGroup], armatures: Collection[Expr]) -> None:
+    """Marks balanced axisymmetric groups as rotors, and gives their mass to the groups that carry them.
+
+    A rotor's acceleration is eliminated by τ = J (u̇ + ẇ·g), which an armature would spoil: it stays a hinge.
+    """
     carriers = {group.parent for group in groups}
     for i, group in enumerate(groups):
         if group.parent < 0 or i in carriers or group.flexible or len(group.axes) != 1:
+            continue
+        if group.steps[0].speed in armatures:
             continue
         axis = matrix_vector(transposed(group.turned), group.axes[0])
         J = group.central_inertia
