@@ -25,9 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from armillary.algebra.nodes.arithmetic import number_power, whole
-from armillary.algebra.nodes.node import TRUNCATION, Symbol, intern, negated
+from armillary.algebra.nodes.arithmetic import NUMBERS, number_power, whole
+from armillary.algebra.nodes.node import PRODUCT_OF_TWO, TRUNCATION, Symbol, intern, negated
 from armillary.algebra.nodes.numpy_operations import apply_numpy
+from armillary.algebra.nodes.sum_of_two import pair_node, sum_of_two
 from armillary.algebra.nodes.terms import (
     common_dimension,
     common_factors,
@@ -191,7 +192,7 @@ def _operand(value: Any) -> Expr | None:
     """
     if isinstance(value, Expr):
         return value
-    if isinstance(value, int | float):
+    if isinstance(value, NUMBERS):
         return number(value, None)
     if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
         return number(float(value), None)
@@ -220,10 +221,12 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
 
     ``checked`` makes terms of different dimensions an error: for what users add, not what is derived from it.
     """
+    stack = list(pairs)
+    if len(stack) == 2 and (made := sum_of_two(stack)) is not None:
+        return made
     constant: float = 0
     collected: dict[Expr, float] = {}
     constant_dimension: Dimension | None = ONE
-    stack = list(pairs)
     stack.reverse()
     while stack:
         c, e = stack.pop()
@@ -277,16 +280,8 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
 
 
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
-    args: tuple[Expr, ...]
-    coefficients: tuple[float, ...]
-    if len(terms) == 2:  # most often
-        first, second = terms
-        if term_order(second) < term_order(first):
-            first, second = second, first
-        args, coefficients = (first[0], second[0]), (first[1], second[1])
-    else:
-        terms.sort(key=term_order)
-        args, coefficients = tuple([e for e, _ in terms]), tuple([c for _, c in terms])
+    terms.sort(key=term_order)
+    args, coefficients = tuple([e for e, _ in terms]), tuple([c for _, c in terms])
     content = coefficients[0]
     if content != 1 and content != -1:
         size = abs(content)
@@ -301,8 +296,11 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
         if any([e.kind == "sum" for e in args]):  # 2·(a + b) + 2·c: the inner sum opens
             parts = zip(coefficients, args, strict=True)
             return scale(total([*parts, (1, number(constant))]), content)
-    key = ("sum", args, constant, coefficients, dimension)
-    made = intern(Expr, "sum", args, (constant, coefficients), dimension, key)
+    if constant == 0 and (coefficients == (1, 1) or coefficients == (1, -1)):
+        made = pair_node((args[0], args[1]), int(coefficients[1]), dimension)
+    else:
+        key = ("sum", args, constant, coefficients, dimension)
+        made = intern(Expr, "sum", args, (constant, coefficients), dimension, key)
     return made if content == 1 else negated(made) if content == -1 else scale(made, content)
 
 
@@ -393,7 +391,7 @@ def multiply(a: Expr, b: Expr) -> Expr:
         args = (b, a) if (b.order < a.order if b.constant is a.constant else b.constant) else (a, b)
         p, q = a.dimension, b.dimension
         dimension = None if p is None or q is None else p if q is ONE else p * q
-        return intern(Expr, "product", args, (1, (1, 1)), dimension, ("product", args, 1, (1, 1), ONE))
+        return intern(Expr, "product", args, PRODUCT_OF_TWO, dimension, args)
     minus = False
     if a.kind == "product" and a.data[0] < 0:
         a, minus = a.opposite, True
@@ -472,6 +470,8 @@ def _product_node(
     size = abs(coefficient)
     if size == 1 and exponents == (1,) and unit is ONE:
         made = args[0]
+    elif size == 1 and exponents == (1, 1) and unit is ONE:
+        made = intern(Expr, "product", args, PRODUCT_OF_TWO, dimension, args)
     else:
         key = ("product", args, size, exponents, unit)
         made = intern(Expr, "product", args, (size, exponents), dimension, key, unit=unit)

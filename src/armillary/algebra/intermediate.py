@@ -68,7 +68,7 @@ def _intermediate(definition: Expr, name: str, smallness: float | None) -> Expr:
     value = definition if smallness is None else (definition, smallness)
     found = None if known is None else known.get(value)
     if found is None:
-        key = ("let", definition, name, smallness)
+        key = (definition, name, smallness)
         found = intern(Expr, "let", (definition,), name, definition.dimension, key, smallness)
         if known is not None:
             known[value] = found

@@ -67,7 +67,8 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
     """The same operation on other operands, simplified anew."""
     if node.kind == "sum":
         constant, coefficients = node.data
-        return total([*zip(coefficients, args, strict=True), (1, number(constant))])
+        terms = list(zip(coefficients, args, strict=True))
+        return total([*terms, (1, number(constant))] if constant else terms)
     if node.kind == "product":
         coefficient, exponents = node.data
         return product_of([number(coefficient, node.unit), *map(power, args, exponents)])

@@ -7,6 +7,7 @@ from typing import Any
 
 from armillary.errors import ExpressionError
 
+NUMBERS = (int, float)  # for isinstance: a union is made anew at every call
 # Whole numbers below this are exact as doubles; beyond, Python's integers would grow without end.
 _EXACT = 2**53
 

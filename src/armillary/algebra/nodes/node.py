@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 from zlib import crc32
@@ -111,6 +112,9 @@ _new = object.__new__
 _PRODUCT = 22
 _MINUS = (-1, (1,))  # data of the negative of what is no product
 _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": _PRODUCT, "sum": 23, "number": 24}
+# Data of a·b, a + b and a − b, which most nodes are: shared, so that they are recognised at once. Their keys
+# are short, since a key is hashed twice for each node: (a, b), (a, b, 1) and (a, b, −1).
+PRODUCT_OF_TWO, SUM_OF_TWO, DIFFERENCE = (1, (1, 1)), (0, (1, 1)), (0, (1, -1))
 
 
 def intern(
@@ -150,7 +154,9 @@ def intern(
     else:
         place = _KIND_ORDER[kind]
         stable = rounded = data
-        if kind == "product":
+        if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
+            pass
+        elif kind == "product":
             coefficient, exponents = data
             if type(coefficient) is float:
                 rounded = (_NINE_DIGITS[coefficient], exponents)
@@ -268,10 +274,15 @@ def _forget(entry: _Entry, table: dict[tuple[Any, ...], _Entry] = _table) -> Non
 def _stable(data: Any) -> Any:
     """What of a node's data enters its digest: equal in every process, unlike the hash of a string."""
     if isinstance(data, str):
-        return crc32(data.encode())
+        return _checksum(data)
     if isinstance(data, tuple | int | float):
         return data
-    return getattr(data, "digest", 0) or crc32(str(getattr(data, "name", "")).encode())
+    return getattr(data, "digest", 0) or _checksum(str(getattr(data, "name", "")))
+
+
+@lru_cache(4096)
+def _checksum(name: str) -> int:
+    return crc32(name.encode())
 
 
 class _Rounding(dict[float, float]):

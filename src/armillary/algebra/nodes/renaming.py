@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from armillary.algebra.expression import Expr, _canonical_sum, _product, multiply
 from armillary.algebra.nodes.node import TRUNCATION, negated
+from armillary.algebra.nodes.sum_of_two import sum_of_two
 from armillary.algebra.nodes.terms import common_dimension
 from armillary.algebra.units.dimension import ONE
 
@@ -15,8 +16,11 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
     None for other nodes, and where it is not as simple as that.
     """
     if node.kind == "sum" and TRUNCATION.get() is None:
+        pairs = list(zip(node.data[1], args, strict=True))
+        if len(pairs) == 2 and node.data[0] == 0 and (made := sum_of_two(pairs)) is not None:
+            return made
         terms = []
-        for c, e in zip(node.data[1], args, strict=True):
+        for c, e in pairs:
             if e.kind == "product" and e.data[0] != 1:
                 e, c = negated(e), -c
             terms.append((e, c))

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
+from armillary.algebra.nodes.arithmetic import NUMBERS
 
 Scalar = Expr | float  # numbers in arrays pass, too
-_NUMBERS = (int, float)
 
 
 def is_zero(x: Scalar) -> bool:
     """Whether a scalar is known to be zero before the model runs (arrays never are)."""
     if type(x) is Expr:
         return x is ZERO
-    return isinstance(x, _NUMBERS) and x == 0
+    return isinstance(x, NUMBERS) and x == 0
 
 
 def is_constant(x: Scalar) -> bool:
@@ -47,9 +47,9 @@ def product(a: Scalar, b: Scalar) -> Scalar:
     if isinstance(a, Expr):
         if isinstance(b, Expr):
             return multiply(a, b)
-        if isinstance(b, _NUMBERS):
+        if isinstance(b, NUMBERS):
             return scale(a, b)
-    elif isinstance(b, Expr) and isinstance(a, _NUMBERS):
+    elif isinstance(b, Expr) and isinstance(a, NUMBERS):
         return scale(b, a)
     return a * b
 

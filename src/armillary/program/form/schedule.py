@@ -24,6 +24,7 @@ WIDE = 3.5  # operations per cycle of the longest chain, from which on registers
 _ADD = _MULTIPLY = 4
 _DIVIDE = 14
 _FUNCTION = 20
+_PLAIN_PRODUCT = (1, (1, 1))  # of two values, most often
 
 
 def schedule(
@@ -32,7 +33,7 @@ def schedule(
     """Of nodes with their operands before them those to compute, in order, and when each arrives; symbols,
     numbers and (unless entered) constants left out.
     """
-    nodes = [n for n in order if not _given(n, enter_constants)]
+    nodes = _computed(order, enter_constants)
     flow = _Flow(nodes)
     arrival = dict(zip(nodes, flow.arrival, strict=True))
     behind = flow.chains_behind()
@@ -43,7 +44,13 @@ def schedule(
 
 def critical_path(order: Iterable[Expr]) -> int:
     """Cycles of the longest chain of dependent operations among nodes with their operands before them."""
-    return max(_Flow([n for n in order if not _given(n, False)]).arrival, default=0)
+    return max(_Flow(_computed(order, False)).arrival, default=0)
+
+
+def _computed(order: Iterable[Expr], enter_constants: bool) -> list[Expr]:
+    if enter_constants:
+        return [n for n in order if n.kind != "symbol" and n.kind != "number"]
+    return [n for n in order if not n.constant and n.kind != "symbol"]
 
 
 class _Flow:
@@ -56,25 +63,37 @@ class _Flow:
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
-        find = {node: i for i, node in enumerate(nodes)}.get
         self.operands: list[list[int]] = []
+        self.own: list[int] = []
+        self.arrival: list[int] = []
+        found: list[Any]
+        find = {node: i for i, node in enumerate(nodes)}.get
+        arrival = self.arrival
         for node in nodes:
-            found: list[Any] = list(map(find, node.args))
-            self.operands.append([i for i in found if i is not None] if None in found else found)
-        self.own = list(map(_own_latency, nodes))
-        self.arrival = self._arrivals()
-
-    def _arrivals(self) -> list[int]:
-        known: list[int] = []
-        for node, operands, own in zip(self.nodes, self.operands, self.own, strict=True):
-            times = [known[i] for i in operands]
-            given = len(node.args) - len(times)
-            if (given or len(times) > 2) and (node.kind == "sum" or node.kind == "product"):
-                times.sort()
-                known.append(_chain_end(node, times, given))
+            kind, args = node.kind, node.args
+            found = list(map(find, args))
+            if None in found:
+                found = [i for i in found if i is not None]
+            self.operands.append(found)
+            if kind == "let":
+                own = 0
+            elif kind == "sum":
+                own = _ADD
             else:
-                known.append(max(times, default=0) + own)
-        return known
+                own = _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
+            self.own.append(own)
+            waits = len(found)
+            if kind != "call" and (waits > 2 or waits < len(args)) and kind != "let":
+                times = [arrival[i] for i in found]
+                times.sort()
+                arrival.append(_chain_end(node, times, len(args) - waits))
+            elif waits == 1:
+                arrival.append(arrival[found[0]] + own)
+            elif waits == 2:
+                first, second = arrival[found[0]], arrival[found[1]]
+                arrival.append((first if first > second else second) + own)
+            else:
+                arrival.append(max([arrival[i] for i in found], default=0) + own)
 
     def chains_behind(self) -> list[int]:
         """Cycles of the longest chain that starts with each node."""
@@ -98,45 +117,49 @@ class _Flow:
 
     def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
         """Places of the nodes in the order in which the model machine starts them."""
-        nodes, operands, own = self.nodes, self.operands, self.own
+        nodes, own = self.nodes, self.own
         size = len(nodes)
         counted = [node.kind != "let" for node in nodes]
         users: list[list[int]] = [[] for _ in nodes]
         waiting: list[int] = []
-        for i, before in enumerate(operands):
-            different = set(before) if nodes[i].kind == "call" else before
-            waiting.append(len(different))
-            for a in different:
+        for i, before in enumerate(self.operands):
+            if nodes[i].kind == "call" and len(before) > 1:
+                before = list(set(before))
+            waiting.append(len(before))
+            for a in before:
                 users[a].append(i)
-        # In both heaps a number holds a priority, and the place as its remainder.
-        ready = [i - behind[i] * size for i in range(size) if not waiting[i]]
+        # A number in the heap holds a priority, and the place as its remainder.
+        priority = [i - chain * size for i, chain in enumerate(behind)]
+        ready = [p for p, count in zip(priority, waiting, strict=True) if not count]
         heapify(ready)
-        later: list[int] = []
-        finished = [0] * size
+        later: dict[int, list[int]] = {}  # priorities of nodes by the cycle at which their operands are there
+        start = [0] * size
         order: list[int] = []
         cycle = 0
         while ready or later:
-            while later and later[0] < (cycle + 1) * size:
-                i = heappop(later) % size
-                heappush(ready, i - behind[i] * size)
+            for p in later.pop(cycle, ()):
+                heappush(ready, p)
             if not ready:
-                cycle = later[0] // size
+                cycle = min(later)
                 continue
             started = 0
             while ready and started < UNITS:
                 i = heappop(ready) % size
                 order.append(i)
                 started += counted[i]
-                finished[i] = cycle + own[i]
+                finished = cycle + own[i]
                 for user in users[i]:
+                    if finished > start[user]:
+                        start[user] = finished
                     waiting[user] -= 1
                     if not waiting[user]:
-                        before = operands[user]
-                        start = finished[i] if len(before) == 1 else max([finished[a] for a in before])
-                        if start <= cycle:
-                            heappush(ready, user - behind[user] * size)
+                        begin = start[user]
+                        if begin <= cycle:
+                            heappush(ready, priority[user])
+                        elif begin in later:
+                            later[begin].append(priority[user])
                         else:
-                            heappush(later, user + start * size)
+                            later[begin] = [priority[user]]
             cycle += 1
         return order
 
@@ -163,21 +186,11 @@ def _beside_chain(exponents: tuple[float, ...], scaled: bool) -> int:
 
 
 def _own_latency(node: Expr) -> int:
-    """Cycles from a node's last operand to its value; sines and cosines of plain angles are computed before
-    all else.
+    """Cycles from the last operand of a product or call to its value; sines and cosines of plain angles are
+    computed before all else.
     """
-    if node.kind == "sum":
-        return _ADD
     if node.kind == "product":
         coefficient, exponents = node.data
-        if exponents == (1, 1) and coefficient == 1:  # most often
-            return _MULTIPLY
         alone = len(exponents) == 1
         return (0 if alone else _MULTIPLY) + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
-    if node.kind == "let":
-        return 0
     return 0 if node.data in ("sin", "cos") and node.args[0].kind == "symbol" else _FUNCTION
-
-
-def _given(node: Expr, enter_constants: bool) -> bool:
-    return node.kind in ("number", "symbol") or (node.constant and not enter_constants)

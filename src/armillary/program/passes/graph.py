@@ -62,7 +62,7 @@ class Graph:
                 alike = alike and made is node
             elif tuple(args) == before:
                 made = node
-            elif not alike or (made := renamed(node, args)) is None:
+            elif kind == "let" or not alike or (made := renamed(node, args)) is None:
                 made = rebuild(node, args)
                 alike = alike and (kind == "let" or kind == "call")
             if alike and (kind == "let" or kind == "call"):
