@@ -12,8 +12,9 @@ import numpy as np
 from armillary.algebra.units.csv_columns import read_columns
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document
-from armillary.files.model.objects import BEAMS, PLATES, SECTION
+from armillary.files.model.objects import BEAMS, PLATES
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart, GivenModes, Lumps
+from armillary.model.flexible.parts.section import SECTION
 from armillary.model.reading.kinds import OneOf, tuples
 
 LARGEST = 2**30  # bytes of all arrays of one file

@@ -8,7 +8,7 @@ Euler parameters e = (e0, e1, e2, e3), scalar first, turn components from child 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, TWO, Expr, as_expr
@@ -26,6 +26,11 @@ from armillary.model.joints.base import (
     sequence_rotation,
 )
 from armillary.model.joints.steps import Drift, Tumble
+from armillary.model.reading.argument_types import Flag
+from armillary.model.reading.kinds import FLAG, WORDS, Either, choice
+
+_Rotation = Annotated[str, Either((WORDS, FLAG), 'how it turns, such as "quaternion" or "zyx", or true')]
+_Velocity = Annotated[str, choice("parent", "body", "auto")]
 
 
 def quaternion_rotation(e: Sequence[Any], name: str) -> Matrix:
@@ -131,7 +136,7 @@ class Spherical(JointType):
 
     speed_count = 3
 
-    def __init__(self, rotation: str = "quaternion", *, small: bool = False) -> None:
+    def __init__(self, rotation: _Rotation = "quaternion", *, small: Flag = False) -> None:
         super().__init__(small=small)
         self.rotation = _check_rotation(rotation, "Spherical")
         self.coordinate_count = 4 if rotation == "quaternion" else 3
@@ -160,7 +165,7 @@ class Free(JointType):
     speed_count = 6
 
     def __init__(
-        self, rotation: str = "quaternion", velocity: str = "parent", *, small: bool = False
+        self, rotation: _Rotation = "quaternion", velocity: _Velocity = "parent", *, small: Flag = False
     ) -> None:
         super().__init__(small=small)
         self.rotation = _check_rotation(rotation, "Free")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -29,6 +29,12 @@ from armillary.model.joints.base import (
     unit_axis,
 )
 from armillary.model.joints.steps import Drift, Slide, Step, Turn
+from armillary.model.reading.argument_types import AxisLike, Flag
+from armillary.model.reading.kinds import AXIS, WORDS, Either, ListOf, choice
+
+GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')
+_Axes = Annotated[Sequence[Any], ListOf(AXIS)]
+_Velocity = Annotated[str, choice("parent", "body")]
 
 
 class Fixed(JointType):
@@ -45,9 +51,7 @@ class Joint(JointType):
     too, each further one in the frame left by the rotations before it. All speeds are coordinate rates.
     """
 
-    def __init__(
-        self, translate: Sequence[Any] = (), rotate: Sequence[Any] = (), *, small: bool = False
-    ) -> None:
+    def __init__(self, translate: _Axes = (), rotate: _Axes = (), *, small: Flag = False) -> None:
         super().__init__(small=small)
         self.translate = _axes(translate, "translate")
         self.rotate = _axes(rotate, "rotate")
@@ -80,7 +84,7 @@ class Joint(JointType):
 class Revolute(Joint):
     """A hinge about an axis of the parent; at zero the child's axes are the parent's."""
 
-    def __init__(self, axis: Any = "z", *, small: bool = False) -> None:
+    def __init__(self, axis: AxisLike = "z", *, small: Flag = False) -> None:
         super().__init__(rotate=[check_axis(axis, "Revolute")], small=small)
 
     def describe(self) -> str:
@@ -90,7 +94,7 @@ class Revolute(Joint):
 class Prismatic(Joint):
     """A slider along an axis of the parent; the child does not turn."""
 
-    def __init__(self, axis: Any = "z", *, small: bool = False) -> None:
+    def __init__(self, axis: AxisLike = "z", *, small: Flag = False) -> None:
         super().__init__(translate=[check_axis(axis, "Prismatic")], small=small)
 
     def describe(self) -> str:
@@ -100,7 +104,7 @@ class Prismatic(Joint):
 class Cylindrical(Joint):
     """A slider and a hinge along the same axis."""
 
-    def __init__(self, axis: Any = "z", *, small: bool = False) -> None:
+    def __init__(self, axis: AxisLike = "z", *, small: Flag = False) -> None:
         axis = check_axis(axis, "Cylindrical")
         super().__init__(translate=[axis], rotate=[axis], small=small)
 
@@ -116,7 +120,7 @@ class Gimbal(Joint):
     rotations before it.
     """
 
-    def __init__(self, sequence: str | Sequence[Any], *, small: bool = False) -> None:
+    def __init__(self, sequence: Annotated[str | Sequence[Any], GIMBAL], *, small: Flag = False) -> None:
         letters = item_count(sequence) < 0
         axes = check_sequence(sequence, (2, 3), "Gimbal") if letters else sequence  # type: ignore[arg-type]
         if len(axes) not in (2, 3):
@@ -141,7 +145,9 @@ class Planar(JointType):
 
     coordinate_count = speed_count = 3
 
-    def __init__(self, normal: Any = "z", velocity: str = "parent", *, small: bool = False) -> None:
+    def __init__(
+        self, normal: AxisLike = "z", velocity: _Velocity = "parent", *, small: Flag = False
+    ) -> None:
         super().__init__(small=small)
         self.normal = check_axis(normal, "Planar")
         if not isinstance(velocity, str) or velocity not in ("parent", "body"):

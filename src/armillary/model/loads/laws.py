@@ -10,7 +10,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.errors import ModelError
-from armillary.model.reading.kinds import EXPRESSION, ObjectForm, OneOf
+from armillary.model.reading.argument_types import ExpressionLike
+from armillary.model.reading.kinds import ObjectForm, OneOf
 
 
 def contact_force(penetration: Any, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1) -> Any:
@@ -77,10 +78,10 @@ def friction_per_speed(
 class SmoothFriction:
     """Friction of a contact by ``friction_force``: without memory, quick, and creeping under load."""
 
-    coefficient: Any
-    transition: Any
-    static: Any = None
-    stribeck: Any = None
+    coefficient: ExpressionLike
+    transition: ExpressionLike
+    static: ExpressionLike = None
+    stribeck: ExpressionLike = None
 
     def __post_init__(self) -> None:
         _need(self, "coefficient", "transition")
@@ -94,10 +95,10 @@ class StickSlip:
     coefficient at which they break loose, the same as ``coefficient`` where it is left out.
     """
 
-    coefficient: Any
-    stiffness: Any
-    damping: Any
-    static: Any = None
+    coefficient: ExpressionLike
+    stiffness: ExpressionLike
+    damping: ExpressionLike
+    static: ExpressionLike = None
 
     def __post_init__(self) -> None:
         _need(self, "coefficient", "stiffness", "damping")
@@ -110,14 +111,5 @@ def _need(law: Any, *names: str) -> None:
 
 
 # Laws of friction in a text model: friction = { coefficient = 0.3, transition = 0.01 }
-FRICTIONS = (
-    ObjectForm(
-        "transition",
-        SmoothFriction,
-        dict.fromkeys(("coefficient", "transition", "static", "stribeck"), EXPRESSION),
-    ),
-    ObjectForm(
-        "stiffness", StickSlip, dict.fromkeys(("coefficient", "stiffness", "damping", "static"), EXPRESSION)
-    ),
-)
+FRICTIONS = (ObjectForm("transition", SmoothFriction), ObjectForm("stiffness", StickSlip))
 FRICTION = OneOf(FRICTIONS)

@@ -1,16 +1,13 @@
-"""Types of the arguments of verbs: what Python takes, and the kind of value that a text model has for it.
+"""Types of arguments of verbs and objects: what Python takes, and the kind of value that a text model has.
 
-Readers and writers of text models find the kind in the annotation (``argument_kinds``), so that the signature
-of a verb is the one list of its arguments. What has another kind is annotated ``Annotated[type, KIND]``.
+Readers and writers of text models find the kind in the annotation (``argument_kinds``), so that a signature
+is the one list of the arguments. What has another kind is annotated ``Annotated[type, KIND]``.
 """
 
 from __future__ import annotations
 
-import builtins
-import inspect
-from collections import ChainMap, defaultdict
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, get_args
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from armillary.model.reading.kinds import (
     AXIS,
@@ -25,7 +22,6 @@ from armillary.model.reading.kinds import (
     UNITS,
     VECTOR,
     WORDS,
-    Kind,
     ListOf,
 )
 
@@ -43,17 +39,3 @@ BodyLike = Annotated[Any, BODY]
 VariableLike = Annotated[Any, NAME]
 AxisLike = Annotated[Any, AXIS]
 TripleLike = Annotated[Any, TRIPLE]
-
-
-def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
-    """The kinds of a function's arguments, of those that have one, in the order of its signature."""
-    # Names that only type checkers import are of no kind.
-    own = inspect.unwrap(function).__globals__
-    names = ChainMap(own, vars(builtins), defaultdict(lambda: Any))
-    found: dict[str, Kind] = {}
-    for p in inspect.signature(function).parameters.values():
-        meant = eval(p.annotation, {}, names) if isinstance(p.annotation, str) else p.annotation
-        for part in (meant, *get_args(meant)):  # Words, or Words | None
-            for mark in getattr(part, "__metadata__", ()):
-                found[p.name] = mark
-    return found

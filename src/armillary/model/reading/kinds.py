@@ -6,10 +6,13 @@ names of the model; those names change when a subsystem is included under a pref
 
 from __future__ import annotations
 
+import builtins
 import inspect
+import sys
+from collections import ChainMap, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from armillary.algebra.units.dimension import Dimension
 from armillary.errors import suggestion
@@ -277,25 +280,51 @@ class Form(Kind):
         }
 
 
+def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
+    """The kinds in the annotations of a function or class, by argument (``argument_types.py``)."""
+    own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[function.__module__])
+    # Names that only type checkers import are of no kind.
+    names = ChainMap(own, vars(builtins), defaultdict(lambda: Any))
+    found: dict[str, Kind] = {}
+    for p in inspect.signature(function).parameters.values():
+        meant = eval(p.annotation, {}, names) if isinstance(p.annotation, str) else p.annotation
+        for part in (meant, *get_args(meant)):  # Words, or Words | None
+            for mark in getattr(part, "__metadata__", ()):
+                found[p.name] = mark
+    return found
+
+
 class ObjectForm:
     """An object that a table can describe: the key by which it is recognised, and the argument that the key
-    stands for.
+    stands for. The other keys are arguments of ``make``, of the kinds in its annotations.
 
-    Without an ``argument`` the key stands for the argument of its name; with "" it stands for none
-    (``fixed = true``). ``spread``: the list of the key is all arguments, in order.
+    Without an ``argument`` the key stands for the argument of its name; with "" it stands for none, and there
+    are no others (``fixed = true``). ``spread``: the list of the key is all arguments without a default, in
+    order. Arguments in ``without`` are no keys.
     """
 
     def __init__(
         self,
         key: str,
         make: Callable[..., Any],
-        fields: Mapping[str, Kind],
         argument: str | None = None,
         *,
         spread: bool = False,
+        without: tuple[str, ...] = (),
     ) -> None:
-        self.key, self.make, self.fields, self.argument = key, make, fields, argument
-        self.spread = spread
+        self.key, self.make, self.argument, self.spread, self.without = key, make, argument, spread, without
+
+    @cached_property
+    def fields(self) -> dict[str, Kind]:
+        """The kinds of values by key."""
+        if self.argument == "":
+            return {self.key: FLAG}
+        kinds = {name: kind for name, kind in argument_kinds(self.make).items() if name not in self.without}
+        if self.spread:
+            defaults = self.defaults()
+            listed = [kinds.pop(name) for name in [*kinds] if name not in defaults]
+            return {self.key: ListOf(listed[0], len(listed)) if len(listed) > 1 else listed[0], **kinds}
+        return {self.key if name == self.argument else name: kind for name, kind in kinds.items()}
 
     @property
     def table(self) -> Form:

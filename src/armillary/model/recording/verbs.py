@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from armillary.algebra.call_record import bound_arguments, independent_copy
 from armillary.errors import ModelError, nearest
-from armillary.model.reading.argument_types import argument_kinds
-from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf
+from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, argument_kinds
 from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error
 
 Function = TypeVar("Function", bound=Callable[..., Any])

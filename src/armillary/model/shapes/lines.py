@@ -8,18 +8,21 @@ In text models:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from armillary.algebra.arguments import count, item_count
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.units.dimension import LENGTH
 from armillary.errors import ModelError
-from armillary.model.reading.kinds import COUNT, EXPRESSION, FLAG, TRIPLE, Either, Kind, ListOf, ObjectForm
+from armillary.model.reading.argument_types import Count, ExpressionLike, Flag
+from armillary.model.reading.kinds import EXPRESSION, FLAG, TRIPLE, Either, ListOf, ObjectForm
 from armillary.model.reading.references import constant_reader, triple
 from armillary.model.shapes.figure import Figure, radius_of
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
+
+_Radius = Annotated[Any, Either((FLAG, EXPRESSION))]  # of a line; true: one that suits the system
 
 
 @records_arguments
@@ -28,7 +31,9 @@ class Polyline(Figure):
 
     kind: ClassVar[str] = "polyline"
 
-    def __init__(self, points: Any, radius: Any = None, closed: bool = False) -> None:
+    def __init__(
+        self, points: Annotated[Any, ListOf(TRIPLE)], radius: ExpressionLike = None, closed: Flag = False
+    ) -> None:
         self.points, self.radius, self.closed = points, radius, closed
 
     def details(self, system: Description, where: str) -> dict[str, Any]:
@@ -50,7 +55,7 @@ class ConnectingLine(Figure):
 
     between = True
 
-    def __init__(self, radius: Any = None) -> None:
+    def __init__(self, radius: _Radius = None) -> None:
         self.radius = radius
 
     def details(self, system: Description, where: str) -> dict[str, Any]:
@@ -66,7 +71,7 @@ class Spring(ConnectingLine):
 
     kind: ClassVar[str] = "spring"
 
-    def __init__(self, radius: Any = None, coils: int = 9) -> None:
+    def __init__(self, radius: _Radius = None, coils: Count = 9) -> None:
         super().__init__(radius)
         self.coils = coils
 
@@ -95,7 +100,7 @@ class Cable(ConnectingLine):
 
     kind: ClassVar[str] = "cable"
 
-    def __init__(self, radius: Any = None, length: Any = None) -> None:
+    def __init__(self, radius: _Radius = None, length: ExpressionLike = None) -> None:
         super().__init__(radius)
         self.length = length
 
@@ -106,19 +111,7 @@ class Cable(ConnectingLine):
         return found
 
 
-def _form(made: type[ConnectingLine], **more: Kind) -> ObjectForm:
-    return ObjectForm(made.kind, made, {made.kind: Either((FLAG, EXPRESSION)), **more}, "radius")
-
-
 LINES = (
-    ObjectForm(
-        "polyline",
-        Polyline,
-        {"polyline": ListOf(TRIPLE), "radius": EXPRESSION, "closed": FLAG},
-        "points",
-    ),
-    _form(Spring, coils=COUNT),
-    _form(Damper),
-    _form(Rod),
-    _form(Cable, length=EXPRESSION),
+    ObjectForm("polyline", Polyline, "points"),
+    *(ObjectForm(made.kind, made, "radius") for made in (Spring, Damper, Rod, Cable)),
 )

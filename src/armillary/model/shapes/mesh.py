@@ -12,7 +12,7 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from armillary.algebra.arguments import file_path, item_count, real
 from armillary.algebra.call_record import records_arguments
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from armillary.model.description import Description
 
 _UPWARDS = ("x", "y", "z")
+_Threes = Annotated[Any, ListOf(ListOf(NUMBER, 3))]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -38,10 +39,10 @@ class Mesh(Figure):
 
     kind: ClassVar[str] = "mesh"
 
-    path: str | os.PathLike[str]
-    scale: Any = 1.0
-    up: str = ""
-    texture: str | os.PathLike[str] = ""
+    path: Annotated[str | os.PathLike[str], PATH]
+    scale: Annotated[Any, Either((NUMBER, ListOf(NUMBER, 3)))] = 1.0
+    up: Annotated[str, choice(*_UPWARDS)] = ""
+    texture: Annotated[str | os.PathLike[str], PATH] = ""
 
     def __post_init__(self) -> None:
         place = file_path(self.path, "a Mesh", ModelError)
@@ -81,7 +82,7 @@ class Polyhedron(Figure):
 
     kind: ClassVar[str] = "polyhedron"
 
-    def __init__(self, corners: Any, faces: Any = None) -> None:
+    def __init__(self, corners: _Threes, faces: _Threes = None) -> None:
         self.corners, self.faces = corners, faces
 
     def details(self, system: Description, where: str) -> dict[str, Any]:
@@ -114,22 +115,4 @@ def _threes(given: Any, what: str, example: str) -> tuple[tuple[float, ...], ...
     return found
 
 
-MESHES = (
-    ObjectForm(
-        "mesh",
-        Mesh,
-        {
-            "mesh": PATH,
-            "scale": Either((NUMBER, ListOf(NUMBER, 3))),
-            "up": choice(*_UPWARDS),
-            "texture": PATH,
-        },
-        "path",
-    ),
-    ObjectForm(
-        "polyhedron",
-        Polyhedron,
-        {"polyhedron": ListOf(ListOf(NUMBER, 3)), "faces": ListOf(ListOf(NUMBER, 3))},
-        "corners",
-    ),
-)
+MESHES = (ObjectForm("mesh", Mesh, "path"), ObjectForm("polyhedron", Polyhedron, "corners"))

@@ -7,10 +7,9 @@ In text models a solid is a table with one key, its sizes in order:
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra.call_record import records_arguments
-from armillary.model.reading.kinds import AXIS, EXPRESSION, Kind, ListOf, ObjectForm
+from armillary.model.reading.argument_types import AxisLike, ExpressionLike
+from armillary.model.reading.kinds import ObjectForm
 from armillary.model.shapes.figure import Figure
 
 
@@ -20,7 +19,7 @@ class Box(Figure):
 
     kind, names = "box", ("x", "y", "z")
 
-    def __init__(self, x: Any, y: Any, z: Any) -> None:
+    def __init__(self, x: ExpressionLike, y: ExpressionLike, z: ExpressionLike) -> None:
         super().__init__(x, y, z)
 
 
@@ -30,7 +29,7 @@ class Ellipsoid(Figure):
 
     kind, names = "ellipsoid", ("x", "y", "z")
 
-    def __init__(self, x: Any, y: Any, z: Any) -> None:
+    def __init__(self, x: ExpressionLike, y: ExpressionLike, z: ExpressionLike) -> None:
         super().__init__(x, y, z)
 
 
@@ -40,7 +39,7 @@ class Sphere(Figure):
 
     kind, names = "sphere", ("radius",)
 
-    def __init__(self, radius: Any) -> None:
+    def __init__(self, radius: ExpressionLike) -> None:
         super().__init__(radius)
 
 
@@ -50,7 +49,7 @@ class Cylinder(Figure):
 
     kind, names = "cylinder", ("radius", "length")
 
-    def __init__(self, radius: Any, length: Any, axis: Any = "z") -> None:
+    def __init__(self, radius: ExpressionLike, length: ExpressionLike, axis: AxisLike = "z") -> None:
         super().__init__(radius, length, axis=axis)
 
 
@@ -60,7 +59,7 @@ class Capsule(Figure):
 
     kind, names = "capsule", ("radius", "length")
 
-    def __init__(self, radius: Any, length: Any, axis: Any = "z") -> None:
+    def __init__(self, radius: ExpressionLike, length: ExpressionLike, axis: AxisLike = "z") -> None:
         super().__init__(radius, length, axis=axis)
 
 
@@ -70,7 +69,7 @@ class Cone(Figure):
 
     kind, names = "cone", ("radius", "length")
 
-    def __init__(self, radius: Any, length: Any, axis: Any = "z") -> None:
+    def __init__(self, radius: ExpressionLike, length: ExpressionLike, axis: AxisLike = "z") -> None:
         super().__init__(radius, length, axis=axis)
 
 
@@ -80,15 +79,11 @@ class Wheel(Figure):
 
     kind, names = "wheel", ("radius", "width")
 
-    def __init__(self, radius: Any, width: Any, axis: Any = "y") -> None:
+    def __init__(self, radius: ExpressionLike, width: ExpressionLike, axis: AxisLike = "y") -> None:
         super().__init__(radius, width, axis=axis)
 
 
-def _form(made: type[Figure]) -> ObjectForm:
-    count = len(made.names)
-    sizes: Kind = EXPRESSION if count == 1 else ListOf(EXPRESSION, count)
-    round_about: dict[str, Kind] = {"axis": AXIS} if made.names[0] == "radius" and count == 2 else {}
-    return ObjectForm(made.kind, made, {made.kind: sizes, **round_about}, spread=True)
-
-
-SOLIDS = tuple(map(_form, (Box, Ellipsoid, Sphere, Cylinder, Capsule, Cone, Wheel)))
+SOLIDS = tuple(
+    ObjectForm(made.kind, made, spread=True)
+    for made in (Box, Ellipsoid, Sphere, Cylinder, Capsule, Cone, Wheel)
+)

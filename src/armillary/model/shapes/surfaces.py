@@ -9,7 +9,7 @@ In text models:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -19,19 +19,18 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units.dimension import LENGTH
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
+from armillary.model.reading.argument_types import AxisLike, ExpressionLike
 from armillary.model.reading.kinds import (
-    AXIS,
     COUNT,
     EXPRESSION,
     FLAG,
     NUMBER,
     NUMBERS,
     Either,
-    Kind,
     ListOf,
     ObjectForm,
     Written,
-)  # fmt: skip
+)
 from armillary.model.reading.text_functions import argument_range
 from armillary.model.shapes.figure import Figure, radius_of
 from armillary.model.space.orbit import ORBIT, Orbit
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
 X, Y = (symbol(name, dimension=LENGTH) for name in "xy")  # places of a profile, along the shape's axes
 _EQUATOR = 6378137.0  # m: radius of the Earth
 _FINEST = 2000  # places of a profile along an axis
+_HEIGHTS = Either((Written("an expression of x and y", x=LENGTH, y=LENGTH), NUMBERS))
+_Range = Annotated[Any, ListOf(NUMBER, 2)]
 
 
 @records_arguments
@@ -50,7 +51,7 @@ class Plane(Figure):
 
     kind, names = "plane", ("x", "y")
 
-    def __init__(self, x: Any, y: Any, axis: Any = "z") -> None:
+    def __init__(self, x: ExpressionLike, y: ExpressionLike, axis: AxisLike = "z") -> None:
         super().__init__(x, y, axis=axis)
 
 
@@ -60,7 +61,9 @@ class Grid(Figure):
 
     kind, names = "grid", ("x", "y", "spacing")
 
-    def __init__(self, x: Any, y: Any, spacing: Any, axis: Any = "z") -> None:
+    def __init__(
+        self, x: ExpressionLike, y: ExpressionLike, spacing: ExpressionLike, axis: AxisLike = "z"
+    ) -> None:
         super().__init__(x, y, spacing, axis=axis)
 
 
@@ -72,7 +75,13 @@ class HeightProfile(Figure):
 
     kind: ClassVar[str] = "heights"
 
-    def __init__(self, z: Any, x: Any, y: Any, points: Any = (101, 41)) -> None:
+    def __init__(
+        self,
+        z: Annotated[Any, _HEIGHTS],
+        x: _Range,
+        y: _Range,
+        points: Annotated[Any, ListOf(COUNT, 2)] = (101, 41),
+    ) -> None:
         self.z, self.x, self.y, self.points = z, x, y, points
 
     def details(self, system: Description, where: str) -> dict[str, Any]:
@@ -105,7 +114,9 @@ class Earth(Figure):
 
     kind: ClassVar[str] = "earth"
 
-    def __init__(self, radius: Any = None, orbit: Any = None) -> None:
+    def __init__(
+        self, radius: Annotated[Any, Either((FLAG, EXPRESSION))] = None, orbit: Annotated[Any, ORBIT] = None
+    ) -> None:
         self.radius = radius
         self.orbit = ORBIT.python(orbit) if isinstance(orbit, Mapping) and ORBIT.fits(orbit) else orbit
 
@@ -146,13 +157,9 @@ def _heights(z: Any, where: str) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, heights.tolist()))
 
 
-_HEIGHTS: dict[str, Kind] = {
-    "heights": Either((Written("an expression of x and y", x=LENGTH, y=LENGTH), NUMBERS)),
-    "x": ListOf(NUMBER, 2), "y": ListOf(NUMBER, 2), "points": ListOf(COUNT, 2),
-}  # fmt: skip
 SURFACES = (
-    ObjectForm("plane", Plane, {"plane": ListOf(EXPRESSION, 2), "axis": AXIS}, spread=True),
-    ObjectForm("grid", Grid, {"grid": ListOf(EXPRESSION, 3), "axis": AXIS}, spread=True),
-    ObjectForm("heights", HeightProfile, _HEIGHTS, "z"),
-    ObjectForm("earth", Earth, {"earth": Either((FLAG, EXPRESSION)), "orbit": ORBIT}, "radius"),
+    ObjectForm("plane", Plane, spread=True),
+    ObjectForm("grid", Grid, spread=True),
+    ObjectForm("heights", HeightProfile, "z"),
+    ObjectForm("earth", Earth, "radius"),
 )

@@ -11,7 +11,7 @@ Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
+from armillary.model.reading.argument_types import Number
 from armillary.model.reading.kinds import NUMBER, WORDS, Either, ObjectForm, OneOf
 
+_Angle = Annotated[float | str, Either((NUMBER, WORDS))]
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
 
 
@@ -47,18 +49,18 @@ class Orbit:
 
     def __init__(
         self,
-        mu: float,
+        mu: Number,
         *,
-        a: float | None = None,
-        p: float | None = None,
-        periapsis: float | None = None,
-        altitude: float | None = None,
-        radius: float | None = None,
-        e: float = 0.0,
-        i: float | str = 0.0,
-        raan: float | str = 0.0,
-        argp: float | str = 0.0,
-        nu: float | str = 0.0,
+        a: Number | None = None,
+        p: Number | None = None,
+        periapsis: Number | None = None,
+        altitude: Number | None = None,
+        radius: Number | None = None,
+        e: Number = 0.0,
+        i: _Angle = 0.0,
+        raan: _Angle = 0.0,
+        argp: _Angle = 0.0,
+        nu: _Angle = 0.0,
     ) -> None:
         strength, shape = _number(mu, "mu"), _number(e, "e")
         if strength <= 0:
@@ -289,15 +291,5 @@ def _vector(value: Any, name: str) -> np.ndarray:
     return found
 
 
-_ANGLE = Either((NUMBER, WORDS))
-ORBITS = (
-    ObjectForm(
-        "mu",
-        Orbit,
-        {
-            **dict.fromkeys(("mu", "a", "p", "periapsis", "altitude", "radius", "e"), NUMBER),
-            **dict.fromkeys(("i", "raan", "argp", "nu"), _ANGLE),
-        },
-    ),
-)
+ORBITS = (ObjectForm("mu", Orbit),)
 ORBIT = OneOf(ORBITS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from armillary.model.flexible.checks import (
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
-from armillary.model.flexible.parts.frames import local_axes, turned
-from armillary.model.flexible.parts.section import Section
+from armillary.model.flexible.parts.frames import Direction, local_axes, turned
+from armillary.model.flexible.parts.section import SECTION, Section
 from armillary.model.flexible.parts.waves import Wave, bending_waves, line_waves
 from armillary.model.flexible.rounding import settle, shortening_size
+from armillary.model.reading.argument_types import Number, Words
+from armillary.model.reading.kinds import NUMBER, NUMBERS, WORDS, Either, ListOf, TableOf
 
 ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")
@@ -73,27 +75,27 @@ class Beam:
 
     def __init__(
         self,
-        length: float,
+        length: Number,
         *,
-        EI: Any = None,
-        EA: Any = None,
-        GJ: Any = None,
-        mass_per_length: Any = None,
-        polar: Any = None,
-        E: Any = None,
-        G: Any = None,
-        nu: Any = None,
-        density: Any = None,
-        section: Section | None = None,
-        root: str = "clamped",
-        tip: str = "free",
-        tip_mass: Any = 0.0,
-        tip_inertia: Any = 0.0,
-        motions: Any = None,
-        stations: Any = (),
-        origin: Any = (0.0, 0.0, 0.0),
-        along: Any = "x",
-        across: Any = None,
+        EI: Annotated[Any, NUMBERS] = None,
+        EA: Annotated[Any, NUMBER] = None,
+        GJ: Annotated[Any, NUMBER] = None,
+        mass_per_length: Annotated[Any, NUMBER] = None,
+        polar: Annotated[Any, NUMBER] = None,
+        E: Annotated[Any, NUMBER] = None,
+        G: Annotated[Any, NUMBER] = None,
+        nu: Annotated[Any, NUMBER] = None,
+        density: Annotated[Any, NUMBER] = None,
+        section: Annotated[Section | None, SECTION] = None,
+        root: Words = "clamped",
+        tip: Words = "free",
+        tip_mass: Annotated[Any, NUMBER] = 0.0,
+        tip_inertia: Annotated[Any, NUMBERS] = 0.0,
+        motions: Annotated[Any, Either((WORDS, ListOf(WORDS)))] = None,
+        stations: Annotated[Any, Either((NUMBERS, TableOf(NUMBER, keys=False)))] = (),
+        origin: Annotated[Any, NUMBERS] = (0.0, 0.0, 0.0),
+        along: Direction = "x",
+        across: Direction = None,
     ) -> None:
         where = "Beam"
         self.length = positive(length, where, "length")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from armillary.errors import ModelError
 from armillary.model.flexible.checks import numbers
 from armillary.model.flexible.part import Array
+from armillary.model.reading.kinds import NUMBERS, WORDS, Either
 
+Direction = Annotated[Any, Either((WORDS, NUMBERS))]  # "x", "-y", …, or three components
 _NAMED = {name: np.eye(3)[i] for i, name in enumerate("xyz")}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from armillary.model.flexible.eigenpairs import lowest_pairs
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
-from armillary.model.flexible.parts.frames import local_axes, turned
+from armillary.model.flexible.parts.frames import Direction, local_axes, turned
 from armillary.model.flexible.rounding import settle
+from armillary.model.reading.argument_types import Number, Words
+from armillary.model.reading.kinds import NUMBERS, Either, TableOf
 
 # Power of x that holds the edge x = 0, and the rigid motions (lift, two tilts) that it leaves free.
 EDGES = {"clamped": (2, 0), "pinned": (1, 1), "free": (0, 3)}
@@ -54,18 +56,18 @@ class Plate:
 
     def __init__(
         self,
-        a: float,
-        b: float,
-        thickness: float,
+        a: Number,
+        b: Number,
+        thickness: Number,
         *,
-        E: float,
-        nu: float,
-        density: float,
-        root: str = "clamped",
-        stations: Any = (),
-        origin: Any = (0.0, 0.0, 0.0),
-        along: Any = "x",
-        across: Any = None,
+        E: Number,
+        nu: Number,
+        density: Number,
+        root: Words = "clamped",
+        stations: Annotated[Any, Either((NUMBERS, TableOf(NUMBERS, keys=False)))] = (),
+        origin: Annotated[Any, NUMBERS] = (0.0, 0.0, 0.0),
+        along: Direction = "x",
+        across: Direction = None,
     ) -> None:
         where = "Plate"
         self.a, self.b = positive(a, where, "a"), positive(b, where, "b")
