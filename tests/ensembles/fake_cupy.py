@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.export.cuda.ensemble import cpu_header
+from armillary.export.text.files.template import template
 
 CXX = shutil.which("c++")
 FLAGS = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
@@ -88,7 +88,9 @@ def compiled(code: str, folder: Path) -> ctypes.CDLL:
 
 @cache
 def _library(code: str) -> bytes:
-    files = {"kernel.cu": code, "cpu.h": cpu_header(), "launcher.cpp": _LAUNCHER}
+    beside = Path(__file__).with_name("kernel_cpu.h").read_text(encoding="utf-8")
+    header = template("armillary.export.cuda", "cpu.h.txt") + beside
+    files = {"kernel.cu": code, "cpu.h": header, "launcher.cpp": _LAUNCHER}
     command = [str(CXX), *FLAGS, *(["-O0"] if "#define SOLVER" in code else [])]
     command += ["-shared", "-fPIC", "launcher.cpp", "-o", "kernel.so"]
     with TemporaryDirectory() as folder:

@@ -80,11 +80,6 @@ def kernel(
     return _KernelWriter(program, frozenset(varying)).kernel(stages, precision, history, metrics, choice)
 
 
-def cpu_header() -> str:
-    """cpu.h for this kernel: what plain C++ compilers need beside it."""
-    return template(__package__, "cpu.h.txt") + template(__package__, "ensemble_cpu.h.txt")
-
-
 class _KernelWriter(SectionWriter):
     """The kernel of one program."""
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from armillary.files.meshes.surface import from_hex
 from armillary.viewer.parts.bent_surfaces import bent
 from armillary.viewer.parts.given_shapes import SURROUNDINGS
 from armillary.viewer.parts.links import COLOUR as LINK
@@ -121,7 +122,7 @@ class FilmFigure:
             for bar in bars_of(spring, places, self.content["up"]):
                 a, b = bar.start[frame], bar.end[frame]
                 made = scaled(bar.surface, (1, 1, max(float(np.linalg.norm(b - a)), 1e-12)))
-                colour = rgb(spring.get("colour") or LINK)
+                colour = from_hex(spring.get("colour") or LINK)
                 found.append((made.moved(turned_to(b - a), 0.5 * (a + b)), colour))
         first = 0
         for part in self.content["bending"]:
@@ -131,18 +132,13 @@ class FilmFigure:
                 continue
             b, body = part["body"], self.content["bodies"][part["body"]]
             placed = bent(part, weights).moved(self.rotations[frame, b], self.positions[frame, b])
-            found.append((placed, rgb(body["colour"])))
+            found.append((placed, from_hex(body["colour"])))
         return found
-
-
-def rgb(colour: str) -> np.ndarray:
-    """'#0072b2' as three numbers from 0 to 1."""
-    return np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
 
 
 def _colour(part: dict[str, Any], own: str, body: str) -> np.ndarray:
     if own:
-        return rgb(own)
+        return from_hex(own)
     if part["kind"] in _JOINTS:
-        return rgb(_STEEL)
-    return rgb(body) * (0.62 if part["kind"] == "rod" else 1.0)
+        return from_hex(_STEEL)
+    return from_hex(body) * (0.62 if part["kind"] == "rod" else 1.0)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armillary.files.meshes.surface import from_hex
 from armillary.viewer.film.camera import Camera, scene_axes
-from armillary.viewer.film.figure import Painted, rgb
+from armillary.viewer.film.figure import Painted
 from armillary.viewer.film.raster import Fragments, fragments, nearest, plane
 from armillary.viewer.parts.surfaces import DrawnSurface, joined
 
@@ -121,7 +122,8 @@ class Painter:
     def _drawn_background(self, camera: Camera) -> np.ndarray:
         s = np.linspace(0, 1, camera.height)[:, None, None]
         image = np.broadcast_to(
-            (1 - s) * rgb(self.theme.sky) + s * rgb(self.theme.ground), (camera.height, camera.width, 3)
+            (1 - s) * from_hex(self.theme.sky) + s * from_hex(self.theme.ground),
+            (camera.height, camera.width, 3),
         ).copy()
         if self.floor is None:
             return image.astype(np.float32)
@@ -140,7 +142,7 @@ class Painter:
             strength = np.maximum(strength, np.clip(1 - np.abs(c - np.rint(c)) / wide, 0, 1) * (wide < 0.5))
         far = np.linalg.norm(places, axis=2) / self.floor.reach
         strength = np.where(hit, 0.35 * strength * np.clip(1.4 - far, 0, 1), 0.0)[..., None]
-        found: np.ndarray = ((1 - strength) * image + strength * rgb(self.theme.grid)).astype(np.float32)
+        found: np.ndarray = ((1 - strength) * image + strength * from_hex(self.theme.grid)).astype(np.float32)
         return found
 
 
@@ -162,7 +164,7 @@ def ribbon(points: np.ndarray, camera: Camera, colour: str) -> Painted:
     count = len(faces)
     ones = np.ones(count)
     surface = DrawnSurface(corners, normals, faces)
-    return Painted(surface, np.tile(rgb(colour), (count, 1)), ones, np.zeros(count, dtype=int))
+    return Painted(surface, np.tile(from_hex(colour), (count, 1)), ones, np.zeros(count, dtype=int))
 
 
 def _distinct(parts: list[np.ndarray]) -> np.ndarray:

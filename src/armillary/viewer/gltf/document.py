@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.files.meshes.surface import from_hex
 from armillary.version import VERSION
 from armillary.viewer.parts.surfaces import DrawnSurface
 
@@ -82,7 +83,7 @@ class GltfDocument:
         picture = self.texture(image) if image else -1
         key = (colour.lower(), round(opacity, 4), picture)
         if key not in self._materials:
-            srgb = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+            srgb = from_hex(colour)
             linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
             factor = [*(round(float(x), 6) for x in linear), key[1]]
             entry: dict[str, Any] = {
