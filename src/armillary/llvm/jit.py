@@ -205,6 +205,13 @@ def vector_doubles() -> int:
     return 4 if here.get("avx2") else 2 if here.get("neon") or here.get("sse2") else 1
 
 
+def waits_for_parts() -> bool:
+    """Whether one load of several numbers waits for the cache where each was stored by itself: on x86-64.
+    Neoverse cores put a load together from two stores.
+    """
+    return not quick() and _host().triple.startswith("x86_64")
+
+
 def _taken_away() -> list[str]:
     words = os.environ.get("ARMILLARY_CPU", "").split(",")
     return [word.strip().removeprefix("-") for word in words if word.strip()]

@@ -24,6 +24,11 @@ from armillary.llvm.pack_writer import PackWriter
 
 _FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
 FEWEST = 32  # registers from which on the order of LLVM's code is decided here: see ``jit.registers``
+# Angles of x86-64 code up to which neighbours in the state are loaded one by one. A load of two that were
+# stored apart waits until both are in the cache, with all stored before them, so the sines of a stage began
+# when the stage before was over. Evaluations in a sequence take 0.87 of the time for the arm, 0.98 for a
+# chain of eight; a chain of sixteen gains nothing, and its independent ones take 1 % longer.
+FEW_ANGLES = 8
 INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 
 
@@ -140,8 +145,9 @@ class ArrangedWriter(Writer):
         """Sines and cosines of states by two, neighbours together; those of other angles by a call."""
         states = sorted([a for a in angles if self._in_state(a)], key=lambda a: self.places[a][1])
         super().trigonometry([a for a in angles if not self._in_state(a)])
+        apart = self.module.encodes == "x86_64" and len(states) <= FEW_ANGLES
         for pair in self.pairs_of(states):
-            self._sine_pair(pair)
+            self._sine_pair(pair, apart)
 
     def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
         """States, in order, by two."""
@@ -151,10 +157,11 @@ class ArrangedWriter(Writer):
         place = self.places.get(angle)
         return isinstance(place, tuple) and place[0] == "state"
 
-    def _sine_pair(self, pair: list[Expr]) -> None:
+    def _sine_pair(self, pair: list[Expr], apart: bool) -> None:
+        """``apart``: neighbours are loaded one by one."""
         v = _Pairs(self)
         places = [self.places[a][1] for a in pair]
-        if len(pair) == 2 and places[1] == places[0] + 1:
+        if len(pair) == 2 and places[1] == places[0] + 1 and not apart:
             x = self.load("angles", places[0], PAIR)
         else:
             x = "poison"

@@ -165,6 +165,10 @@ class InstructionWriter:
         """One number of a vector."""
         return self._value(REAL, f"extractelement {a.type} {a.name}, i32 {index}")
 
+    def insert(self, a: Raw, number: Raw, index: int) -> Raw:
+        """A vector with another number in one lane."""
+        return self._value(a.type, f"insertelement {a.type} {a.name}, double {number.name}, i32 {index}")
+
     # Memory
 
     def place(self, address: Raw, index: Raw, kind: str) -> Raw:
@@ -172,8 +176,9 @@ class InstructionWriter:
         where = f"ptr {address.name}, {index.type} {index.name}"
         return self._value(ADDRESS, f"getelementptr inbounds {kind}, {where}")
 
-    def load(self, address: Raw, kind: str, align: str = "") -> Raw:
-        return self._value(kind, f"load {kind}, ptr {address.name}{align}")
+    def load(self, address: Raw, kind: str, align: str = "", *, volatile: bool = False) -> Raw:
+        what = "load volatile" if volatile else "load"
+        return self._value(kind, f"{what} {kind}, ptr {address.name}{align}")
 
     def store(self, a: Raw, address: Raw, align: str = "") -> None:
         self.block.lines.append(f"store {a.type} {a.name}, ptr {address.name}{align}")

@@ -9,8 +9,7 @@ Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from math import inf
 
 from armillary.llvm.building.builder import Code, Span, Value
@@ -35,9 +34,10 @@ class Stepper(Code):
         """A sum over the states, of each."""
         return total / max(self.states, 1)
 
-    def each_state(self) -> AbstractContextManager[Value]:
+    def each_state(self) -> Iterator[Value]:
         """A loop over all states, one or several at a time."""
-        return self.each(self.states)
+        with self.each(self.states) as m:
+            yield m
 
     def total_of_states(self, term: Callable[[Value], Value]) -> Value:
         """A sum over all states."""
@@ -52,17 +52,28 @@ class Stepper(Code):
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         raise NotImplementedError
 
+    def rates(self, name: str, m: Value) -> Value:
+        """Of the state m in a vector of derivatives computed just before."""
+        return self.vector(name)[m]
+
 
 def weighted(f: Stepper, weights: Row, m: Value) -> Value:
-    """Σⱼ wⱼ kⱼ for the state m."""
-    first, *others = (weight * f.vector(f"k{j}")[m] for j, weight in enumerate(weights) if weight)
-    return sum(others, first)
+    """Σⱼ wⱼ kⱼ for the state m; the last rates may have been computed just before."""
+    *earlier, last = weights
+    terms = [weight * f.vector(f"k{j}")[m] for j, weight in enumerate(earlier) if weight]
+    return sum(terms[1:], terms[0]) + last * f.rates(f"k{len(earlier)}", m)
 
 
 def combine(f: Stepper, base: Span, h: Value, weights: Row, target: Span) -> None:
-    """target = base + h Σⱼ wⱼ kⱼ."""
-    with f.each_state() as m:
-        target[m] = base[m] + h * weighted(f, weights, m)
+    """target = base + h Σⱼ wⱼ kⱼ, a single term as base + (h wⱼ) kⱼ."""
+    *earlier, last = weights
+    if any(earlier):
+        for m in f.each_state():
+            target[m] = base[m] + h * weighted(f, weights, m)
+        return
+    scale = h * last
+    for m in f.each_state():
+        target[m] = base[m] + scale * f.rates(f"k{len(earlier)}", m)
 
 
 def stages(f: Stepper, t: Value, h: Value) -> None:
@@ -95,7 +106,7 @@ def error_norm(f: Stepper, h: Value) -> Value:
     state, trial, atol = f.vector("state"), f.vector("trial"), f.vector("atol")
     ratios = [f.vector(name) for name in ("ratio", "ratio_low")[: len(tableau.errors)]]
     rtol = f["rtol"]
-    with f.each_state() as m:
+    for m in f.each_state():
         scale = tolerated(f, atol[m], rtol * f.most(f.magnitude(state[m]), f.magnitude(trial[m])))
         for ratio, weights in zip(ratios, tableau.errors, strict=True):
             ratio[m] = h * weighted(f, weights, m) / scale
@@ -190,7 +201,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Span, work: Span
         f.derivatives(t_old + c * h, work, f.vector(f"k{i}"))
     first, last = f.vector("k0"), f.vector(f"k{tableau.stages}")
     F = _dense(f)
-    with f.each_state() as m:
+    for m in f.each_state():
         rise = end[m] - base[m]
         bend = h * first[m] - rise
         F[0][m] = rise
@@ -203,7 +214,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Span, work: Span
 def dense_state(f: Stepper, theta: Value, target: Span) -> None:
     """The state at a part θ of the step, from its coefficients."""
     factors, base, F = [theta, 1.0 - theta], f.vector("base"), _dense(f)
-    with f.each_state() as m:
+    for m in f.each_state():
         nest = F[-1][m]
         for i in reversed(range(1, len(F))):
             nest = F[i - 1][m] + factors[i % 2] * nest

@@ -11,8 +11,7 @@ Every function here takes the addresses of a run's `Control` and workspace first
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 
 from armillary.llvm.building.assembly import (
     ADDRESS,
@@ -96,8 +95,8 @@ class LoopFunction(RecordFunction, Stepper):
     def states(self) -> int:
         return self.shape.states
 
-    def each_state(self) -> AbstractContextManager[Value]:
-        return self.each_four(self.size("fours")) if self.shape.general else super().each_state()
+    def each_state(self) -> Iterator[Value]:
+        return self.each_pair(self.size("fours")) if self.shape.general else super().each_state()
 
     def total_of_states(self, term: Callable[[Value], Value]) -> Value:
         return (
@@ -120,6 +119,10 @@ class LoopFunction(RecordFunction, Stepper):
                 offset = sum(before, self.whole(0))
                 self._vectors[name] = Span(self, self.builder.place(self.workspace, offset.raw, REAL))
         return self._vectors[name]
+
+    def rates(self, name: str, m: Value) -> Value:
+        found = self.vector(name)
+        return found.one_by_one(m) if self.shape.general else found[m]
 
     # The generated code
 

@@ -71,7 +71,7 @@ WHOLES = (
     "budget",  # steps this call may still try
     "jump",  # number of the next of the times at which inputs jump
     "every_step",  # rows at the ends of steps, times written here, instead of at given times
-    "fours",  # of states: they are taken four at a time, and those beyond the last are zero
+    "fours",  # of states: they are taken by two pairs, and those beyond the last are zero
     "n_memory", "n_events", "n_outputs",  # sizes
     "configuration", "configurations",  # the number of the present one, and how many there are
     "used",  # states of the present configuration

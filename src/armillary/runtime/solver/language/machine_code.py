@@ -211,10 +211,18 @@ class _Body:
     def each(self, field: str, value: ast.expr) -> None:
         """An assignment element by element."""
         f, place, kind = self.frame, self.part(field), self.code.kinds[field]
-        with f.each_state() if kind == "States" else f.each(self.size(kind)) as m:
+
+        def assigned(m: Value) -> None:
             self.element = m
             place[m] = self.as_real(self.value(value))
             self.element = None
+
+        if kind == "States":
+            for m in f.each_state():
+                assigned(m)
+        else:
+            with f.each(self.size(kind)) as m:
+                assigned(m)
 
     def store(self, field: str, value: Value) -> None:
         """A scalar of the run."""
