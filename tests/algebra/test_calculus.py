@@ -42,7 +42,7 @@ def largest(roots: list[Expr], at: dict[str, float]) -> float:
 # ---------------------------------------------------------------- gradient
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(smooth_trees, smooth_trees, points)
 def test_a_gradient_holds_the_derivatives(tree: Any, inner: Any, at: dict[str, float]) -> None:
     """Backwards from the expression or forwards from each symbol, also through a value used twice."""
@@ -58,7 +58,7 @@ def test_a_gradient_holds_the_derivatives(tree: Any, inner: Any, at: dict[str, f
     assert np.max(np.abs(np.subtract(found, expected))) <= 1e-12 * size
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(smooth_trees, points, st.sampled_from(NAMES))
 def test_a_gradient_agrees_with_the_complex_step(tree: Any, at: dict[str, float], name: str) -> None:
     """Im f(x + ih)/h by plain arithmetic (Squire & Trapp 1998)."""
@@ -92,7 +92,7 @@ def test_a_gradient_of_many_symbols_shares_its_parts() -> None:
 # ---------------------------------------------------------------- evaluator
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(smooth_trees, min_size=1, max_size=3), points, points)
 def test_an_evaluator_gives_the_values_at_each_place(trees: list[Any], one: Any, other: Any) -> None:
     made = [build(tree) for tree in trees]
@@ -150,7 +150,7 @@ def test_what_is_left_without_the_constant_part_has_none(tree: Any, at: dict[str
 # ---------------------------------------------------------------- solutions
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(smooth_trees, smooth_trees, points)
 def test_the_solution_of_a_linear_expression_makes_it_zero(
     tree: Any, other: Any, at: dict[str, float]

@@ -34,7 +34,7 @@ def _magnitude(tree, values) -> float:
     return max([abs(_plain(tree, values)), *[_magnitude(c, values) for c in operands]])
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(smooth_trees, points)
 def test_construction_keeps_the_value(tree, values):
     e = build(tree)
@@ -48,7 +48,7 @@ def test_construction_keeps_the_value(tree, values):
     assert abs(found - expected) <= 1e-9 * max(largest, 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(trees, points)
 def test_the_order_of_construction_does_not_change_the_value(tree, values):
     forwards, backwards = build(tree), build(tree, backwards=True)
@@ -67,7 +67,7 @@ def _operations(tree) -> set:
     return {tree[0]}.union(*[_operations(c) for c in tree[1]]) if isinstance(tree, tuple) else set()
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(trees)
 def test_the_printed_text_reads_back_as_the_same_object(tree):
     e = build(tree)
@@ -91,7 +91,7 @@ def test_sums_and_products_do_not_depend_on_order(names, random):
         assert parse(text, SYMBOLS.__getitem__) is parse(other, SYMBOLS.__getitem__)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(smooth_trees, points, st.sampled_from(NAMES))
 def test_derivatives_agree_with_the_complex_step(tree, values, name):
     """Im f(x + ih)/h is exact to rounding for h = 1e-30 (Squire & Trapp 1998); no expression takes part."""

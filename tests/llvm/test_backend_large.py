@@ -41,7 +41,7 @@ def derived(seed: int) -> DerivedEquations:
     return random_trees.build(random_trees.tree_case(seed), parameters=True).derive()
 
 
-@pytest.mark.parametrize(("seed", "piece"), [(11, 1), (11, 7), (11, 50)])
+@pytest.mark.parametrize(("seed", "piece"), [(11, 1), (11, 50)])
 def test_pieces_leave_no_trace_in_the_numbers(seed: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit, whether × and + are fused or not: which are is chosen for the whole section."""
     case = random_trees.tree_case(seed)
@@ -173,10 +173,10 @@ def sum_of_squares(terms: int) -> CompiledModel:
     return slider(total((1 + i / terms, (x + i) ** 2) for i in range(terms)), s)
 
 
-def test_a_sum_of_five_thousand_terms_compiles_in_proportion_to_its_length() -> None:
+def test_a_sum_of_thousands_of_terms_compiles_in_proportion_to_its_length() -> None:
     """LLVM's time grows with the square of the length of a function, so functions keep theirs."""
-    short, long = sum_of_squares(1_000), sum_of_squares(5_000)
-    expected = math.fsum((1 + i / 5_000) * (0.3 + i) ** 2 for i in range(5_000))
+    short, long = sum_of_squares(600), sum_of_squares(3_000)
+    expected = math.fsum((1 + i / 3_000) * (0.3 + i) ** 2 for i in range(3_000))
     assert long.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
     few, many = (piece_texts(llvm.llvm_text(model.equations.program)) for model in (short, long))
     assert sum(map(len, many)) < 6 * sum(map(len, few))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,12 @@ def tree_case(seed: int) -> Case:
     parents = [int(rng.integers(max(-1, i - 3), i)) for i in range(count)]
     case = _case(kinds, parents, rng)
     return replace(case, tree=_with_frames(case.tree, case.q, case.u, rng))
+
+
+@cache
+def derived(seed: int, formalism: str, parameters: bool = True) -> Any:
+    """Equations of a random tree, for tests that only read them."""
+    return build(tree_case(seed), parameters=parameters).derive(formalism)
 
 
 def _case(

@@ -226,9 +226,14 @@ def test_each_body_of_a_four_bar_obeys_newton_and_euler() -> None:
 
 
 @pytest.mark.parametrize(
-    "kinds", [("spherical",), ("universal",), ("revolute",), ("distance", "cylindrical")]
+    ("kinds", "formalism"),
+    [
+        (("spherical",), "kane"),
+        (("universal",), "recursive"),
+        (("revolute",), "kane"),
+        (("distance", "cylindrical"), "recursive"),
+    ],
 )
-@pytest.mark.parametrize("formalism", ["kane", "recursive"])
 def test_forces_of_random_closures_as_loads_give_the_constrained_motion(
     kinds: tuple[str, ...], formalism: str
 ) -> None:

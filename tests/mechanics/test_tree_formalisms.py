@@ -26,8 +26,8 @@ from tests.mechanics.solving import (
     ("joint", "moving_parent"), [*[(j, True) for j in JOINTS], *[(j, False) for j in KINDS]], ids=str
 )
 def test_every_joint_obeys_first_principles(joint: reference.Joint, moving_parent: bool) -> None:
-    """On a moving parent, of every kind on the ground, too. On numbers without regrouping; of every kind, on
-    symbols with every datum a parameter and regrouped.
+    """On a moving parent, of every kind on the ground, too. On numbers without regrouping; of every kind on a
+    moving parent, on symbols with every datum a parameter and regrouped.
     """
     case = joint_case(joint, seed=7, moving_parent=moving_parent)
     expected = reference.accelerations(case.tree, case.q, case.u)
@@ -35,12 +35,12 @@ def test_every_joint_obeys_first_principles(joint: reference.Joint, moving_paren
     at = values(system, case.q, case.u)
     for found in rates_by_every_formalism(*planted_on_numbers(system, at)).values():
         close(found, expected)
-    if joint in KINDS:
+    if joint in KINDS and moving_parent:
         tree = regroup(build_tree(system))
         close(evaluated(rates(tree, applied_loads(system, tree), "recursive"), at), expected)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_trees_on_numbers_obey_first_principles(seed: int) -> None:
     """Every formalism with every regrouping, run on plain floats."""
     case = tree_case(seed)

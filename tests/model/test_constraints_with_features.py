@@ -191,7 +191,7 @@ def model() -> Any:
 
 @pytest.fixture(scope="module")
 def reference(model: Any) -> Any:
-    return model.simulate(1.0, initial={"A.u1": 9.0}, sample=0.25, rtol=1e-12, atol=1e-13)
+    return model.simulate(0.5, initial={"A.u1": 9.0}, sample=0.125, rtol=1e-12, atol=1e-13)
 
 
 METHODS = {
@@ -211,7 +211,7 @@ METHODS = {
 def test_every_method_keeps_the_loop_closed(method: str, model: Any, reference: Any) -> None:
     """To rounding, whatever the error of the method; angles as well as the method can."""
     step = {"step": 1e-3} if method in ("rk4", "midpoint") else {}
-    run = model.simulate(1.0, initial={"A.u1": 9.0}, method=method, sample=0.25, **step)
+    run = model.simulate(0.5, initial={"A.u1": 9.0}, method=method, sample=0.125, **step)
     np.testing.assert_allclose(run["A.q1"], reference["A.q1"], rtol=0, atol=METHODS[method])
     assert np.max(np.abs([run["gap x"], run["gap y"]])) < 1e-10
 
@@ -222,7 +222,7 @@ def test_a_gap_that_is_zero_has_a_magnitude(reference: Any) -> None:
 
 def test_other_units_give_the_same_angles(reference: Any) -> None:
     run = four_bar("in-lb-s", 39.37).derive().compile().simulate(
-        1.0, initial={"A.u1": 9.0}, sample=0.25, rtol=1e-12, atol=1e-13
+        0.5, initial={"A.u1": 9.0}, sample=0.125, rtol=1e-12, atol=1e-13
     )  # fmt: skip
     np.testing.assert_allclose(run["A.q1"], reference["A.q1"], rtol=0, atol=1e-9)
 

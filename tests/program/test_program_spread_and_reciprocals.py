@@ -101,7 +101,7 @@ def test_spread_keeps_signs_numbers_and_lone_numbers() -> None:
     assert_same([root], [opened])
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.lists(smooth_trees, min_size=2, max_size=4), points)
 def test_spread_keeps_the_values_of_random_sums(trees: list[Any], at: dict[str, float]) -> None:
     made = [build(tree) for tree in trees]
@@ -161,7 +161,7 @@ def test_a_second_time_changes_nothing() -> None:
     assert_same(once, again)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(smooth_trees, EXPONENTS, EXPONENTS), min_size=2, max_size=4), points)
 def test_powers_and_roots_of_random_values_stay_exact(
     factors: list[tuple[Any, float, float]], at: dict[str, float]

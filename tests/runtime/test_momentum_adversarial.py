@@ -27,7 +27,7 @@ def spacecraft() -> arm.System:
     hub = s.body("hub", joint=arm.Free(), com=(0.1, 0, 0), mass=5, inertia=(2, 3, 4))
     boom = s.body("arm", parent=hub, at=(0.5, 0, 0), joint=arm.Revolute("z"), com=(0.3, 0, 0), mass=1,
                   inertia=(0.1, 0.2, 0.2))  # fmt: skip
-    boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5, GJ=20.0, polar=0.01), modes=2, damping=0.01)
+    boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5, GJ=20.0, polar=0.01), modes=1, damping=0.01)
     tip = boom.node("tip")
     slider = s.body("slider", parent=tip, joint=arm.Prismatic("y"), mass=0.5, inertia=(0.01, 0.02, 0.03))
     s.moment("motor", "0.3*sin(w*t) - 0.1*arm.u1", boom.z, on=boom, reaction=hub)

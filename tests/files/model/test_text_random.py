@@ -29,7 +29,7 @@ def faults(system: arm.System, folder: Path) -> list[str]:
     return found + ([] if second.read_text() == first.read_text() else ["the text of the second file"])
 
 
-@settings(max_examples=24, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.integers(0, 2**32 - 1))
 def test_whatever_the_verbs_accept_reads_back_the_same(seed):
     system = Teller(random.Random(seed)).s
@@ -41,7 +41,7 @@ def test_whatever_the_verbs_accept_reads_back_the_same(seed):
             assert not any(path.is_file() for path in Path(folder).iterdir())
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.integers(0, 2**32 - 1))
 def test_what_reads_back_moves_the_same(seed):
     system = Teller(random.Random(seed)).s

@@ -61,14 +61,13 @@ def test_gradient_on_modes_is_that_on_the_masses() -> None:
     assert energies[0] == pytest.approx(energies[1], rel=1e-14)
 
 
-@pytest.mark.parametrize("field", ["gradient", "bodies"])
-def test_formalisms_agree_and_energy_is_kept(field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "others"), [("gradient", ("momentum", "back_substitution")), ("bodies", ("kane",))]
+)
+def test_formalisms_agree_and_energy_is_kept(field: str, others: tuple[str, ...]) -> None:
     q, u = state()
-    models = {
-        name: satellite(field, True).derive(name).compile()
-        for name in ("kane", "recursive", "momentum", "back_substitution")
-    }
-    wanted = models["kane"].accelerations(0.0, q, u)
+    models = {name: satellite(field, True).derive(name).compile() for name in ("recursive", *others)}
+    wanted = models["recursive"].accelerations(0.0, q, u)
     for model in models.values():
         np.testing.assert_allclose(model.accelerations(0.0, q, u), wanted, rtol=0, atol=1e-9)
     model = models["recursive"]

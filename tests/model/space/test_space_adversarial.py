@@ -52,7 +52,7 @@ def test_an_orbit_next_to_a_parabola_is_a_parabola(e: float) -> None:
 def spacecraft(s: arm.System, name: str) -> tuple[arm.Body, arm.Body]:
     hub = s.body(name, joint=arm.Free(), mass=500, com=(0.1, 0, 0), inertia=(200, 150, 180))
     boom = s.body(f"{name}_boom", parent=hub, joint=arm.Revolute("z"), at=(0.5, 0, 0))
-    boom.flexible(arm.Beam(5.0, EI=500.0, mass_per_length=0.5, GJ=200.0, polar=0.01), modes=3)
+    boom.flexible(arm.Beam(5.0, EI=500.0, mass_per_length=0.5, GJ=200.0, polar=0.01), modes=2)
     return hub, boom
 
 
@@ -165,7 +165,7 @@ def test_wheels_and_gyros_on_a_flexible_node_leave_the_angular_momentum_alone() 
         size = max(np.abs(run[f"L{axis}"]).max() for axis in "xyz")
         for axis in "xyz":
             assert np.ptp(run[f"L{axis}"]) < 1e-9 * size
-        ends.append([run[f"hub_boom.q{i}"][-1] for i in (1, 2, 3, 4)])
+        ends.append([run[f"hub_boom.q{i}"][-1] for i in (1, 2, 3)])
     np.testing.assert_allclose(ends[1:], [ends[0]] * 3, rtol=1e-6, atol=1e-9)
 
 
