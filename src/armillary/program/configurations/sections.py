@@ -8,8 +8,8 @@ whatever is locked, given or dependent; prescribed coordinates are not in it. Th
 has, beside its other sections,
 
     leave      the motion from the state, and after it the speeds that events set and which may be no states
-               then: those that they release and, in systems with constraints, all; there, too, a 1 for each
-               speed, as below
+               then: those that events release and, in systems with constraints, all; there, too, a 1 for
+               each speed, as below
     enter      the state from a motion that satisfies its constraints: the speeds that are its states
     impulse    all speeds after its locks have closed, from a motion of any speeds
     adjust     the least changes of speeds with which a motion satisfies its constraints; those that have 0
@@ -110,7 +110,9 @@ def _leave(equations: DerivedEquations) -> StepSection:
 
 def adjustable(system: Description) -> bool:
     """Whether events without locks set speeds that constraints may decide."""
-    return any(not (event.lock or event.unlock) for event, _, _ in speed_settings(system))
+    return bool(system.constraints) and any(
+        not (event.lock or event.unlock) for event, _, _ in speed_settings(system)
+    )
 
 
 def sets_dependent_speeds(equations: DerivedEquations) -> bool:
@@ -124,16 +126,18 @@ def sets_dependent_speeds(equations: DerivedEquations) -> bool:
 
 
 def speed_settings(system: Description) -> list[tuple[EventRecord, Expr, Expr]]:
-    """Events, speeds that they set which may be no states before, and the values: those that they release
-    and, in systems with constraints, all. Values that depend on accelerations or reactions are left out.
+    """Events, speeds that they set which may be no states before, and the values: those that some event
+    releases and, in systems with constraints, all. Values that depend on accelerations or reactions are left
+    out.
     """
+    released = {u for event in system.events.values() for u in event.unlock}
     known = {*system.coordinates, *system.speeds, *system.parameters.values(), system.time}
     known |= {m.symbol for m in system.memories.values()} | {s.symbol for s in system.states.values()}
     return [
         (event, target, as_expr(value))
         for event in system.events.values()
         for target, value in event.changes.items()
-        if target in event.unlock or (system.constraints and target.data.role == "speed")
+        if target in released or (system.constraints and target.data.role == "speed")
         if set(symbols(as_expr(value))) <= known
     ]
 

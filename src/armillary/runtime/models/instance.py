@@ -248,9 +248,11 @@ class Instance:
         """Those of speeds, and of the rows of constraints."""
         return self.model.loops.sizes(self.constants)
 
-    def assembled(self, place: Place, named: set[str]) -> Place:
-        """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
-        return self.model.loops.assembled(self, place, named)
+    def assembled(self, place: Place, named: set[str], at_event: bool = False) -> Place:
+        """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,
+        stays as it is.
+        """
+        return self.model.loops.assembled(self, place, named, at_event)
 
     def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
         """Whether the dependent speeds of this program follow well from the others at a place, whose state is

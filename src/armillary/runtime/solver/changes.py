@@ -10,12 +10,12 @@ coordinates, all speeds of the system and the user's own states, in one layout f
     adjust         the least changes of speeds with which a motion satisfies the constraints
     ratings        how good each choice of dependent speeds with the same locks is at a motion
 
-Events cause a change by their role: a user's event that locks or unlocks, or the internal one for a choice
-of dependent speeds that has become poor. All events of one instant act together. What is released at an
-instant at which something locks is held through the impulse, unless its speed is set. Where events set
-dependent speeds, these stay as set, and the others are changed as little as possible. Where the configuration
-that is needed is not at hand, the run ends at this event, before the change: the process then derives it and
-goes on.
+Events cause a change by their role: a user's event that locks, unlocks or sets the speed of a joint that is
+released at its time, or the internal one for a choice of dependent speeds that has become poor. All events of
+one instant act together. What is released at an instant at which something locks is held through the impulse,
+unless its speed is set. Where events set dependent speeds, these stay as set, and the others are changed as
+little as possible. Where the configuration that is needed is not at hand, the run ends at this event, before
+the change: the process then derives it and goes on.
 
 With the locks that are asked for, the choice of dependent speeds that comes first in the table of
 configurations is taken where it is good, else the best rated one of the others there. The process and

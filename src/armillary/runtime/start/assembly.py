@@ -212,8 +212,10 @@ class LoopStart:
         loop_code().close(records.ctypes.data, workspace.ctypes.data, count, len(self.record))
         return records[:, FIELDS["status"]], left
 
-    def problem(self, status: int, left: np.ndarray, named: Collection[str], rows: np.ndarray) -> str:
-        """Why a start failed; ``rows`` are the sizes of rows."""
+    def problem(
+        self, status: int, left: np.ndarray, named: Collection[str], rows: np.ndarray, at_event: bool = False
+    ) -> str:
+        """Why a start failed, or what events set; ``rows`` are the sizes of rows."""
         reduction = self.equations.reduction
         if status == NOT_REDUNDANT:
             return redundant_text(reduction)
@@ -224,10 +226,14 @@ class LoopStart:
             worst = int(np.argmax(np.abs(residual)))
             constraint = reduction.rows[worst].constraint
             given = [name for name in self._speeds if name in named]
+            speeds = (
+                f"speeds {', '.join(given)} that are set"
+                if at_event
+                else f"initial speeds {', '.join(given)}"
+            )
             return (
-                f"the initial speeds {', '.join(given)} contradict constraint "
-                f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name "
-                "fewer of them"
+                f"the {speeds} contradict constraint '{constraint.name}' ({constraint.about}), which they "
+                f"leave at {residual[worst]:.6g}; {'set' if at_event else 'name'} fewer of them"
             )
         lines = []
         for i, value in zip(self.gaps, left, strict=False):
@@ -235,16 +241,21 @@ class LoopStart:
                 before, after = gap_text(reduction, i)
                 lines.append(f"\n  {before}{value:.6g}{after}")
         given = [name for name in self._coordinates if name in named]
-        held = f" with {', '.join(given)} as given" if given else ""
+        held = f" with {', '.join(given)} as {'set' if at_event else 'given'}" if given else ""
+        remedy = "set other values" if at_event else "give other initial coordinates to start from"
         return (
             f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"
-            "change what sets them, or give other initial coordinates to start from"
+            f"change what sets them, or {remedy}"
         )
 
-    def assembled(self, instance: Instance, place: Place, named: Collection[str]) -> Place:
-        """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
+    def assembled(
+        self, instance: Instance, place: Place, named: Collection[str], at_event: bool = False
+    ) -> Place:
+        """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,
+        stays as it is.
+        """
         bench = self.bench(instance, place.t, place.memory)
-        note = self.close(bench, instance, place.q, place.u, named)
+        note = self.close(bench, instance, place.q, place.u, named, at_event=at_event)
         q, u = bench.q.copy(), bench.u.copy()
         self._free.append(bench)
         return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
@@ -264,6 +275,7 @@ class LoopStart:
         u: np.ndarray,
         named: Collection[str],
         agreeing: bool = True,
+        at_event: bool = False,
     ) -> str:
         """Coordinates and, where they are to be ``agreeing``, speeds of a bench, from those of a start, and a
         note on what was moved.
@@ -271,7 +283,7 @@ class LoopStart:
         status = bench.close(q, u, self.flags(named), agreeing)
         if status != CLOSED:
             _, rows = self.sizes(instance.constants)
-            raise ParameterError(self.problem(status, bench.left, named, rows))
+            raise ParameterError(self.problem(status, bench.left, named, rows, at_event))
         if self._started and not named:
             return self._changed_starts(u, bench.u)
         if not named or bench.q.tobytes() == q.tobytes():

@@ -5,13 +5,13 @@ Each configuration has a program of its own, derived and compiled when a run fir
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluate
-from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
@@ -145,7 +145,7 @@ class Configurations:
             # A joint that is released with a speed of its own moves already where others follow it.
             moving = {u.data.name for event in changing for u in event.unlock} & named & configuration.locked
             opened = Configuration(configuration.locked - moving) if moving else configuration
-            place = self[opened].assembled(place, named) if adjusted is None else adjusted
+            place = adjusted or self[opened].assembled(place, named, at_event=True)
         if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
             held = locked | (configuration.locked - named)
@@ -180,12 +180,14 @@ class Configurations:
             or (target.data.name in configuration.locked and target.data.name not in locked)
         ]
         if given:
-            u, values = u.copy(), instance.values(place)
+            u = u.copy()
             for event, target, value in given:
                 known = settings.get((event.name, target.data.name))
-                if known is None:  # of a joint that another event releases
-                    _check_known(event, target, value, values)
-                    known = evaluate(value, values)
+                if known is None:
+                    raise ArmillaryError(
+                        f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on "
+                        "accelerations or reactions; let an earlier event keep that in a memory"
+                    )
                 u[equations.system.speeds.index(target)] = known
         return u
 
@@ -277,21 +279,6 @@ def set_speeds(instance: Instance, result: Integration) -> Settings:
     return found
 
 
-def _check_known(event: EventRecord, target: Expr, value: Expr, known: Container[str]) -> None:
-    """An error where a value is not known at an event, or changes with what the event sets besides."""
-    read = symbols(value)
-    if any(s.data.name not in known for s in read):
-        raise ArmillaryError(
-            f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on "
-            "accelerations or reactions; let an earlier event keep that in a memory"
-        )
-    if any(s in event.changes and s is not target for s in read):
-        raise ArmillaryError(
-            f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on others that "
-            "it sets; set one of them by an earlier event"
-        )
-
-
 def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:
     """An error for events of one instant that contradict each other or what is locked."""
     locking = {u.data.name: event.name for event in changing for u in event.lock}
@@ -327,11 +314,8 @@ def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[
     """Whether all that an event without locks sets and that loops are closed anew for are dependent speeds,
     or among ``places``, and a motion determines all speeds that it sets.
     """
-    if (
-        event.lock
-        or event.unlock
-        or not set(closed_anew(event, equations)) <= {*equations.dependents, *places}
-    ):
+    anew = set(closed_anew(event, equations))
+    if event.lock or event.unlock or not anew or not anew <= {*equations.dependents, *places}:
         return False
     known = {u for e, u, _ in speed_settings(equations.system) if e is event}
     return all(s in known for s in event.changes if s.data.role == "speed")

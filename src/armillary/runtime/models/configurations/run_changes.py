@@ -347,18 +347,18 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
         return ORDINARY
-    if not (event.lock or event.unlock):
+    if (anew := closed_anew(event, equations)) and not (event.lock or event.unlock):
         places = equations.coordinates if recloses else ()
-        if recloses and set(closed_anew(event, equations)) <= set(places):
+        if set(anew) <= set(places):
             return ORDINARY
         if adjusts(event, equations, places):
             return ADJUSTS
-    return LOCKING if (event.lock or event.unlock) and not elsewhere_set(event, equations) else ELSEWHERE
+    return ELSEWHERE if elsewhere_set(event, equations) else LOCKING
 
 
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Names of what an event that locks or unlocks sets and the loop cannot: what loops are closed anew for,
-    and speeds that are locked and stay so.
+    """Names of what an event sets and the loop cannot: what loops are closed anew for, and speeds that are
+    locked and that no event releases.
     """
     if equations.system.constraints:
         return closed_anew(event, equations)
