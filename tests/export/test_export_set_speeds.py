@@ -222,7 +222,7 @@ def test_speeds_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     s = differential()
     s.event("all", "t - 0.15", direction=1, set={"A.u1": 1.0, "B.u1": 1.0, "C.u1": 1.0})
     eom = s.derive()
-    told = r"after event 'all': the speeds A.u1, B.u1, C.u1 that are set contradict constraint 'planets'"
+    told = r"after event 'all': the new speeds A.u1, B.u1, C.u1 contradict constraint 'planets'"
     with pytest.raises(arm.ArmillaryError, match=f"{told}.*; set fewer of them"):
         eom.compile().simulate(SPAN)
     run = loaded(eom.export("python", tmp_path / "python") / "differential.py").simulate(SPAN)

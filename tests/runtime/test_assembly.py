@@ -13,6 +13,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ModelError, ParameterError
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.start import assembly
 
 CRANK, ROD = 0.1, 0.3
 
@@ -72,6 +73,14 @@ def test_values_that_say_too_much_are_first_guesses_and_the_run_says_what_moved(
         assert "B.q1" in run.info["assembly"]
         assert "C.q1" in run.info["assembly"]
         assert "A.q1" not in run.info["assembly"]
+
+
+def test_where_all_coordinates_are_given_none_are_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scattered starts would all be the same one: 7 looks at the geometry close the loop, 1,604 did."""
+    monkeypatch.setattr(assembly, "_FEW", 30)
+    monkeypatch.setattr(assembly.Bench, "_close_patiently", None)
+    place = model().state({"A.q1": 0.5, "B.q1": -0.7, "C.q1": 0.38})
+    assert place[[0, 2]] == pytest.approx([0.5, slider(0.5)], abs=1e-12)
 
 
 def test_values_that_fit_are_left_alone_without_a_word() -> None:

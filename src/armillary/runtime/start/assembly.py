@@ -226,14 +226,11 @@ class LoopStart:
             worst = int(np.argmax(np.abs(residual)))
             constraint = reduction.rows[worst].constraint
             given = [name for name in self._speeds if name in named]
-            speeds = (
-                f"speeds {', '.join(given)} that are set"
-                if at_event
-                else f"initial speeds {', '.join(given)}"
-            )
+            which, verb = ("new", "set") if at_event else ("initial", "name")
             return (
-                f"the {speeds} contradict constraint '{constraint.name}' ({constraint.about}), which they "
-                f"leave at {residual[worst]:.6g}; {'set' if at_event else 'name'} fewer of them"
+                f"the {which} speeds {', '.join(given)} contradict constraint "
+                f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; "
+                f"{verb} fewer of them"
             )
         lines = []
         for i, value in zip(self.gaps, left, strict=False):
@@ -241,7 +238,7 @@ class LoopStart:
                 before, after = gap_text(reduction, i)
                 lines.append(f"\n  {before}{value:.6g}{after}")
         given = [name for name in self._coordinates if name in named]
-        held = f" with {', '.join(given)} as {'set' if at_event else 'given'}" if given else ""
+        held = f" with {', '.join(given)} as given" if given else ""
         remedy = "set other values" if at_event else "give other initial coordinates to start from"
         return (
             f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"

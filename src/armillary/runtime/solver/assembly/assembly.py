@@ -23,6 +23,7 @@ from armillary.runtime.solver.assembly.loop_geometry import (
     is_number,
     look,
     make_unit,
+    some_place_is_free,
     some_speed_moves,
     worst_gap,
 )
@@ -167,18 +168,24 @@ def measure_reach(run: Loops) -> None:
 
 
 def search_elsewhere(run: Loops) -> truth:
-    """From scattered starts: the closed place that is nearest to the start; whether there is one."""
+    """From scattered starts: the closed place that is nearest to the start, of those that the nearest group
+    of starts leads to; whether there is one.
+    """
     if not some_speed_moves(run):
         return False
     measure_reach(run)
     run.seed = FIRST_CHANCE
     shortest: real = INFINITY
+    tried: real = NEAR_REACH
     worst: real = 0.0
     turn: real = 0.0
     while turn < SCATTERED:
         reach: real = MIDDLE_REACH if turn < MIDDLE_STARTS else FAR_REACH
         if turn < NEAR_STARTS:
             reach = NEAR_REACH
+        if reach > tried and shortest < INFINITY:
+            break  # starts further away hardly lead to nearer places
+        tried = reach
         turn = turn + 1.0
         run.place = run.start
         look(run)
@@ -234,12 +241,15 @@ def too_many_given(run: Loops) -> truth:
 
 def attempt(run: Loops, first_try: truth) -> truth:
     """The loops closed from the start by dependent speeds, or by all; whether they are closed."""
+    free: truth = False
+    free = some_place_is_free(run)
     for j in range(N_SPEEDS):
         if CONFIGURATIONS:
             first: truth = DEPENDENT[at(run.present, N_SPEEDS, j)]
             run.moving[j] = first if first_try else HOLDING[at(run.present, N_SPEEDS, j)]
         else:
             run.moving[j] = DEPENDENT[j] if first_try else HOLDING[j]
+        run.moving[j] = run.moving[j] and free
     run.place = run.start
     worst: real = 0.0
     worst = close_from(run)
@@ -262,8 +272,11 @@ def find_place(run: Loops) -> truth:
     if closed:
         run.place = run.found
         return True
-    too_many: truth = False
-    too_many = too_many_given(run)
+    free: truth = False
+    free = some_place_is_free(run)
+    too_many: truth = True
+    if free:
+        too_many = too_many_given(run)
     if too_many:
         for k in range(N_COORDINATES):
             run.held[k] = False

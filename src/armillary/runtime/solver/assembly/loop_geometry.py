@@ -74,6 +74,14 @@ def some_speed_moves(run: Loops) -> truth:
     return found
 
 
+def some_place_is_free(run: Loops) -> truth:
+    """Whether any coordinate is not held: else no step leads anywhere."""
+    found: truth = False
+    for k in range(N_COORDINATES):
+        found = found or not run.held[k]
+    return found
+
+
 def make_unit(run: Loops) -> None:
     """Euler parameters of the place where a step leads, made unit."""
     for e in range(N_UNITS):
