@@ -24,6 +24,7 @@ import numpy as np
 import armillary as arm
 from armillary.columns import aligned
 from armillary.stages.model import Model
+from armillary.verification.reference import largest
 from benchmarks.environment import find_environment
 
 TRUE = {
@@ -89,7 +90,7 @@ def measured(model: Model) -> tuple[dict[str, arm.Signal], dict[str, np.ndarray]
 
 def error(found: dict[str, float]) -> float:
     """The largest relative error of the parameters."""
-    return max(abs(found[name] / TRUE[name] - 1) for name in TRUE)
+    return largest([abs(found[name] / TRUE[name] - 1) for name in TRUE])
 
 
 def ours(model: Model, inputs: dict[str, arm.Signal], data: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.verification.reference import largest
 from benchmarks.published import example_system
 from benchmarks.timing import one_core
 
@@ -105,7 +106,7 @@ def _record(
 ) -> dict[str, Any]:
     ends = {label: engine(made.starts, 0, RUNS).state for label, engine in engines.items()}
     scale = np.maximum(1.0, np.abs(ends["scalar"]))
-    error = max(float(np.max(np.abs(ends[str(w)] - ends["scalar"]) / scale)) for w in WIDTHS)
+    error = largest(*(np.abs(ends[str(w)] - ends["scalar"]) / scale for w in WIDTHS))
     record = {
         "title": compiled.equations.system.name,
         "speeds": len(compiled.speed_names),

@@ -58,7 +58,7 @@ def _measure(
     record["microseconds"] = 1e6 * ours / STEPS
     if not with_peer:
         record["missing"] = "Basilisk was left out"
-    elif "missing" not in record and record["difference"] > AGREEMENT:
+    elif "missing" not in record and not record["difference"] <= AGREEMENT:
         record["missing"] = f"ends elsewhere, by {record['difference']:.0e} rad"
     elif "missing" not in record:
         record["basilisk_microseconds"] = 1e6 * theirs / STEPS

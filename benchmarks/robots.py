@@ -216,7 +216,7 @@ def peer_robot(peer: str, library: Path, file: Path, told: dict[str, Any]) -> Na
 
 def wrong(records: Sequence[dict[str, Any]]) -> list[str]:
     """Robots whose accelerations differ from the peer's."""
-    return [r["name"] for r in records if r.get("error", 0.0) > TOLERANCE]
+    return [r["name"] for r in records if not r.get("error", 0.0) <= TOLERANCE]
 
 
 def _line(record: dict[str, Any]) -> str:

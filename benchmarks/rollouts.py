@@ -67,7 +67,7 @@ def _measure(
     record["steps_per_second"] = RUNS_OF_OURS * STEPS / ours
     if not with_peer:
         record["missing"] = "MuJoCo was left out"
-    elif "missing" not in record and record["difference"] > AGREEMENT:
+    elif "missing" not in record and not record["difference"] <= AGREEMENT:
         record["missing"] = f"ends elsewhere, by {record['difference']:.0e}"
     elif "missing" not in record:
         record["mujoco_steps_per_second"] = RUNS * STEPS / theirs

@@ -184,7 +184,7 @@ def accelerations(parts: Mapping[str, Part], joints: Sequence[Rows]) -> tuple[di
     rest = np.array([row[1] for row in rows])
     system = np.block([[M, J.T], [J, np.zeros((len(rows), len(rows)))]])
     found = np.linalg.lstsq(system, np.r_[f, -rest], rcond=1e-12)[0][:n]
-    gap = max(abs(row[2]) for row in rows)
+    gap = float(np.max(np.abs([row[2] for row in rows])))
     return {name: found[i : i + 6] for name, i in index.items()}, gap, float(np.max(np.abs(J @ u)))
 
 
