@@ -206,26 +206,28 @@ def test_an_interrupt_keeps_what_there_is(method, monkeypatch):
     assert run.time.tolist() == [0.5 * i for i in range(int(run.t_stop / 0.5) + 1)]
 
 
-def test_ctrl_c_ends_a_run_within_a_second():
-    """A real signal, after a row of a run that would take hours. Seconds are those of the processor: what
-    other programs take of it does not count.
+def test_ctrl_c_ends_a_run_at_its_next_report():
+    """A real signal, after a row of a run that would take hours. A report may fall between the note that the
+    signal is on its way and the signal.
     """
     code = """
-import os, signal, threading, time
+import os, signal, threading
 from tests.runtime.problems import integrate, oscillator
 signal.signal(signal.SIGINT, signal.default_int_handler)
 functions = oscillator().functions
 integrate(functions, "rk4", t0=0, t_end=1, state=[1, 0], step=1e-3, sample=1.0)
-sent = []
+sent, later = [], []
 def interrupt():
-    sent.append(time.process_time())
+    sent.append(True)
     os.kill(os.getpid(), signal.SIGINT)
 timer = threading.Timer(0.05, interrupt)
 def started(t):
+    if sent:
+        later.append(t)
     if t > 100 and not timer.is_alive() and not timer.finished.is_set():
         timer.start()
 run = integrate(functions, "rk4", t0=0, t_end=1e9, state=[1, 0], step=1e-3, sample=100.0, progress=started)
-print(run.status, len(run.time) > 1, time.process_time() - sent[0] < 1)
+print(run.status, len(run.time) > 1, len(later) <= 2)
 """
     assert _python(code) == "interrupted True True"
 
