@@ -355,7 +355,7 @@ def test_code_that_cuda_refuses_is_told(card: Module, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(NVCC is None, reason="no CUDA compiler (nvcc)")
-@pytest.mark.parametrize("precision", ["double", "single", "fast"])
+@pytest.mark.parametrize("precision", ["double", "fast"])
 def test_nvcc_takes_the_source(precision: str, tmp_path: Path) -> None:
     p = plan(
         everything(), RunSettings(1.0, step=0.1), parameters={"k": np.ones(2)},
