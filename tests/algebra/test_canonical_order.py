@@ -7,6 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import number, scale, symbol
+from armillary.algebra.nodes.node import settle
 from armillary.algebra.units.dimension import LENGTH, ONE
 
 NAMES = [symbol(f"x{i}") for i in range(12)]
@@ -53,7 +54,7 @@ def test_an_opposite_is_one_node_however_it_is_made(made):
 def test_an_opposite_has_the_place_of_a_product_and_the_rest_of_its_value():
     a = symbol("a", "parameter", dimension=LENGTH, smallness=1)
     for value in (a, a * x, number(0.1, None) * a, 0.123456789012 * a):
-        other = -value
+        other = settle(-value)
         factors = value.args if value.kind == "product" else (value,)
         size, exponents = value.data if value.kind == "product" else (1, (1,))
         assert (other.args, other.data) == (factors, (-size, exponents))
@@ -74,3 +75,10 @@ def test_an_opposite_is_freed_with_its_last_user():
     assert value() is not None
     del other
     assert value() is None
+
+
+def test_functions_and_roots_of_opposites_have_orders_of_their_own():
+    """An opposite gets its digest where something is made of it."""
+    u, v = -symbol("u"), -symbol("v")
+    for a, b in ((arm.exp(u * y), arm.exp(v * y)), (u**0.5, v**0.5), (arm.max(u, y), arm.max(v, y))):
+        assert a.digest != b.digest and a.order != b.order

@@ -288,8 +288,8 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
         alike = constant in (0, size, -size) and all([abs(c) == size for c in coefficients])
         content = content if alike else 1 if content > 0 else -1
     if content == -1:
-        coefficients = tuple([whole(-c) for c in coefficients])
-        constant = whole(-constant)
+        coefficients = tuple([-c if type(c) is int else whole(-c) for c in coefficients])
+        constant = whole(-constant) if constant else 0
     elif content != 1:
         coefficients = tuple([whole(c / content) for c in coefficients])
         constant = whole(constant / content)

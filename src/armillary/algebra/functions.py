@@ -28,7 +28,7 @@ from armillary.algebra.expression import (
     scale,
 )
 from armillary.algebra.intermediate import let, shown
-from armillary.algebra.nodes.node import TRUNCATION
+from armillary.algebra.nodes.node import TRUNCATION, settle
 from armillary.algebra.nodes.terms import common_dimension
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
@@ -283,7 +283,7 @@ def _extreme(name: str, numeric: Callable[[Any, Any], Any], a: Any, b: Any) -> A
         return number(float(numeric(a.data, b.data)), _stated_dimension(a, b))
     if a is b:
         return a
-    if b.order < a.order:
+    if settle(b).order < settle(a).order:
         a, b = b, a
     return call(name, (a, b), _shared_dimension(a, b))
 

@@ -79,9 +79,9 @@ class Node:
     data: Any
     dimension: Dimension | None
     constant: bool  # a function of parameters alone
-    digest: int  # structural hash, the same in every process
+    digest: int  # structural hash, the same in every process; of opposites once ``settle`` has been called
     opposite: Any  # of a product with a minus sign that without, of others a weak reference to theirs or None
-    order: tuple[int, str, int, int]  # place in sorted sums and products
+    order: tuple[int, str, int, int]  # place in sorted sums and products; of opposites as ``digest``
     rough: int  # as ``digest``, from coefficients of nine digits
     squares: bool  # holds sin² or cos² of something as a factor
     unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
@@ -160,6 +160,9 @@ def intern(
             coefficient, exponents = data
             if type(coefficient) is float:
                 rounded = (_NINE_DIGITS[coefficient], exponents)
+            if float in map(type, exponents):  # roots of opposites
+                for a in args:
+                    settle(a)
             if 2 in exponents:
                 squared = [b for b, n in zip(args, exponents, strict=True) if n == 2 and b.kind == "call"]
                 node.squares = any([b.data in ("sin", "cos") for b in squared])
@@ -170,6 +173,9 @@ def intern(
             rounded = _nine_digits(data)
         else:
             stable = rounded = _stable(data)
+            for a in args:
+                if a.kind == "product":
+                    settle(a)
         inexact = rounded is not stable and rounded != stable
         if len(args) == 2:
             first, second = args
@@ -210,7 +216,8 @@ def intern(
 def negated(node: NodeType) -> NodeType:
     """−node, of what is no number: a product that is found from the node itself, for signs come and go.
 
-    It is not in the table, and of all that a node has only its digest and order differ.
+    It is not in the table, and of all that a node has only its digest and order differ. These it gets where
+    they are asked for: most opposites become terms and factors, whose signs are taken out.
     """
     other = node.opposite
     if other is not None:
@@ -220,31 +227,35 @@ def negated(node: NodeType) -> NodeType:
     made = _new(type(node))
     made.kind = "product"
     if node.kind == "product":
-        args = made.args = node.args
+        made.args = node.args
         coefficient, exponents = node.data
-        data = rounded = made.data = (-coefficient, exponents)
-        if type(coefficient) is float:
-            rounded = (_NINE_DIGITS[data[0]], exponents)
+        made.data = (-coefficient, exponents)
         made.unit, made.squares = node.unit, node.squares
     else:
-        args = made.args = (node,)
-        data = rounded = made.data = _MINUS
+        made.args = (node,)
+        made.data = _MINUS
         made.unit, made.squares = ONE, False
     made.dimension, made.constant = node.dimension, node.constant
     made.smallness, made.traits = node.smallness, node.traits
-    if len(args) == 1:
-        digest = rough = hash((_PRODUCT, args[0].rough, rounded))
-        if node.traits & _INEXACT:
-            digest = hash((_PRODUCT, args[0].digest, data))
-    else:
-        digest = rough = hash((_PRODUCT, *[a.rough for a in args], rounded))
-        if node.traits & _INEXACT:
-            digest = hash((_PRODUCT, *[a.digest for a in args], data))
-    made.digest, made.rough = digest, rough
-    made.order = (_PRODUCT, "~", rough, digest)
     made.opposite = node
     node.opposite = ref(made)
     return made
+
+
+def settle(node: NodeType) -> NodeType:
+    """The node with its digest and order, which an opposite has not from the beginning."""
+    try:
+        node.order  # noqa: B018
+    except AttributeError:
+        coefficient, exponents = data = rounded = node.data
+        if type(coefficient) is float:
+            rounded = (_NINE_DIGITS[coefficient], exponents)
+        digest = rough = hash((_PRODUCT, *[a.rough for a in node.args], rounded))
+        if node.traits & _INEXACT:
+            digest = hash((_PRODUCT, *[a.digest for a in node.args], data))
+        node.digest, node.rough = digest, rough
+        node.order = (_PRODUCT, "~", rough, digest)
+    return node
 
 
 def _smallness(node: Node) -> float:

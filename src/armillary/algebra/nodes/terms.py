@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from armillary.algebra.nodes.node import Node
+from armillary.algebra.nodes.node import Node, settle
 from armillary.algebra.notation import printing
 from armillary.algebra.units.dimension import Dimension
 from armillary.errors import UnitsError
@@ -85,4 +85,4 @@ def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
 
 
 def factor_order(factor: tuple[Node, float]) -> tuple[Any, ...]:
-    return (not factor[0].constant, factor[0].order)
+    return (not factor[0].constant, settle(factor[0]).order)

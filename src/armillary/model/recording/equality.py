@@ -16,6 +16,7 @@ import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluate
 from armillary.algebra.expression import Expr
+from armillary.algebra.nodes.node import settle
 from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body, Point
@@ -95,7 +96,7 @@ class Whole:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Whole):
             return NotImplemented
-        return self.node.digest == other.node.digest or _same_values(self.node, other.node)
+        return settle(self.node).digest == settle(other.node).digest or _same_values(self.node, other.node)
 
     __hash__ = None  # type: ignore[assignment]
 

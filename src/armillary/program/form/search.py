@@ -16,6 +16,7 @@ from random import Random
 from armillary import cache
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import KeptName, trial_intermediates
+from armillary.algebra.nodes.node import settle
 from armillary.algebra.walk import operands_first
 from armillary.program.form.cost import Operations
 from armillary.program.form.schedule import critical_path
@@ -107,7 +108,9 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
 def _name(what: str, trials: int, roots: Sequence[Expr]) -> str:
     """The name of a search in the cache: what is searched, how long, and the digests of its subject."""
     size = len(operands_first(roots))
-    return cache.digest("search", VERSION, what, str(trials), str(size), *(str(r.digest) for r in roots))
+    return cache.digest(
+        "search", VERSION, what, str(trials), str(size), *(str(settle(r).digest) for r in roots)
+    )
 
 
 def _kept(name: str) -> list[int] | None:
