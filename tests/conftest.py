@@ -135,7 +135,6 @@ OPTIMISED = tuple(
 )
 # Among them, tests of large models that are about the derivation, and the second of two methods.
 TRANSLATED = (
-    "tests/runtime/test_compiled_values.py::test_every_way_to_derive_gives_the_accelerations_of_first_principles[9]",
     "tests/runtime/test_compiled_values.py::test_two_formalisms_give_the_same_trajectory[1]",
     "tests/ensembles/test_batch.py::test_adaptive_steps_on_lanes_are_the_single_runs[dop853]",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -26,3 +27,9 @@ def later(name: str, reason: str = "") -> Any:
     if find_spec(name.partition(".")[0]) is None:
         pytest.skip(reason or f"{name} is not installed", allow_module_level=True)
     return Later(name)
+
+
+@cache
+def unit_registry() -> Any:
+    """The units of Pint; it reads them in half a second."""
+    return pytest.importorskip("pint").UnitRegistry()

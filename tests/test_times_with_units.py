@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from tests.later import unit_registry
 
 
 def described() -> arm.System:
@@ -75,7 +76,7 @@ def test_text_with_a_unit_is_the_time_in_seconds(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["trim", "sweep", "discretize", "delayed", "clock"])
 def test_a_quantity_is_the_time_in_seconds(name: str) -> None:
-    ms = pytest.importorskip("pint").UnitRegistry().ms
+    ms = unit_registry().ms
     np.testing.assert_array_equal(CALLS[name](50 * ms), CALLS[name](0.05))
 
 

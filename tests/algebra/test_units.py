@@ -26,6 +26,7 @@ from armillary.algebra.units.dimension import (
 )
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit, si_text, to_si
 from armillary.errors import UnitsError
+from tests.later import unit_registry
 
 DEGREE = math.pi / 180
 POUND_FORCE = 4.4482216152605  # N, exact by definition: 0.45359237 kg times 9.80665 m/s²
@@ -180,8 +181,7 @@ def test_si_text_reads_back(exponents: list[Fraction]):
 
 class TestPint:
     def test_quantities_come_in_si(self):
-        pint = pytest.importorskip("pint")
-        registry = pint.UnitRegistry()
+        registry = unit_registry()
         value, dimension = magnitude_in_si(registry.Quantity(2.0, "lbf"))
         assert value == pytest.approx(2 * POUND_FORCE, rel=1e-12)  # Pint goes by way of its own constants
         assert dimension is FORCE

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from tests.later import unit_registry
 
 ANGLES = np.radians([10.0, 20.0])
 
@@ -27,7 +28,7 @@ def model() -> arm.CompiledModel:
 
 
 def quantities(values: Any, units: str) -> Any:
-    return pytest.importorskip("pint").UnitRegistry().Quantity(np.array(values), units)
+    return unit_registry().Quantity(np.array(values), units)
 
 
 def rows(form: str, values: list[float], units: str) -> Any:

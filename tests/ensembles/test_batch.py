@@ -17,6 +17,7 @@ from armillary.ensembles.request import plan
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
+from tests.later import unit_registry
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
 from tests.runtime.test_modes import five_bar
 
@@ -379,8 +380,7 @@ def test_momenta_as_states() -> None:
 
 
 def test_whole_states_quantities_and_numbers_in_units() -> None:
-    pint = pytest.importorskip("pint")
-    ureg = pint.UnitRegistry()
+    ureg = unit_registry()
     model = pendulum_model()
     length = np.array([0.5, 0.6, 0.7])
     how: dict[str, Any] = {"step": 0.01, "outputs": ["height"], "progress": False}

@@ -13,6 +13,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, UnitsError
 from armillary.runtime.models.compiled import CompiledModel
+from tests.later import unit_registry
 from tests.mechanics import random_trees, reference
 from tests.runtime.compiled_systems import pendulum, pendulum_model, spinning
 
@@ -83,7 +84,7 @@ def test_initial_values_by_name_by_symbol_or_all_in_order() -> None:
 
 
 def test_initial_values_may_be_quantities() -> None:
-    units = pytest.importorskip("pint").UnitRegistry()
+    units = unit_registry()
     found = pendulum_model().state({"bob.q1": 90 * units.deg, "bob.u1": 60 * units.rpm})
     assert found == pytest.approx([math.pi / 2, 2 * math.pi], rel=1e-15)
     assert spinning().state({"A.q1": 3 * units.cm})[0] == pytest.approx(0.03, rel=1e-15)

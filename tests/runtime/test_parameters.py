@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,10 @@ import pytest
 import armillary as arm
 from armillary.errors import ParameterError, UnitsError
 from tests.later import later
+from tests.later import unit_registry as units
 from tests.runtime.compiled_systems import pendulum, pendulum_model
 
-pint = later("pint")
-
-
-@cache
-def units() -> Any:
-    return pint.UnitRegistry()
-
+later("pint")
 
 STATE = [0.3, 0.0]
 

@@ -23,6 +23,7 @@ from armillary.studies.sampling import (
 )
 from armillary.studies.sampling.streams import permuted, uniform
 from armillary.studies.sampling.user_distributions import UserDistribution
+from tests.later import unit_registry
 
 U = np.linspace(1e-6, 1 - 1e-6, 501)
 UNIT = Uniform(0, 1)
@@ -104,8 +105,7 @@ def test_numbers_may_be_text():
 
 
 def test_numbers_may_be_quantities():
-    pint = pytest.importorskip("pint")
-    unit = pint.UnitRegistry()
+    unit = unit_registry()
     speed = Normal(36 * unit.km / unit.hour, 1 * unit.m / unit.s)
     assert Design({"v": speed}, runs=1, units={"v": "mm/s"}).distributions["v"].mean == pytest.approx(10_000)
     lengths = Design({"l": np.array([1.0, 20.0]) * unit.cm}, "list", units={"l": "m"}).block(0, 2)["l"]

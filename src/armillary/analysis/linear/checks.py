@@ -184,7 +184,8 @@ class _Jumps:
             apart = []
             for step in _STEPS:
                 before, _, after = self._sides(at, s, step * np.maximum(np.abs(at[s]), 1.0))
-                apart.append((np.abs(after - before), np.abs(after) + np.abs(before)))
+                gap, size = np.abs(after - before), np.abs(after) + np.abs(before)
+                apart.append((gap, size))
             (wide, size), (close, _) = apart
             jumped = np.argwhere((close > 0.5 * wide) & (close > _JUMP * np.maximum(size, 1e-6)))
             if jumped.size:

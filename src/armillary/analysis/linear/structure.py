@@ -256,7 +256,8 @@ def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, toleran
         kept = int(np.sum(hankel > limit * hankel[0]))
     kept = min(kept, int(np.sum(hankel > 1e-14 * max(hankel[0], 1e-300)))) if len(hankel) else 0
     root = 1 / np.sqrt(hankel[:kept])
-    T, W = Lp @ Vt[:kept].T * root, Lq @ U[:, :kept] * root
+    rows, columns = Vt[:kept], U[:, :kept]
+    T, W = Lp @ rows.T * root, Lq @ columns * root
     return Balanced(
         block_diag(Au, W.T @ As @ T),
         np.vstack([Bu, W.T @ Bs]),

@@ -103,9 +103,9 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
         kept = int(np.sum(s > tolerance * largest))
         if kept == len(s):
             break
-        taken.append(basis @ V[kept:].T)
-        basis = basis @ V[:kept].T
-        R = V[:kept] @ R @ V[:kept].T
+        lost, V = V[kept:], V[:kept]
+        taken.append(basis @ lost.T)
+        basis, R = basis @ V.T, V @ R @ V.T
     if not taken:
         return null, rest, null_rows, rest_rows
     both = np.hstack([*taken, basis])

@@ -76,7 +76,8 @@ def _array(value: Any) -> Any:
         return {name: _array(x) for name, x in value.items()}
     found = np.array([np.nan if x is None else x for x in value["real"]], dtype=float)
     if "imag" in value:
-        found = found + 1j * np.array([np.nan if x is None else x for x in value["imag"]], dtype=float)
+        imaginary = np.array([np.nan if x is None else x for x in value["imag"]], dtype=float)
+        found = found + 1j * imaginary
     found = found.reshape(value["shape"])
     found.setflags(write=False)
     return found

@@ -94,6 +94,7 @@ def _eigenvalues(F: np.ndarray) -> np.ndarray:
     n = len(F) // 2
     if 2 * n < len(F) or F[:n, :n].any() or F[n:, n:].any():
         return np.linalg.eigvals(F).astype(complex)
-    squared = F[n:, :n] @ F[:n, n:]
+    lower, upper = F[n:, :n], F[:n, n:]
+    squared = lower @ upper
     roots = np.sqrt(np.linalg.eigvals(squared).astype(complex))
     return np.concatenate([roots, -roots])

@@ -203,7 +203,8 @@ class Derived:
         for start in self._starts.equations.program.quaternions:
             four = slice(start, start + 4)
             e = self._place.q[four]
-            self.q[:, four] -= np.outer(self.q[:, four] @ e, e)
+            outwards = self.q[:, four] @ e
+            self.q[:, four] -= np.outer(outwards, e)
 
     def _rates(self, geometry: Geometry) -> list[GeometryValues]:
         """How the figures of the constraints move, direction by direction."""

@@ -220,7 +220,8 @@ def _merged(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.
     their area, and which faces these were.
     """
     coarse = levels * cells // (LEVELS + 1)
-    keys = (coarse[:, 0] << 34) + (coarse[:, 1] << 17) + coarse[:, 2]
+    x, y, z = coarse.T
+    keys = (x << 34) + (y << 17) + z
     _, inverse = np.unique(keys, return_inverse=True)
     inverse = inverse.ravel()
     count = np.bincount(inverse)

@@ -90,7 +90,8 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
         rows.remove(i)
         free.remove(j)
         pairs.append((i, j))
-        left[rows] -= np.outer(left[rows, j] / left[i, j], left[i])
+        factors = left[rows, j] / left[i, j]
+        left[rows] -= np.outer(factors, left[i])
     return pairs
 
 
