@@ -47,11 +47,11 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return cache(lambda name: equations(name).export("cuda", base / name.replace(" ", "_")))
 
 
-def library(folder: Path, real: str = "double") -> ctypes.CDLL:
+def library(folder: Path, real: str = "double", level: str = "-O1") -> ctypes.CDLL:
     stem = next(folder.glob("*.cuh")).stem
     (folder / "wrapper.cpp").write_text(WRAPPER.format(stem=stem, upper=stem.upper()))
-    command = [str(CXX), *FLAGS, f"-DREAL={real}", "-shared", "-fPIC", "wrapper.cpp", "-o", f"{real}.so"]
-    subprocess.run(command, cwd=folder, check=True)
+    command = [str(CXX), *FLAGS, level, f"-DREAL={real}", "-shared", "-fPIC", "wrapper.cpp"]
+    subprocess.run([*command, "-o", f"{real}.so"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / f"{real}.so"))
 
 
