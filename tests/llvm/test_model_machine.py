@@ -7,9 +7,10 @@ import pytest
 from armillary.llvm.arrangement.model_machine import LATE, UNITS, ModelMachine
 
 
-def _order_by_the_rules(operands, latency, held, late, most, window):
+def _order_by_the_rules(operands, latency, held, late, most, window, patient):
     """Everything computed anew for every operation: of those that can start the one with the longest chain
-    behind it, or with the least change of the number of live values where more than ``most`` are alive.
+    behind it, or with the least change of the number of live values where more than ``most`` are alive, which
+    a ``patient`` machine may wait for.
     """
     size = len(operands)
 
@@ -36,12 +37,13 @@ def _order_by_the_rules(operands, latency, held, late, most, window):
         def rank(i, now=cycle, begin=begin, left=left, alive=alive):
             late = begin[i] > now
             change = held[i] - sum(held[a] and left[a] == [i] for a in operands[i])
-            return change if alive > most else 0, late, begin[i] if late else -behind[i], i
+            urgent = change if alive > most and (patient or not late) else 0
+            return late and not patient, urgent, late, begin[i] if late else -behind[i], i
 
         chosen = min(able, key=rank)
         if begin[chosen] > cycle:
             cycle, started = begin[chosen], 0
-            if alive <= most:
+            if alive <= most or not patient:
                 continue
         begun[chosen] = cycle
         started += 1
@@ -65,15 +67,15 @@ def test_the_order_is_that_of_the_rules(seed):
     held = [chance.random() < 0.9 for _ in range(size)]
     late = [(i, chance.choice(own)) for i, own in enumerate(operands) if own and chance.random() < 0.3]
     found = set()
-    for most, window in ((size, size), (6, size), (6, 16), (size, 16)):
-        order, longest, spare = _order_by_the_rules(operands, latency, held, late, most, window)
+    for limits in ((size, size, True), (6, size, True), (6, 16, True), (size, 16, False), (6, size, False)):
+        order, longest, spare = _order_by_the_rules(operands, latency, held, late, *limits)
         machine = ModelMachine(operands, latency, held, late)
         assert machine.longest_chain == longest and machine.spare == spare
-        assert machine.order(most, window) == order
+        assert machine.order(*limits) == order
         found.add(tuple(order))
-    assert len(found) == 4  # both limits matter
+    assert len(found) == 5  # all limits matter
 
 
 def test_no_operations_have_no_order():
     machine = ModelMachine([], [], [])
-    assert machine.longest_chain == 0 and machine.order(60, 0) == []
+    assert machine.longest_chain == 0 and machine.order(60, 0, True) == []

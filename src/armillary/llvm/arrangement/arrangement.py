@@ -6,10 +6,10 @@ Neoverse N1, where a store takes the place of an addition, a fifth of the arm's 
 
     1. operations start in the order of a model machine: of those that are ready the one with the longest
        chain behind it. While more values than a limit wait for their users, that which leaves the fewest goes
-       first. The more operations there are per cycle of the longest chain, the more registers decide, so the
-       LIMITS are lower; in the widest code only the next operations of the given order are looked at.
-       A chain of eight (2 operations per cycle) takes 8 % longer with the limit 24 than with 100, a tree of
-       31 bodies (4 to 5) 3 % less with 40 than with 60 and 9 % more with 100.
+       first. On a Xeon a chain of eight takes 6 % less if operations that are not ready are not waited for
+       even then; a tree of 31 bodies, with more operations per cycle of the longest chain (its *width*),
+       takes 4 % more, so a limit says whether to be patient. Of wide code only the next operations of the
+       given order are looked at.
     2. where a value needs a register, that with the farthest next use gives its own up (Belady 1966).
        Inputs and numbers are loaded again; others are stored once, on the first such occasion. Where one
        instruction stores two values (``arm64.py``), the value that would be next is stored as well, and
@@ -30,9 +30,10 @@ from typing import Any
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.instructions import LABEL
 
-# Operations per cycle of the longest chain; up to there, values alive and operations looked at (0 for all).
-Limits = Sequence[tuple[float, int, int]]
-LIMITS: Limits = ((4, 100, 0), (5, 40, 0), (inf, 24, 128))
+# Widths; up to there, values alive, operations looked at (0 for all), and whether to wait for some that are
+# not ready. By a model of the Neoverse N1.
+Limits = Sequence[tuple[float, int, int, bool]]
+LIMITS: Limits = ((2.5, 32, 0, False), (inf, 32, 512, False))
 SPARE = 3  # registers left to LLVM, which needs some on the way
 LABELS = 16  # operations from one label to the next
 NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
@@ -222,8 +223,8 @@ def _order(
         change(operations, machine.spare)
         machine.set_times(*times())
     width = len(operations) / max(machine.longest_chain, 1)
-    most, window = next((alive, ahead) for limit, alive, ahead in limits if width <= limit)
-    return [operations[i] for i in machine.order(most, window or len(operations))]
+    most, window, patient = next(row[1:] for row in limits if width <= row[0])
+    return [operations[i] for i in machine.order(most, window or len(operations), patient)]
 
 
 # -------------------------------------------------------------------- registers

@@ -2,7 +2,8 @@
 
 Among those that can start, the operation with the least key goes first: in its turn i − size·behind, and
 i + size·begin where its operands are there only at a later cycle, ``begin``. While too many values are alive,
-the operation comes first that leaves the fewest.
+the operation comes first that leaves the fewest: of those whose operands are there, or, where the machine is
+``patient``, of all.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from armillary.llvm.jit import GENERAL, chosen
 UNITS = 2  # operations that start in a cycle
 LATE = 2  # cycles after its start at which a fused operation takes the sum of another one, on Arm's cores
 _FAR = 1 << 40  # times the size: beyond all keys
+_FARTHER = _FAR << 4  # beyond those with the most operands
 
 # Lists of operands and of users are one after the other, those of operation i from first[i] on.
 _FIELDS = RoutineLayout(
-    ("size", "most", "window"),
+    ("size", "most", "window", "patient"),
     (
         "first_operand", "operands", "waits", "first_user", "users", "user_waits", "latency", "held",
         "ahead", "behind", "waiting", "left", "change", "begin", "started", "done", "able", "order",
@@ -80,7 +82,7 @@ class ModelMachine:
             places = [first[user] + self._operands[user].index(a) for user, a in late]
             waits[places] = np.maximum(waits[places] - LATE, 1)
         arrays["user_waits"] = waits[self._by_operand]
-        self._run("chains", 0, 0)
+        self._run("chains")
 
     @property
     def longest_chain(self) -> int:
@@ -93,14 +95,14 @@ class ModelMachine:
         found: list[int] = (self.longest_chain - self._arrays["ahead"] - self._arrays["behind"]).tolist()
         return found
 
-    def order(self, most: int, window: int) -> list[int]:
+    def order(self, most: int, window: int, patient: bool) -> list[int]:
         """Places in the order in which operations start, for so many live values, looking ahead so far."""
-        self._run("order", most, window)
+        self._run("order", most, window, patient)
         found: list[int] = self._arrays["order"].tolist()
         return found
 
-    def _run(self, entry: str, most: int, window: int) -> None:
-        numbers = {"size": self.size, "most": most, "window": window}
+    def _run(self, entry: str, most: int = 0, window: int = 0, patient: bool = False) -> None:
+        numbers = {"size": self.size, "most": most, "window": window, "patient": int(patient)}
         _compiled(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
 
 
@@ -147,7 +149,7 @@ def _largest(r: Routine, others: str, i: Value, of: str, least: Value) -> Value:
 
 
 def _order(r: Routine) -> None:
-    size, most, window = r["size"], r["most"], r["window"]
+    size, most, window, hasty = r["size"], r["most"], r["window"], r["patient"].equals(0)
     alive, cycle, started, first, end, count, placed = (Local(r, r.whole(0)) for _ in range(7))
 
     def release(i: Value) -> None:
@@ -172,9 +174,12 @@ def _order(r: Routine) -> None:
         with r.each(count.get()) as k:
             i = r.index("able", k)
             key = Local(r, i - r.index("behind", i) * size)
-            with r.when(r.index("begin", i) > cycle.get()):
+            late = r.index("begin", i) > cycle.get()
+            with r.when(late):
                 key.set(i + r.index("begin", i) * size)
-            with r.when(alive.get() > most):
+            with r.when(late & hasty):
+                key.set(key.get() + size * _FARTHER)
+            with r.when((alive.get() > most) & ~(late & hasty)):
                 key.set(key.get() + r.index("change", i) * (size * _FAR))
             with r.when(key.get() < least.get()):
                 least.set(key.get())
@@ -184,7 +189,7 @@ def _order(r: Routine) -> None:
         with r.when(late):
             cycle.set(r.index("begin", i))
             started.set(0)
-            with r.when(alive.get() <= most):  # others may be there by then
+            with r.when((alive.get() <= most) | hasty):  # others may be there by then
                 loop.again()
         count.set(count.get() - 1)
         r.put_index("able", best.get(), r.index("able", count.get()))

@@ -260,7 +260,10 @@ class X86(MachineCode):
 _NEVER = 1 << 60
 # On Skylake with 32 registers, Spacecraft 2 (2 operations per cycle) takes 13 % less with the limit 48 than
 # with 32, an arm 3 %; a quadruped (3) takes 3 % more, without packs of four 13 %.
-_LIMITS = {32: ((2, 48, 0), (inf, 32, 0)), 16: ((2, 24, 0), (inf, 16, 0))}
+_LIMITS = {
+    32: ((2, 48, 0, False), (inf, 32, 0, True)),
+    16: ((2, 24, 0, False), (inf, 16, 0, True)),
+}
 _WORDS = {
     "add": x86.ADD,
     "multiply": x86.MULTIPLY,

@@ -27,8 +27,9 @@ def reduced(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
     exact = v.fused(n, -first, x)
-    r = v.fma(n, -second, exact)
-    lost = v.fma(n, second, v.sub(r, exact))
+    more = v.mul(n, second)  # exact: two sums are sooner there than fused operations, which round as they do
+    r = v.sub(exact, more)
+    lost = v.add(v.sub(r, exact), more)
     return shifted, r, v.fma(n, third, lost)
 
 
