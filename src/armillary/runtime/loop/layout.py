@@ -239,6 +239,11 @@ class LoopShape:
         return self.partitioned or (self.changes is not None and self.changes.passing > 0)
 
     @property
+    def plain(self) -> bool:
+        """Whether steps are of one size and nothing happens between them but rows."""
+        return not (self.adaptive or self.events or self.scheme or self.changes)
+
+    @property
     def fours(self) -> int:
         return max(1, -(-self.states // 4))
 

@@ -41,6 +41,9 @@ def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
     _emit_drive(program, solver)
     if not linked:
         _emit_may_jump(program)
+    if shape.general and shape.plain:
+        for name in ("stages", "accept_step", "settle", "fixed_step"):  # each has one caller
+            program.module.functions[f"armillary_{name}"].attributes.append("alwaysinline")
     return program
 
 

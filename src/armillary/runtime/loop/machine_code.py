@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from armillary.cache import digest
-from armillary.llvm.jit import GENERAL, Passes, chosen, engine, holds_addresses, quick
+from armillary.llvm.jit import GENERAL, PLAIN, Passes, chosen, engine, holds_addresses, quick
 from armillary.runtime.loop.layout import Control, LoopShape, Reason
 
 _REASONS = tuple(Reason)
@@ -30,7 +30,8 @@ class Loop:
             return [*made, model] if model else made
 
         vectors = shape.states > 12
-        passes = GENERAL if shape.general else Passes(3, loops=vectors, straight=vectors)
+        own_size = Passes(3, loops=vectors, straight=vectors)
+        passes = (PLAIN if shape.plain else GENERAL) if shape.general else own_size
         name = "" if holds_addresses(model) else f"loop {loop_sources()} {shape!r} {model}"
         self._engine = engine(name, texts, 3, passes)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
