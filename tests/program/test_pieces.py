@@ -274,15 +274,16 @@ def test_rows_of_places_and_parameters_are_single_places() -> None:
     given = {"g": 9.81, "m": 2.0}
     found = model.mass_matrix(0, [0.3], given | {"L": np.array([1.0, 2.0, 3.0])})
     assert found.shape == (3, 1, 1) and found[:, 0, 0] == pytest.approx([2.0, 8.0, 18.0])
+    assert model.kinetic_energy(0, {"P.q1": 0.3}, {"P.u1": 2.0}, given) == pytest.approx(0.5 * 0.5 * 4)
     forces = model.gravity_forces(0, [[0.0], [1.0]], given)
     assert forces[:, 0] == pytest.approx([-9.81, -9.81 * np.cos(1.0)], rel=1e-14)
     assert model.total_energy(0, [[0.0], [0.3]], [2.0], given).shape == (2,)
     assert model.total_energy(0, [np.pi / 2], [2.0], given) == pytest.approx(2 * 9.81 * 0.5 + 0.25 * 4)
-    with pytest.raises(ArmillaryError, match="0 memories are needed"):
+    with pytest.raises(ArmillaryError, match="the memory must be 0 numbers"):
         model.forcing(0, [0.1], [0.2], given, memory=[1.0])
-    with pytest.raises(ArmillaryError, match="1 coordinates are needed"):
+    with pytest.raises(ArmillaryError, match=r"but there are 1 coordinates: P\.q1"):
         model.mass_matrix(0, [0.1, 0.2], given)
-    with pytest.raises(ArmillaryError, match=r"\[2, 3\] rows"):
+    with pytest.raises(ArmillaryError, match=r"q \(2, 1\), u \(3, 1\), .* do not fit together"):
         model.forcing(0, np.zeros((2, 1)), np.zeros((3, 1)), given)
 
 

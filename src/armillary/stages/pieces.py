@@ -110,17 +110,18 @@ class EquationPieces:
 class ModelPieces:
     """Pieces of a model's equations as compiled functions.
 
-    All take one place or rows of them: t, coordinates q and independent speeds u by the names of the pieces
-    (``model.equations.mass_matrix.rows``), in the model's own units; ``parameters`` may be arrays. Memory and
-    ``states`` of the user's own that are left out have their initial values.
+    All take one place or rows of them: t, coordinates q and independent speeds u in the order of the pieces
+    (``model.equations.mass_matrix.rows``), in the model's own units, or values by name in stated units;
+    ``parameters`` may be arrays. Memory and ``states`` of the user's own that are left out have their initial
+    values.
     """
 
     @cached_property
     def _piece_functions(self) -> PieceFunctions:
         from armillary.analysis.pieces import PieceFunctions
 
-        equations: Any = self.equations  # type: ignore[attr-defined]
-        return PieceFunctions(equations, equations._pieces)
+        model: Any = self
+        return PieceFunctions(model, model.equations._pieces)
 
     def mass_matrix(
         self, t: Any, q: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None

@@ -20,7 +20,7 @@ import numpy as np
 
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
-from armillary.analysis.inverse.places import Places
+from armillary.analysis.places import Places
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, nearest, shown
 from armillary.model.units.unit_system import state_factor

@@ -40,8 +40,8 @@ from armillary.analysis.identification.inertias import (
 )
 from armillary.analysis.identification.link_parameters import ELEMENTS
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
-from armillary.analysis.inverse.places import Places
 from armillary.analysis.inverse.runs import SPLINE, run_places
+from armillary.analysis.places import Places
 from armillary.errors import ArmillaryError, nearest, shown
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body

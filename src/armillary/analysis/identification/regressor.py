@@ -20,7 +20,7 @@ from armillary.analysis.identification.base import (
     random_regressor,
 )
 from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
-from armillary.analysis.inverse.places import PlaceReader, Places, repeated
+from armillary.analysis.places import PlaceReader, Places, repeated
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units.unit_system import state_factor
@@ -91,7 +91,7 @@ class RegressorModel:
         loops = has_loops(self.equations)
         closed = closed_places(model.base, places_needed(self.linear)) if loops else ()
         self.groups = grouping(random_regressor(self.linear, *closed))
-        self.reader = PlaceReader(self.equations)
+        self.reader = PlaceReader(self.equations, "regressor()")
 
     @cached_property
     def parameters(self) -> BaseParameters:

@@ -15,8 +15,8 @@ from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED
 from armillary.analysis.inverse.actuators import Actuated, actuated, strengths
 from armillary.analysis.inverse.efforts import Efforts
 from armillary.analysis.inverse.equations import InverseEquations, inverse_equations
-from armillary.analysis.inverse.places import PlaceReader, Places, repeated
 from armillary.analysis.inverse.runs import run_places
+from armillary.analysis.places import PlaceReader, Places, repeated
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.form.cost import Operations

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.analysis.inverse.places import PlaceReader, Places
+from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import reals, table
-from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
@@ -43,11 +42,14 @@ def repeated(places: Places, parameters: Mapping[str, Any] | None) -> Places:
 
 
 class PlaceReader:
-    """Places of a system from arrays with any leading axes, or from values by name in stated units."""
+    """Places of a system from arrays with any leading axes, or from values by name in stated units.
 
-    def __init__(self, equations: DerivedEquations) -> None:
+    ``verb`` begins the sentences of errors.
+    """
+
+    def __init__(self, equations: DerivedEquations, verb: str = "inverse()") -> None:
         system = equations.system
-        self.equations = equations
+        self.equations, self.verb = equations, verb
         self.coordinates, self.speeds, self.states = equations.coordinates, equations.speeds, equations.states
         self.symbols = {s.data.name: s for s in system.initial}
         self.start = {s.data.name: float(value) for s, value in system.initial.items()}
@@ -58,15 +60,15 @@ class PlaceReader:
         self, model: CompiledModel, q: Any, u: Any, udot: Any, t: Any, memory: Any, states: Any
     ) -> Places:
         """Places; left out, speeds and rates are zero, states and memory as at the start of a run."""
-        equations, times = self.equations, _numbers(t, "t")
+        equations, times = self.equations, self._numbers(t, "t")
         if isinstance(q, Mapping) and equations.reduction.rows and (u is None or isinstance(u, Mapping)):
-            q, u = _assembled(model, equations, q, u, times)
+            q, u = self._assembled(model, q, u, times)
         read = [
             self.rows(q, self.coordinates, "q", "coordinate"),
             self._still if u is None else self.rows(u, self.speeds, "u", "speed", {}),
             self._still if udot is None else self.rows(udot, self.speeds, "udot", "speed", {}),
             self._own if states is None else self.rows(states, self.states, "states", "state"),
-            _stored(equations, memory, times),
+            self._stored(memory, times),
         ]
         if times.ndim == 0 and all(a.ndim == 1 for a in read):
             whole = np.concatenate([read[0], read[1], read[3]])
@@ -76,7 +78,8 @@ class PlaceReader:
         except ValueError:
             words = ", ".join(f"{name} {a.shape}" for name, a in zip(("q", "u", "udot"), read, strict=False))
             raise ArmillaryError(
-                f"inverse(): the leading axes of {words} do not fit together; give each as many rows, or one"
+                f"{self.verb}: the leading axes of {words} do not fit together; give each as many "
+                "rows, or one"
             ) from None
         count = math.prod(shape)
         rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(count, a.shape[-1]) for a in read]
@@ -89,63 +92,52 @@ class PlaceReader:
         """Values along the last axis, in the order of the names; those that are left out as at the start."""
         start = self.start if start is None else start
         if isinstance(value, Mapping):
-            return _by_name(value, names, start, self.symbols, what, noun)
+            return self._by_name(value, names, start, what, noun)
         if value is None:
             return np.array([start.get(name, 0.0) for name in names])
-        found = _numbers(value, what)
+        found = self._numbers(value, what)
         if found.ndim == 0 or found.shape[-1] != len(names):
             listed = f": {', '.join(names)}" if names else ""
             raise ArmillaryError(
-                f"inverse(): {what} has the shape {found.shape}, but there are {len(names)} {noun}s{listed}"
+                f"{self.verb}: {what} has the shape {found.shape}, but there are {len(names)} {noun}s{listed}"
             )
         return found
 
+    def _numbers(self, value: Any, what: str) -> np.ndarray:
+        return reals(value, f"{self.verb}: {what}")
 
-def _numbers(value: Any, what: str) -> np.ndarray:
-    return reals(value, f"inverse(): {what}")
+    def _by_name(
+        self, value: Mapping[Any, Any], names: Sequence[str], start: Mapping[str, float], what: str, noun: str
+    ) -> np.ndarray:
+        given = {str(key): self._numbers(x, f"{what}[{str(key)!r}]") for key, x in value.items()}
+        if unknown := [name for name in given if name not in names]:
+            raise ParameterError(
+                f"{self.verb}: {what} names '{unknown[0]}', which is no independent {noun}"
+                f"{nearest(unknown[0], names)}; there are {', '.join(names)}"
+            )
+        own = {name: x * state_factor(self.symbols[name]) for name, x in given.items()}
+        columns = [own[name] if name in own else np.array(start.get(name, 0.0)) for name in names]
+        return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
+    def _stored(self, memory: Any, times: np.ndarray) -> np.ndarray:
+        if memory is None and not self.equations.system.memories:
+            return np.empty(0)
+        if memory is None or isinstance(memory, Mapping):
+            return initial_memory(self.equations, memory, float(np.min(times)) if times.size else 0.0)
+        found = self._numbers(memory, "memory")
+        length = len(self.equations.system.memories)
+        return found if found.ndim > 1 and found.shape[-1] == length else vector(memory, length, "memory")
 
-def _by_name(
-    value: Mapping[Any, Any],
-    names: Sequence[str],
-    start: Mapping[str, float],
-    symbols: Mapping[str, Expr],
-    what: str,
-    noun: str,
-) -> np.ndarray:
-    given = {str(key): _numbers(x, f"{what}[{str(key)!r}]") for key, x in value.items()}
-    if unknown := [name for name in given if name not in names]:
-        raise ParameterError(
-            f"inverse(): {what} names '{unknown[0]}', which is no independent {noun}"
-            f"{nearest(unknown[0], names)}; there are {', '.join(names)}"
-        )
-    columns = [
-        given[name] * state_factor(symbols[name]) if name in given else np.array(start.get(name, 0.0))
-        for name in names
-    ]
-    return np.stack(np.broadcast_arrays(*columns), axis=-1)
-
-
-def _stored(equations: DerivedEquations, memory: Any, times: np.ndarray) -> np.ndarray:
-    if memory is None or isinstance(memory, Mapping):
-        return initial_memory(equations, memory, float(np.min(times)) if times.size else 0.0)
-    found = _numbers(memory, "memory")
-    length = len(equations.system.memories)
-    return found if found.ndim > 1 and found.shape[-1] == length else vector(memory, length, "memory")
-
-
-def _assembled(
-    model: CompiledModel, equations: DerivedEquations, q: Any, u: Any, times: np.ndarray
-) -> tuple[Any, Any]:
-    """Coordinates that close the loops, near those that are named, and speeds that agree with them."""
-    named = {**q, **(u or {})}
-    if times.ndim or any(np.ndim(value) for value in named.values()):
-        raise ArmillaryError(
-            "inverse(): arrays by name leave open how loops are closed; give q as an array of all "
-            f"coordinates, {', '.join(equations.coordinates)}, e.g. from a run"
-        )
-    if equations.absolute or model.speed_names != equations.speeds:
-        raise ArmillaryError("inverse(): give q and u of this model as arrays of closed positions")
-    whole = model.state(named, t=float(times))
-    n = len(equations.coordinates)
-    return whole[:n], whole[n : n + len(equations.speeds)]
+    def _assembled(self, model: CompiledModel, q: Any, u: Any, times: np.ndarray) -> tuple[Any, Any]:
+        """Coordinates that close the loops, near those that are named, and speeds that agree with them."""
+        equations, named = self.equations, {**q, **(u or {})}
+        if times.ndim or any(np.ndim(value) for value in named.values()):
+            raise ArmillaryError(
+                f"{self.verb}: arrays by name leave open how loops are closed; give q as an array of all "
+                f"coordinates, {', '.join(equations.coordinates)}, e.g. from a run"
+            )
+        if equations.absolute or model.speed_names != equations.speeds:
+            raise ArmillaryError(f"{self.verb}: give q and u of this model as arrays of closed positions")
+        whole = model.state(named, t=float(times))
+        n = len(equations.coordinates)
+        return whole[:n], whole[n : n + len(equations.speeds)]
