@@ -89,7 +89,7 @@ def system() -> arm.System:
 
 
 def main(folder: str = "out") -> None:
-    """The published run: a step of one degree of steer at 55 miles per hour."""
+    """The published scenario: a step of one degree of steer at 55 miles per hour."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}")
     run = eom.compile().simulate(2.0, step=0.025, method="midpoint")

@@ -78,7 +78,7 @@ def system() -> arm.System:
 
 
 def main(folder: str = "out") -> None:
-    """The published run: a push of 100 N from rest, with the front axle at an angle."""
+    """The published scenario: a push of 100 N from rest, with the front axle at an angle."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}")
     print(f"say nothing new: {', '.join(eom.redundant_constraints)}")

@@ -61,7 +61,7 @@ def system() -> arm.System:
 
 
 def main(folder: str = "out") -> None:
-    """The published run: crank A displaced by half a radian; the other angles are found."""
+    """The published scenario: crank A displaced by half a radian; the other angles are found."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}")
     print(f"{', '.join(eom.speeds)} remains, {', '.join(eom.dependents)} follow from the loop")

@@ -137,7 +137,7 @@ def _switch_by_events(s: arm.System, i: int) -> None:
 
 
 def main(folder: str = "out") -> None:
-    """The published run: 30 s at steps of 0.02 s with the midpoint method."""
+    """The published scenario: 30 s at steps of 0.02 s with the midpoint method."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}")
     run = eom.compile().simulate(30.0, step=0.02, method="midpoint", initial=START)

@@ -55,7 +55,7 @@ def system(velocity: str = "body") -> arm.System:
 
 
 def main(folder: str = "out") -> None:
-    """The published run: 1000 s from a slow spin about z."""
+    """The published scenario: 1000 s from a slow spin about z."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}")
     run = eom.compile().simulate(1000.0, method="dop853", sample=5.0, rtol=1e-10, atol=1e-14, initial=START)

@@ -113,7 +113,7 @@ def _control(
 
 
 def main(folder: str = "out") -> None:
-    """The published run: from rest with B at 90 degrees to the targets."""
+    """The published scenario: from rest with B at 90 degrees to the targets."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}")
     run = eom.compile().simulate(10.0, step=1e-3, method="rk4", sample=0.01, initial={"B.q1": math.pi / 2})

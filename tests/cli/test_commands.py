@@ -80,7 +80,7 @@ def test_run_of_a_model_with_options(command: Command, monkeypatch: pytest.Monke
 
 
 def test_an_example_by_name(command: Command) -> None:
-    """The published run of the car, as in Python; its numbers are compared in tests/verification."""
+    """The published scenario of the car, as in Python; its numbers are compared in tests/verification."""
     done = command("run", "car", "--duration", "2", "--step", "0.025", "--method", "midpoint", "--json",
                    "--no-save")  # fmt: skip
     told = json.loads(done.stdout)

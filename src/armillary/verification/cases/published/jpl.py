@@ -72,6 +72,7 @@ COLUMNS = {
 }  # fmt: skip
 COLUMNS |= {f"ETA{i}": f"base.q{7 + i}" for i in range(1, 8)}
 COLUMNS |= {f"ETD{i}": f"base.u{6 + i}" for i in range(1, 8)}
+_STATED = ("mbdyfn", False)  # the run of Fig. 13, of which the report's text has two momenta
 # Before the thrust ends at 2.5 s, as the printout is.
 PRINTED = {"2.2": 2.2, "2.3": 2.3, "2.4": 2.4, "2.5": 2.5 - 1e-9}
 
@@ -106,13 +107,17 @@ def _two_bodies(data_name: str, formalism: str, frozen: bool) -> Callable[[], It
         yield relative_difference(
             momenta, [text[f"momentum_{when}_computed"] for when in ("after_force_pulse", "final")]
         )
-        yield from momenta
+        if (formalism, frozen) == _STATED:
+            yield from momenta
 
     return measure
 
 
 def _sample(name: str, title: str, figure: int, data: str, formalism: str, frozen: bool) -> Case:
-    text = f"{_REPORT}, text"
+    stated = (
+        value("angular momentum after the thrust (N m s)", 0.17, 5e-3, f"{_REPORT}, text"),
+        value("angular momentum at the end (N m s)", 14.25, 5e-3, f"{_REPORT}, text"),
+    )
     adams = "the original took fourth-order Adams steps of 0.01 s"
     return Case(
         name,
@@ -124,8 +129,7 @@ def _sample(name: str, title: str, figure: int, data: str, formalism: str, froze
             difference("the same: worst, a rate of the stiffest mode", 1.4e-3),
             at_most("the same: variables that miss it by more than 1e-3", 2),
             difference("angular momentum after the thrust and at the end, of itself", 1e-6),
-            value("angular momentum after the thrust (N m s)", 0.17, 5e-3, text),
-            value("angular momentum at the end (N m s)", 14.25, 5e-3, text),
+            *(stated if (formalism, frozen) == _STATED else ()),
         ),
         _two_bodies(data, formalism, frozen),
         "jpl",
