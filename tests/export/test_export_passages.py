@@ -19,6 +19,7 @@ import pytest
 import armillary as arm
 from armillary.program.equations import DerivedEquations
 from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case, run_cuda
+from tests.export.test_export_jax import load as load_jax
 from tests.export.test_export_wasm import NODE, _node
 from tests.verification.test_parallelogram import parallelogram, started
 
@@ -76,6 +77,21 @@ def test_kernels_pass_flat_positions_in_single_precision(tmp_path: Path) -> None
     assert str(run.info["configurations"]).count("passed") >= 2
     for i, name in enumerate(run.names):
         assert np.max(np.abs(rows[:, i] - run[name])) <= 3e-2 * (1 + np.max(np.abs(run[name]))), name
+
+
+def test_programs_in_jax_pass_a_flat_position_as_the_process_does(tmp_path: Path) -> None:
+    """With one configuration and steps of one size: what is compiled in the least time."""
+    eom, span, step = counted(caught=False).derive(), 0.6, 0.002
+    run = eom.compile().simulate(span, method="rk4", step=step, sample=0.05)
+    assert "passed" in str(run.info["configurations"]) and [event.name for event in run.events] == ["flat"]
+    module = load_jax(eom.export("jax", tmp_path / "jax", configurations=True))
+    found = module.simulate(span, step, sample=0.05)
+    assert found.status == "finished" and [name for _, name in found.events] == ["flat"]
+    np.testing.assert_allclose(found.time, run.time, rtol=0, atol=1e-15)
+    assert found.events[0][0] == pytest.approx(run.events[0].time, rel=1e-10)
+    for name in run.names:
+        size = 1 + np.max(np.abs(run[name]))
+        np.testing.assert_allclose(found.column(name), run[name], rtol=0, atol=1e-9 * size, err_msg=name)
 
 
 def controlled() -> arm.System:

@@ -25,6 +25,6 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    made = source(equations, configurations)
+    made = source(equations, configurations, passes=True)
     module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
     return write_module(module, path, force=force)

@@ -9,18 +9,18 @@ on it alone is decided while JAX traces. The functions that this text calls (`wh
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
 from armillary.export.text.layout import wrapped
-from armillary.export.text.solver_printer import SolverPrinter
+from armillary.export.text.solver_printer import SolverPrinter, called_section
 from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
-from armillary.runtime.solver.methods import exported_methods
+from armillary.runtime.solver.methods import exported_methods, fields
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
 _ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}
-_ELEMENTS = {"Wholes": "int", **dict.fromkeys(("Truths", "Locks", "PlaceFlags"), "bool")}
+_ELEMENTS = {"Wholes": "int", **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "bool")}
 _SIZES = {
     "States": "N_STATES",
     "Memory": "len(MEMORY)",
@@ -31,6 +31,12 @@ _SIZES |= EXTENTS
 _LOG = ("log_time", "log_event", "logged")
 _INSTALLED = ("configuration", "used", "constants")
 _CLOSING = ("status", "status_then", "phase")
+# Functions of the template, and what they change. Stages are a loop over the rows of a tableau there, so that
+# the equations of motion are compiled once for all of them.
+GIVEN = {
+    "stages": ("stage_slopes", "trial"), "error_ratios": ("ratio", "ratio_low"),
+    "dense_terms": ("stage_slopes", "further"), "dense_state": ("point",), "across_state": ("point",),
+}  # fmt: skip
 
 
 def _zero(kind: str) -> str:
@@ -40,7 +46,6 @@ def _zero(kind: str) -> str:
 class FlowPrinter(SolverPrinter):
     """Functions that return what they change."""
 
-    spelled = {"and": "&", "or": "|"}  # noqa: RUF012
     functions = {  # noqa: RUF012
         "abs": "jnp.abs", "min": "smaller", "max": "larger", "floor": "jnp.floor", "sqrt": "jnp.sqrt",
         "power": "jnp.power", "float": "real", "isnan": "jnp.isnan", "differs": "({} != {})",
@@ -48,7 +53,8 @@ class FlowPrinter(SolverPrinter):
         "is_finite": "jnp.all(jnp.isfinite({}))", "first_nonfinite": "jnp.argmin(jnp.isfinite({}))",
     }  # fmt: skip
 
-    def __init__(self, solver: Solver) -> None:
+    def __init__(self, solver: Solver, prefixed: Collection[str] = ()) -> None:
+        """``prefixed``: names of functions that others of the module have, too."""
         names = {
             "N_MEMORY": "len(MEMORY)", "INFINITY": "jnp.inf", "NAN": "jnp.nan", "NONE": "-1", "FIRST": "0",
             **OTHER_SIZES,
@@ -57,18 +63,22 @@ class FlowPrinter(SolverPrinter):
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
-        self.writes: dict[str, set[str]] = {}  # what functions change
+        self.prefixed = frozenset(prefixed)
+        self.writes = {name: set(changed) for name, changed in GIVEN.items()}  # what functions change
         self.blocks = 0  # of blocks
         self.loops: list[int] = []
+
+    def named(self, function: str) -> str:
+        return f"run_{function}" if function in self.prefixed else function
 
     def text(self) -> str:
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     def fields(self) -> list[str]:
         """The parts of a run, as they are made."""
-        lines = []
+        lines, vectors = [], fields(exported_methods(adaptive=True))  # these are matrices of the template
         for f in self.solver.fields:
-            if f.name == "method":
+            if f.name == "method" or f.name in vectors:
                 continue
             if f.type in _SCALARS:
                 value = _zero(f.type)
@@ -92,8 +102,8 @@ class FlowPrinter(SolverPrinter):
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return f"isnot({self.expression(inner)})", 9
             case ast.BoolOp(op=op, values=values):
-                sign, _ = self.operator(op)
-                return f" {sign} ".join(self.expression(v, 9) for v in values), 4
+                how = "both" if isinstance(op, ast.And) else "either"
+                return f"{how}({', '.join(self.expression(v) for v in values)})", 9
             case ast.IfExp(test=test, body=yes, orelse=no):
                 return f"pick({', '.join(self.expression(part) for part in (test, yes, no))})", 9
             case ast.Subscript(value=ast.Name(id=name), slice=index) if self.is_local(name):
@@ -108,7 +118,7 @@ class FlowPrinter(SolverPrinter):
 
     def value_of(self, name: str, call: ast.Call) -> str:
         if name in self.solver.functions and self.solver.functions[name].takes_run:
-            return f"{name}({', '.join(['v', *self.arguments(call)])})"
+            return f"{self.named(name)}({', '.join(['v', *self.arguments(call)])})"
         return super().value_of(name, call)
 
     # ---------------------------------------------------------------- what statements change
@@ -189,7 +199,9 @@ class FlowPrinter(SolverPrinter):
         """
         inner = [n for node in nodes for n in ast.walk(node)]
         calls = {called(n) for n in inner if isinstance(n, ast.Call)}
-        heavy = calls & {*MODEL, "install", "report"} or any(self.writes.get(name) for name in calls)
+        heavy = calls & {*MODEL, "install", "report"} or any(
+            self.writes.get(name) for name in calls - {"dense_state", "across_state"}
+        )
         return not heavy and not any(isinstance(n, ast.For | ast.While) for n in inner)
 
     def listed(self, names: set[str]) -> str:
@@ -214,14 +226,15 @@ class FlowPrinter(SolverPrinter):
                 return [f'v["continue{self.loops[-1]}_"] = True']
             case ast.Expr(value=ast.Call() as call) if called(call) == "report":
                 return [f"v = report(v, {self.expression(call.args[1])})"]
-            case ast.Expr(value=ast.Call() as call) if called(call) == "report_change":
+            case ast.Expr(value=ast.Call() as call) if called(call) in ("report_change", "report_passage"):
                 return ["pass"]
             case ast.Expr(value=ast.Call() as call) if called(call) == "close_again":
                 return ["v = close_again(v)"]
             case ast.Expr(value=ast.Call() as call) if called(call) == "install":
                 return [f"v = install(v, {', '.join(self.arguments(call))})"]
             case ast.Expr(value=ast.Call() as call):
-                return self.lines(f"v = {{**v, **{called(call)}({', '.join(['v', *self.arguments(call)])})}}")
+                given = ", ".join(["v", *self.arguments(call)])
+                return self.lines(f"v = {{**v, **{self.named(called(call))}({given})}}")
         return super().statement(node, last)
 
     def looped(self, node: ast.While | ast.For) -> list[str]:
@@ -239,8 +252,9 @@ class FlowPrinter(SolverPrinter):
         names = self.listed(changed)
         if isinstance(node, ast.For):
             assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
-            size = self.expression(node.iter.args[0])
-            call = f'v = count({size}, "{node.target.id}_", {body}, v, {names}, {ends})'
+            bounds = ", ".join(self.expression(bound) for bound in node.iter.args)
+            bounds = bounds if len(node.iter.args) > 1 else f"0, {bounds}"
+            call = f'v = count({bounds}, "{node.target.id}_", {body}, v, {names}, {ends})'
         else:
             call = f"v = repeat(lambda v: {self.expression(node.test)}, {body}, v, {names}, {ends})"
         return [*before, *lines, *self.lines(call)]
@@ -256,7 +270,7 @@ class FlowPrinter(SolverPrinter):
         (node,) = nodes
         if function in self.solver.functions and self.solver.functions[function].changes_run:
             assert isinstance(value, ast.Call)
-            call = f"{function}({', '.join(['v', *self.arguments(value)])})"
+            call = f"{self.named(function)}({', '.join(['v', *self.arguments(value)])})"
             return [f"changed, found = {call}", "v = {**v, **changed}", *self.stored(node, "found")]
         return self.stored(node, self.expression(value))
 
@@ -277,7 +291,7 @@ class FlowPrinter(SolverPrinter):
             return f'of("{name}", v, {", ".join(arguments)})'
         if name == "fire":
             return f"fired(v, {', '.join(arguments)})"
-        return f'present("{name}", v, {", ".join(arguments)})'
+        return f'present("{called_section(name)}", v, {", ".join(arguments)})'
 
     def lines(self, text: str) -> list[str]:
         if len(text) <= self.width - 12:
@@ -303,7 +317,7 @@ class FlowPrinter(SolverPrinter):
             (True, True): f'{result}, v["value_"]', (True, False): result, (False, True): 'v["value_"]'
         }[(function.changes_run, function.result is not None)]  # fmt: skip
         return [
-            f"def {function.name}({', '.join(given)}):",
+            f"def {self.named(function.name)}({', '.join(given)}):",
             f'    """{function.about}"""',
             *self.indented(self.lines(f"v = {{{inner}{', '.join(starts)}}}")),
             *self.indented(self.statements(function.body)),

@@ -11,11 +11,11 @@ from armillary.export.text.source import Source
 
 def needs_runs(made: Source) -> bool:
     """Whether a system needs located events: events of the user's own set something or end the run, joints
-    lock or dependent speeds are exchanged.
+    lock, dependent speeds are exchanged or places where constraints lose rank are passed.
     """
     own = [event for event in made.equations.targets.watched if not event.hidden]
     located = any(event.changes or event.stop for event in own)
-    return located or bool(made.others)
+    return located or made.changing
 
 
 class JaxModule(PythonModule):
@@ -40,6 +40,8 @@ class JaxModule(PythonModule):
             "close_again",
             "reclosed",
         ),
+        *("both", "either", "Tableau", "TABLEAUX", "weighed", "section", "slopes_from", "stages"),
+        *("dense_terms", "error_ratios", "dense_state", "across_state", "nested", "full", "reduce"),
         *("real", "truth", "isnot", "pick", "smaller", "larger", "same", "install", "SECTIONS", "FIRES"),
     )
     vector = ("vector(", ")")
@@ -60,7 +62,7 @@ class JaxModule(PythonModule):
         later = {"later"} if self.has & {"normalise", "events", "update"} else set()
         self.has = (self.has | {"jax"} | later) - {"masses"}
         if needs_runs(made):
-            self.has = self.has | {"runs"}
+            self.has = self.has | {"runs"} | ({"late_search"} if "events" in self.has else set())
             self.adaptive, self.settings, self.needed = True, PythonModule.settings, PythonModule.needed
         if any(jumps for _, jumps in made.program.stops):
             self.has = self.has | {"hard"}

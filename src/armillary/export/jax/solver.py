@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.jax.flow import FlowPrinter
+from armillary.export.jax.flow import GIVEN, FlowPrinter
 from armillary.export.python.configurations import Named, section_lines, size_lines
 from armillary.export.python.solver import PythonSolverPrinter
 from armillary.export.text.configurations import SENTENCE, TRUTHS, change_tables
@@ -14,8 +14,9 @@ from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
+from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.solver.language.translator import SolverFunction, read_solver, solver_for
-from armillary.runtime.solver.methods import exported_methods
+from armillary.runtime.solver.methods import exported_methods, tableau
 
 WIDTH = 110
 
@@ -38,10 +39,11 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     methods = exported_methods(adaptive=True)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     wanted += ["choose_start"] if "configurations" in has else []
-    printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard))
+    loops = made.assembly.described.functions if made.assembly is not None else {}
+    printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard, given=GIVEN), loops)
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)
-    if not made.others:  # the run ends at internal events, too
+    if not made.changing:  # the run ends at internal events, too
         tables["STOPS"] = [int(e.stop) for e in made.description.events]
     lines = []
     for name, values in tables.items():
@@ -50,6 +52,8 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         text = f"[{', '.join(texts)}]"
         whole = f"{name} = {text if name == 'USED_STATES' else f'jnp.array({text}, dtype={kind})'}"
         lines += wrapped(whole, WIDTH, "", "    ")
+    for name, reals in found.reals.items():
+        lines += wrapped(f"{name} = jnp.array([{', '.join(map(repr, reals))}])", WIDTH, "", "    ")
     if made.set_places:
         places = ", ".join(str(bool(place)) for place in made.set_places)
         lines += wrapped(f"SETS_PLACE = jnp.array([{places}])", WIDTH, "", "    ")
@@ -63,6 +67,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         "methods": f"{', '.join(m.name.upper() for m in methods)} = range({len(methods)})",
         "method_names": ", ".join(f'"{m.name}": {m.name.upper()}' for m in methods),
         "adaptive": ", ".join(f'"{m.name}"' for m in methods if m.adaptive),
+        "tableaux": "\n".join(_tableau_lines(tableau(m)) for m in methods),
         **setting_values("math.inf"),
         "change_sizes": size_lines(found),
         "change_tables": "\n".join(lines),
@@ -75,6 +80,13 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         "solver": printer.text().rstrip("\n"),
         "left": SENTENCE,
     }
+
+
+def _tableau_lines(t: Tableau) -> str:
+    """A method as data."""
+    parts = ([*t.c, 1.0, *t.extra_c], [*t.a, t.b, *t.extra_a], t.errors, t.dense)
+    texts = [repr([list(p) if isinstance(p, tuple) else p for p in part]) for part in parts]
+    return "\n".join(wrapped(f"Tableau({t.stages}, {', '.join(texts)}),", WIDTH, "    ", "        "))
 
 
 def _listed(texts: Sequence[str]) -> str:

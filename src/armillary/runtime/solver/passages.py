@@ -73,13 +73,20 @@ def rank_falls(run: RunRecord) -> truth:
     run.stage = normalise(run.singular, run.stage)
     if not is_finite(run.stage):
         return True
-    read_rows(run, run.t, run.state)
-    measure_lengths(run)
     now: real = 0.0
-    now = least_singular_value(run)
-    read_rows(run, run.singular, run.stage)
     then: real = 0.0
-    then = least_singular_value(run)
+    run.point = run.state
+    t: real = run.t
+    looks: whole = 0
+    while looks < 2:
+        now = then
+        read_rows(run, t, run.point)
+        if looks == 0:
+            measure_lengths(run)
+        then = least_singular_value(run)
+        run.point = run.stage
+        t = run.singular
+        looks = looks + 1
     return then <= RANK_LEFT * now or now <= RANK_SMALL
 
 
@@ -201,13 +208,20 @@ def judge_events(run: RunRecord) -> None:
 
 
 def search(run: RunRecord) -> None:
-    """The step searched for events, from where they are known; memory is updated wherever it ends. The end of
-    the run may be in the place: the step was taken beyond it, with no stage near, and goes on where the run
-    gets a later end.
-    """
-    run.at_grid = False
-    run.continues = False
+    """The step just taken, searched for events; one across a place, from where they are known."""
+    if PASSING and run.passing:
+        run.at_grid = False
+        run.continues = False
     scan(run)
+    if PASSING and run.passing:
+        end_search(run)
+
+
+def end_search(run: RunRecord) -> None:
+    """What becomes of a step across after it was searched; memory is updated wherever it ends. The end of the
+    run may be in the place: the step was taken beyond it, with no stage near, and goes on where the run gets
+    a later end.
+    """
     if run.t > run.t_end:
         probe(run, run.t_end - run.t_old)
         run.state = run.point
@@ -253,7 +267,10 @@ def cross(run: RunRecord) -> None:
         run.choose_step = True
     if run.singular <= run.t_end:
         report_passage(run)
-    search(run)
+    if LATE_SEARCH:
+        run.unsearched = True
+    else:
+        search(run)
 
 
 def adopt_signs_inside(run: RunRecord) -> None:
@@ -276,7 +293,10 @@ def continue_across(run: RunRecord) -> None:
     run.state = run.finish
     run.near = 0.0
     run.phase = ARRIVED
-    search(run)
+    if LATE_SEARCH:
+        run.unsearched = True
+    else:
+        search(run)
 
 
 def change_inputs(run: RunRecord) -> None:

@@ -129,6 +129,8 @@ class RunRecord:
         seen: Outputs  # one of those around it
         first_seen: Outputs
         alike: OutputFlags  # columns that are the same in all of them
+    if LATE_SEARCH:
+        unsearched: truth  # the step just taken has still to be searched for events
     if CLOCKED:
         waiting: truth  # the step across is ahead of the clock
         reached: real  # the time that it has come to

@@ -14,7 +14,7 @@ from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONT
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import start_masses
-from armillary.runtime.solver.passages import is_near_place, row_near_place
+from armillary.runtime.solver.passages import is_near_place, row_near_place, search
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.steps import advance, pass_jumps, settle
 
@@ -77,6 +77,8 @@ def start_run(run: RunRecord) -> None:
         run.wary = False
     if CLOCKED:
         run.waiting = False
+    if LATE_SEARCH:
+        run.unsearched = False
     if EVENTS:
         run.firings = 0
         run.pending = False
@@ -111,77 +113,66 @@ def next_due(run: RunRecord) -> real:
     return run.t0 + row * run.sample
 
 
-def row_inside(run: RunRecord, shown: real, state: States) -> None:
-    """The row at a time that is no end of a whole step: the memory stays as it is."""
-    run.row = outputs(shown, state, run.memory)
+def give_row(run: RunRecord, shown: real, inside: truth) -> None:
+    """The row at a time inside the step just taken, or at the present one. The last shows the memory that a
+    further step would begin with, unless an event has ended the run between rows.
+    """
+    t: real = shown if inside else run.t
     run.row_time = shown
     run.rows = run.rows + 1
-
-
-def row_around(run: RunRecord, shown: real) -> None:
-    """The row near a place where rank is lost, found from rows around it."""
-    row_near_place(run, shown)
-    run.row = run.shown
-    run.row_time = shown
-    run.rows = run.rows + 1
-
-
-def ends_near_place(run: RunRecord) -> truth:
-    """Whether the run has ended, by an event or its time, where rows are found from rows around."""
-    over: truth = run.status == EVENT or run.status == FINISHED
-    return over and is_near_place(run, run.t)
-
-
-def row_here(run: RunRecord, shown: real) -> None:
-    """The row at the present time; the last one shows the memory that a further step would begin with."""
-    if PASSING and ends_near_place(run):
-        row_around(run, run.t)
-        return
-    run.row_time = shown
-    run.rows = run.rows + 1
-    if UPDATE and run.status != RUNNING:
-        run.new_memory = update(run.t, run.state)
-        run.row = outputs(run.t, run.state, run.new_memory)
-        return
-    run.row = outputs(run.t, run.state, run.memory)
+    if PASSING:
+        near: truth = is_near_place(run, t)
+        if not inside:
+            near = near and (run.status == EVENT or run.status == FINISHED)
+        if near:
+            run.row_time = t
+            row_near_place(run, t)
+            run.row = run.shown
+            return
+    if inside:
+        probe(run, shown - run.t_old)
+    else:
+        run.point = run.state
+    if UPDATE:
+        run.new_memory = run.memory
+        between: truth = run.phase == READY and not run.every_step
+        if run.status != RUNNING and not inside and not between:
+            run.new_memory = update(t, run.point)
+        run.row = outputs(t, run.point, run.new_memory)
+    else:
+        run.row = outputs(t, run.point, run.memory)
 
 
 def turn(run: RunRecord) -> whole:
     """A row, a step, or the end of the run: what comes next, done."""
+    if LATE_SEARCH and run.unsearched:
+        run.unsearched = False
+        search(run)
     run.due = next_due(run)
-    if run.phase == ARRIVED:
-        if run.dense and run.due < run.t - run.near:
-            if PASSING and is_near_place(run, run.due):
-                row_around(run, run.due)
-                return ROW
-            probe(run, run.due - run.t_old)
-            row_inside(run, run.due, run.point)
-            return ROW
-        run.phase = SETTLED
-        settle(run)
-        if run.phase == ARRIVED:  # a step goes on after an event in it
+    shown: real = run.due
+    inside: truth = run.dense and run.phase == ARRIVED and run.due < run.t - run.near
+    if not inside:
+        if run.phase == ARRIVED:
+            run.phase = SETTLED
+            settle(run)
+            if run.phase == ARRIVED:  # a step goes on after an event in it
+                return STEP
+        ended: truth = run.status != RUNNING
+        if run.phase != SETTLED:
+            if ended:
+                return END
+            advance(run)
             return STEP
-    ended: truth = run.status != RUNNING
-    if run.phase == SETTLED:
         near: real = 0.0 if ended else run.near
-        if run.due <= run.t + near:
-            row_here(run, run.due)
-            return ROW
-        run.phase = READY
-        if run.every_step and (run.at_grid or ended):
-            row_here(run, run.t)
-            return ROW
-        if run.status == EVENT and (run.rows == 0 or run.row_time < run.t):
-            if PASSING and is_near_place(run, run.t):
-                row_around(run, run.t)
-                return ROW
-            row_inside(run, run.t, run.state)
-            return ROW
-        return STEP
-    if ended:
-        return END
-    advance(run)
-    return STEP
+        if run.due > run.t + near:
+            run.phase = READY
+            shown = run.t
+            here: truth = run.every_step and (run.at_grid or ended)
+            between: truth = run.status == EVENT and (run.rows == 0 or run.row_time < run.t)
+            if not here and not between:
+                return STEP
+    give_row(run, shown, inside)
+    return ROW
 
 
 def find_row(run: RunRecord) -> truth:

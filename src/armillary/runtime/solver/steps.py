@@ -64,7 +64,9 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     run.phase = ARRIVED
     if PASSING:
         run.passing = False
-    if EVENTS:
+    if LATE_SEARCH:
+        run.unsearched = True
+    elif EVENTS:
         scan(run)
 
 

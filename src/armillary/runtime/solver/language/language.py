@@ -87,6 +87,7 @@ GUARDED = (
     True  # one choice of dependent speeds, of which an event says whether it is good: the run ends if not
 )
 PASSING = True  # places where constraints lose rank are passed
+LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
 CLOCKED = True  # and the caller has a clock, which a step across must not leave behind
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and

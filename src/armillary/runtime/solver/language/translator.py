@@ -39,6 +39,7 @@ FEATURES = tuple(name for name, value in vars(language).items() if value is True
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
     *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing", "clocked"),
+    "late_search",
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
@@ -110,16 +111,18 @@ def solver_for(
     methods: Sequence[Method] = (),
     facts: Mapping[str, bool] | None = None,
     guard: int | None = None,
+    given: Collection[str] = (),
 ) -> Solver:
     """The solver of a system that ``has`` these things, with the exported methods or some of them; it keeps
     every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
-    ``guard``: the event for the only choice of dependent speeds that it holds.
+    ``guard``: the event for the only choice of dependent speeds that it holds. ``given``: functions that the
+    program has from elsewhere.
     """
     features = {word.upper() for word in _OF_SYSTEMS if word in has}
     features |= {"ADAPTIVE"} if adaptive else set()
     features |= {"ALWAYS_DENSE"} if always_dense else set()
     features |= {"GUARDED"} if guard is not None else set()
-    found = read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts)
+    found = read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts, given=given)
     return found if guard is None else replace(found, constants={**found.constants, "GUARD": guard})
 
 
