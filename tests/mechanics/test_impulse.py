@@ -40,8 +40,11 @@ def wing(formalism: str) -> CompiledModel:
     return s.derive(formalism).compile()
 
 
-@pytest.mark.parametrize("formalism", ["kane", "momentum"])
-@pytest.mark.parametrize("held", [("panel1.u1",), ("panel2.u1", "panel3.u1")], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("formalism", "held"),
+    [("kane", ("panel1.u1",)), ("momentum", ("panel2.u1", "panel3.u1"))],
+    ids=["one", "two"],
+)
 def test_latches_keep_momentum_and_lose_the_energy_of_the_change(
     formalism: str, held: tuple[str, ...]
 ) -> None:

@@ -53,7 +53,7 @@ def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
             return bytes(changed)
 
 
-@pytest.mark.parametrize(("suffix", "files"), [(".erd", 400), (".csv", 400), (".parquet", 100), (".nc", 20)])
+@pytest.mark.parametrize(("suffix", "files"), [(".erd", 200), (".csv", 200), (".parquet", 60), (".nc", 12)])
 def test_damaged_files(tmp_path, suffix, files):
     path = tmp_path / f"run{suffix}"
     example().save(path)
