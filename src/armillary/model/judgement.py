@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly
-from armillary.model.reading.kinds import EXPRESSION
+from armillary.model.reading.argument_types import ExpressionLike
 from armillary.model.recording.verbs import ListForm, verb
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ SMALL, LARGE = 1, -1
 _WORDS = {SMALL: "small", LARGE: "large"}
 
 
-@verb(ListForm("small", EXPRESSION, "things"))
-def small(system: Description, *things: Any) -> None:
+@verb(ListForm("small"))
+def small(system: Description, *things: ExpressionLike) -> None:
     """Coordinates, speeds, parameters, memories or expressions that stay small: of first order, so that
     terms two orders above the leading ones of their sum are neglected."""
     _declare_order(system, things, SMALL)
 
 
-@verb(ListForm("large", EXPRESSION, "things"))
-def large(system: Description, *things: Any) -> None:
+@verb(ListForm("large"))
+def large(system: Description, *things: ExpressionLike) -> None:
     """Quantities that are large: of order −1, so that their product with a small one is of order zero, as
     the force of a stiff spring is."""
     _declare_order(system, things, LARGE)

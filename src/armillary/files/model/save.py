@@ -157,10 +157,11 @@ class Writing:
             written = {key: given.get(argument) for key, argument in form.arguments.items()}
             self._section(form.section)[name] |= self.values.value(written)
         elif isinstance(form, PairForm):
-            first, *rest = (self.values.value(given[argument]) for argument in form.arguments)
+            first, *rest = (self.values.value(given[argument]) for argument in verb.parameters())
             self._section(form.section).update({str(first): rest[0]} if rest else first)
         elif isinstance(form, ListForm):
-            things = self.values.value(list(given.get(form.argument, ())))
+            (argument,) = verb.parameters()
+            things = self.values.value(list(given.get(argument, ())))
             self.data.setdefault(form.section, []).extend(things)
         elif isinstance(form, TableForm):
             known = self.data.get(form.section)

@@ -30,7 +30,7 @@ from armillary.model.reading.kinds import (
     TableOf,
     choice,
 )
-from armillary.model.recording.verbs import VERBS, EntryForm, ListForm, PairForm, TableForm, Verb
+from armillary.model.recording.verbs import VERBS, EntryForm, TopForm, Verb
 
 FLEXIBLE: dict[str, Kind] = {
     "beam": OneOf(BEAMS), "plate": OneOf(PLATES), "part": PATH, "held": WORDS, "spin": NUMBERS,
@@ -91,9 +91,9 @@ TOP: dict[str, Kind] = {
     "functions": TableOf(FUNCTION),
     "expressions": TableOf(Either((EXPRESSION, DEFINED))),
     **{
-        v.form.section: v.form.kind
+        v.form.section: v.kind
         for v in VERBS.values()
-        if isinstance(v.form, PairForm | ListForm | TableForm)
+        if isinstance(v.form, TopForm)
     },
 }  # fmt: skip
 # The order of sections in a file that Armillary writes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.units import is_quantity
@@ -11,15 +11,16 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
 from armillary.model.description import Description
-from armillary.model.reading.kinds import EXPRESSION, NAME
+from armillary.model.reading.argument_types import ExpressionLike, VariableLike
+from armillary.model.reading.kinds import EXPRESSION, TableOf
 from armillary.model.reading.references import find_speed
 from armillary.model.recording.verbs import ListForm, PairForm, verb
 from armillary.model.records import Prescription
 from armillary.model.units.unit_system import state_factor
 
 
-@verb(PairForm("start", EXPRESSION, "values"))
-def start(system: Description, values: Mapping[Any, Any]) -> None:
+@verb(PairForm("start"))
+def start(system: Description, values: Annotated[Mapping[Any, Any], TableOf(EXPRESSION)]) -> None:
     """Coordinates and speeds at the start of runs, where a run does not say otherwise.
 
     Loops are closed from there, and the choice of dependent speeds suits that place.
@@ -41,8 +42,8 @@ def start(system: Description, values: Mapping[Any, Any]) -> None:
             system.started.append(node)
 
 
-@verb(PairForm("prescribe", EXPRESSION, "variable", "value"))
-def prescribe(system: Description, variable: Any, value: Any) -> None:
+@verb(PairForm("prescribe"))
+def prescribe(system: Description, variable: VariableLike, value: ExpressionLike) -> None:
     """A coordinate or a speed as a given function of time, parameters and inputs: its equation disappears."""
     node = system.expression(variable, "prescribe")
     coordinate = node if node in system.coordinates else None
@@ -76,8 +77,8 @@ def _is_input(system: Description, symbol: Expr) -> bool:
     return found is not None and found.symbol is symbol and found.input
 
 
-@verb(ListForm("lock", NAME, "variables"))
-def lock(system: Description, *variables: Any) -> None:
+@verb(ListForm("lock"))
+def lock(system: Description, *variables: VariableLike) -> None:
     """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
     them.
     """

@@ -12,20 +12,18 @@ carries along, without a speed of its own, feels nothing of it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ENERGY
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.reading.kinds import EXPRESSION
+from armillary.model.reading.argument_types import ExpressionLike, VariableLike
 from armillary.model.reading.references import constant_reader, find_speed
 from armillary.model.recording.verbs import PairForm, verb
 
 
-@verb(PairForm("armature", EXPRESSION, "coordinate", "value"))
-def armature(system: Description, coordinate: Any, value: Any) -> None:
+@verb(PairForm("armature"))
+def armature(system: Description, coordinate: VariableLike, value: ExpressionLike) -> None:
     """Reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
 
     ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The

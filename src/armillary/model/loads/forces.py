@@ -18,7 +18,7 @@ from armillary.model.description import Description
 from armillary.model.loads.line_force import line_variables
 from armillary.model.reading.argument_types import BodyLike, ExpressionLike, PointLike, VectorLike
 from armillary.model.reading.expressions import parse_text
-from armillary.model.reading.kinds import EXPRESSION, POINT, VECTOR, ListOf, Written
+from armillary.model.reading.kinds import POINT, ListOf, Written
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import find_body, find_point, unit_direction
 from armillary.model.reading.text_functions import argument_range
@@ -28,15 +28,8 @@ from armillary.model.records import Gravity, Load
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 
 
-@verb(
-    TableForm(
-        "gravity",
-        "a field of gravity",
-        {"magnitude": EXPRESSION, "direction": VECTOR},
-        needs=("magnitude", "direction"),
-    )
-)
-def gravity(system: Description, magnitude: Any, direction: Any) -> None:
+@verb(TableForm("gravity", "a field of gravity"))
+def gravity(system: Description, magnitude: ExpressionLike, direction: VectorLike) -> None:
     """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
 
     Several fields add up.

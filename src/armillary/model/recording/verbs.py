@@ -71,31 +71,25 @@ class LaterForm:
         self.section, self.owner, self.arguments = section, owner, arguments
 
 
-class PairForm:
-    """A table of its own, ``[section] variable = value``: the arguments are the variable and its value, or
-    one table of such pairs.
+class TopForm:
+    """A table or list at the top of the file, by the name ``section``; ``words`` are for errors."""
+
+    def __init__(self, section: str, words: str = "") -> None:
+        self.section, self.words = section, words
+
+
+class PairForm(TopForm):
+    """``[section] variable = value``: the arguments are the variable and its value, or one table of such
+    pairs.
     """
 
-    def __init__(self, section: str, of: Kind, *arguments: str) -> None:
-        self.section, self.arguments, self.kind = section, arguments, TableOf(of)
+
+class ListForm(TopForm):
+    """``section = [...]``, of what the verb takes as its ``*argument``."""
 
 
-class ListForm:
-    """A list at the top of the file, ``section = [...]``, of what the verb takes as ``*argument``."""
-
-    def __init__(self, section: str, of: Kind, argument: str) -> None:
-        self.section, self.argument, self.kind = section, argument, ListOf(of)
-
-
-class TableForm:
-    """A table at the top of the file, ``[section]``, whose keys are the arguments; several as
-    ``[[section]]``.
-    """
-
-    def __init__(self, section: str, words: str, kinds: Mapping[str, Kind], needs: tuple[str, ...]) -> None:
-        self.section = section
-        form = Form(words, kinds, needs)
-        self.kind = Either((form, ListOf(form)))
+class TableForm(TopForm):
+    """``[section]``, whose keys are the arguments; several as ``[[section]]``."""
 
 
 class NoForm:
@@ -105,7 +99,7 @@ class NoForm:
         self.section, self.words = "", words
 
 
-TextForm = EntryForm | LaterForm | PairForm | ListForm | TableForm | NoForm
+TextForm = EntryForm | LaterForm | TopForm | NoForm
 
 
 # ---------------------------------------------------------------- verbs
@@ -134,6 +128,18 @@ class Verb:
             names = form.arguments.get(key)
             found[key] = ListOf(kind, len(names)) if isinstance(names, tuple) else kind
         return {form.key: found[form.key], **found} if form.key else found
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of the table or list at the top of a file."""
+        kinds = argument_kinds(self.function)
+        last = [*kinds.values()][-1]
+        if isinstance(self.form, TableForm):
+            table = Form(self.form.words, kinds, tuple(kinds))
+            return Either((table, ListOf(table)))
+        if isinstance(self.form, ListForm):
+            return ListOf(last)
+        return TableOf(last) if len(self.parameters()) > 1 else last
 
 
 VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are defined
