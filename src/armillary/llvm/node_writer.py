@@ -92,7 +92,8 @@ class Writer(Instructions):
 
     def signed(self, node: Expr) -> tuple[str, bool]:
         """The value of a node (at hand, a number, or loaded now), and whether its sign is the other one."""
-        node = meant(node)
+        if node.kind == "let":
+            node = meant(node)
         found = self.values.get(node)
         if found is None:
             found = self.values[node] = self.found(node)
@@ -211,10 +212,11 @@ class Writer(Instructions):
     def with_terms(self, node: Expr, value: str, opposite: bool, terms: list[tuple[float, Expr]]) -> str:
         """A sum of a value and further terms; ``opposite`` where the value has the other sign."""
         for c, term in terms:
-            product = meant(term)
+            if term.kind == "let":
+                term = meant(term)
             b: str | None = None
-            if product in self.fused_products:
-                a, b, minus = self.split(product)
+            if term in self.fused_products:
+                a, b, minus = self.split(term)
             else:
                 a, minus = self.signed(term)
                 if c != 1 and c != -1:

@@ -383,8 +383,8 @@ def cut(section: ProgramSection, size: int, *, loading: bool) -> Cut:
     arrival = section.arrival
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
     together = fused_packs(section, arrival)
-    crossing = _crossing(pieces, packs, fused | {node for pack in together for node in pack.lanes})
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
+    crossing = _crossing(pieces, home, packs, fused | {node for pack in together for node in pack.lanes})
     results: list[list[int]] = [[] for _ in pieces]
     for i, result in enumerate(section.results):  # given values are stored by the last piece
         results[home.get(meant(result), -1)].append(i)
@@ -396,7 +396,8 @@ def _pieces(section: ProgramSection, size: int, *, loading: bool) -> list[list[E
     loads of numbers from an array.
     """
     early = [n for n in section.nodes if n.kind == "call" and _grouped_call(n)]
-    rest = [n for n in section.nodes if n.kind != "call" or not _grouped_call(n)]
+    grouped = set(early)
+    rest = [n for n in section.nodes if n not in grouped]
     # Instructions of a node, roughly, in units of a sum or product of a few operands. A pack's are its first
     # node's; the others follow it.
     following = {n for pack in section.packs for n in pack.lanes[1:]}
@@ -417,13 +418,14 @@ def _pieces(section: ProgramSection, size: int, *, loading: bool) -> list[list[E
     return [early + cut[0], *cut[1:]]
 
 
-def _crossing(pieces: list[list[Expr]], packs: dict[Expr, Pack], fused: Set[Expr]) -> dict[Expr, int]:
-    """Work-array places of the values that one piece computes and a later one uses; packs stay together, and
-    ``fused`` products are computed where they are used.
+def _crossing(
+    pieces: list[list[Expr]], home: Mapping[Expr, int], packs: dict[Expr, Pack], fused: Set[Expr]
+) -> dict[Expr, int]:
+    """Work-array places of the values that one piece (``home``: which) computes and a later one uses; packs
+    stay together, and ``fused`` products are computed where they are used.
     """
     if len(pieces) == 1:
         return {}
-    home = {node: k for k, piece in enumerate(pieces) for node in piece}
     found: dict[Expr, int] = {}
 
     def meet(a: Expr) -> None:

@@ -148,7 +148,8 @@ class Operation:
         self.name, self.kind, self.latency = name, kind, latency
         self.addend = ""  # the operand that is wanted late (``model_machine.py``)
         self.renewed = ""  # the operand whose register is to hold the result, so that it need not have one
-        self.operands = list(operands) if len(operands) < 2 else [*dict.fromkeys(operands)]
+        several = len(operands) > 2 or (len(operands) == 2 and operands[0] == operands[1])
+        self.operands = [*dict.fromkeys(operands)] if several else list(operands)
         self.held = kind in _DOUBLES  # whether the value takes a register for doubles
 
 
@@ -295,18 +296,22 @@ class Registers:
             self.step(i, operation)
 
     def step(self, i: int, operation: Operation) -> None:
-        held, uses, wanted = self.held, self.uses, self.wanted
-        missing = [a for a in operation.operands if a not in held]
-        if missing:
-            for a in self.brought(i, operation, missing):
-                self.bring(a, i, operation.operands)
+        held, uses, wanted, operands = self.held, self.uses, self.wanted, operation.operands
+        for first in operands:
+            if first not in held:
+                missing = [a for a in operands if a not in held]
+                for a in self.brought(i, operation, missing):
+                    self.bring(a, i, operands)
+                break
         made = self.operate(operation)
-        for a in operation.operands:
+        for a in operands:
             left = uses[a]
             left.pop()
             if a in held:
-                if left or a in self.waiting:
-                    wanted[a] = left[-1] if left else _NEVER
+                if left:
+                    wanted[a] = left[-1]
+                elif a in self.waiting:
+                    wanted[a] = _NEVER
                 else:
                     self.drop(a)
         name = operation.name

@@ -42,7 +42,11 @@ class Selection:
         # Names of values, to the registers that hold them, and whether these hold their opposites.
         self.alike: dict[str, tuple[str, bool]] = {}
         self.made: dict[str, Operation] = {}
-        self.complete = all(self.add(*line) for line in lines)
+        self.complete = True
+        for line in lines:
+            if not self.add(*line):
+                self.complete = False
+                break
 
     def signed(self, name: str) -> tuple[str, bool]:
         """The register of a value, and whether it holds the opposite."""

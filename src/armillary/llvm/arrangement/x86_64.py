@@ -339,8 +339,10 @@ class X86Selection(Selection):
         what = form.name
         if form is FOURTH:
             return self.joined(given)
+        if what == "fuse":
+            return form, given, False
         signs = [minus for _, minus in given]
-        if what == "fuse" or not any(signs):
+        if True not in signs:
             return form, given, False
         if what in ("multiply", "divide"):
             return form, [(a, False) for a, _ in given], signs[0] != signs[1]

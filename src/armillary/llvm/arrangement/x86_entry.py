@@ -83,8 +83,10 @@ class Frame(NamedTuple):
         offset, bases = 8 * index, self.within.get(array)
         if bases is None:
             return self.registers[array], offset
-        nearest = min(offset // _REACH, len(bases) - 1)
-        return bases[nearest], offset - _middle(nearest)
+        nearest = offset // _REACH
+        if nearest >= len(bases):
+            nearest = len(bases) - 1
+        return bases[nearest], offset - nearest * _REACH - _REACH // 2  # as by _middle
 
     def framed(self, body: Sequence[bytes], masks: Mapping[int, int], slots: int) -> Encoded:
         """The whole code around these instructions; ``masks``: of those, to places of masks."""

@@ -7,15 +7,17 @@ and 2.7): VEX prefixes for sixteen registers, EVEX prefixes for 32, whichever ma
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cache
 from struct import pack
-from typing import NamedTuple
 
+_BYTES = [bytes([value]) for value in range(256)]
 STACK, FRAME = 4, 5  # registers of addresses that are encoded in their own way
 CODE = -1  # the place of the instruction as an address
 
 
-class Instruction(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class Instruction:
     """A prefix (1: 66, 2: F3, 3: F2), table (1: 0F, 2: 0F 38, 3: 0F 3A), opcode, and bytes of an operand in
     memory. ``wide``: the bit W of VEX; that of EVEX is always set. ``only``: the one prefix it can have.
     ``long``: on four doubles.
@@ -32,7 +34,12 @@ class Instruction(NamedTuple):
     @property
     def of_four(self) -> Instruction:
         """The same on four doubles in place of two."""
-        return self._replace(bytes=32, long=True)
+        return _of_four(self)
+
+
+@cache
+def _of_four(what: Instruction) -> Instruction:
+    return replace(what, bytes=32, long=True)
 
 
 def _all(opcode: int) -> tuple[Instruction, Instruction, Instruction]:
@@ -89,26 +96,28 @@ def with_memory(
     if base == CODE:
         prefix = _evex(what, first, second, 0, 0) if max(first, second) > 15 else _vex(what, first, second, 0)
         return prefix + bytes([field | 5]) + pack("<i", offset) + end
-    evex = max(first, second) > 15
+    evex = first > 15 or second > 15
     low = base & 7
-    lowest = field | low
-    index = b"\x24" if low == STACK else b""
+    field |= low
     if not offset and low != FRAME:
-        place = bytes([lowest]) + index
+        place = _BYTES[field]
+        displacement = b""
     elif not evex and -128 <= offset < 128:
-        place = bytes([0x40 | lowest]) + index + pack("<b", offset)
+        place, displacement = _BYTES[0x40 | field], _BYTES[offset & 255]
     elif (
         registers > 16
         and what.only != "vex"
         and not offset % what.bytes
-        and -128 <= offset // what.bytes < 128
+        and -128 <= (count := offset // what.bytes) < 128
     ):
         evex = True
-        place = bytes([0x40 | lowest]) + index + pack("<b", offset // what.bytes)
+        place, displacement = _BYTES[0x40 | field], _BYTES[count & 255]
     else:
-        place = bytes([0x80 | lowest]) + index + pack("<i", offset)
+        place, displacement = _BYTES[0x80 | field], pack("<i", offset)
+    if low == STACK:
+        place += b"\x24"
     prefix = _evex(what, first, second, high, 0) if evex else _vex(what, first, second, high)
-    return prefix + place + end
+    return prefix + place + displacement + end
 
 
 def _vex(what: Instruction, first: int, second: int, high: int) -> bytes:
