@@ -133,6 +133,8 @@ def _row(f: LoopFunction, t: Value, state: Span, memory: str = "memory") -> None
     if f.shape.outputs:
         place = f.outside("rows").at(f["filled"] * f.size("outputs"))
         f.outputs(t, state, memory, place)
+        if f.shape.general:
+            f.expect_stores(Span(f, place), f.size("outputs"))
     f["filled"] = f["filled"] + 1
 
 
