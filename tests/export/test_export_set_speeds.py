@@ -13,6 +13,8 @@ import pytest
 
 import armillary as arm
 from armillary.runtime.models.configurations.configurations import Configurations
+from tests.export.fmi.fmu_models import need_compiler
+from tests.export.fmi.host import simulate_fmu
 from tests.export.test_export_configurations import FIXED, LANGUAGES, TOOLS, Case, loaded
 from tests.export.test_export_wasm import NODE, _node
 
@@ -199,12 +201,15 @@ console.log(JSON.stringify({ "{ status, values: Object.fromEntries(rows) }" }));
 
 
 def test_an_fmu_adjusts_speeds(tmp_path: Path) -> None:
-    fmpy = pytest.importorskip("fmpy")
+    """In co-simulation, and in model exchange, where the importer integrates between events."""
+    need_compiler()
     path = equations("differential").export("fmu", tmp_path / "differential.fmu")
-    found = fmpy.simulate_fmu(str(path), stop_time=SPAN, output_interval=SPAN / 8, relative_tolerance=1e-10)
-    run = process("differential", False)
-    for name in ("A.u1", "B.u1", "C.u1", "carriage.q1"):
-        np.testing.assert_allclose(found[name], run[name], rtol=1e-8, atol=1e-8, err_msg=name)
+    run, names = process("differential", False), ["A.u1", "B.u1", "C.u1", "carriage.q1"]
+    for kind in ("CoSimulation", "ModelExchange"):
+        how: dict[str, Any] = {"stop_time": SPAN, "output_interval": SPAN / 8, "output": names}
+        found = simulate_fmu(path, fmi_type=kind, **how)
+        for name in names:
+            np.testing.assert_allclose(found[name], run[name], rtol=1e-8, atol=1e-8, err_msg=f"{kind} {name}")
 
 
 def test_batches_adjust_speeds() -> None:
