@@ -13,6 +13,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm.arrangement.arm64 import Arm64
 from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arranged, parsed, written
+from armillary.llvm.arrangement.chains import shortened
 from armillary.llvm.arrangement.encoding import MachineCode, encoded
 from armillary.llvm.arrangement.entry import NEAR, Encoded, Entry, machine_code
 from armillary.llvm.arrangement.x86_64 import X86
@@ -50,17 +51,19 @@ class ArrangedWriter(Writer):
         place = (array, index, kind or "double")
         name = self._at.get(place)
         if name is None:
-            self.count += 1
-            name = self._at[place] = f"%v{self.count}"
+            name = self._at[place] = self._named()
             self.loads[name] = place
         return name
 
     def store(self, value: str, array: str, index: int, kind: str = "") -> None:
         self._stores.append((value, (array, index, kind or "double")))
 
-    def emit(self, operation: str) -> str:
+    def _named(self) -> str:
         self.count += 1
-        name = f"%v{self.count}"
+        return f"%v{self.count}"
+
+    def emit(self, operation: str) -> str:
+        name = self._named()
         self.operations.append(parsed(name, operation))
         return name
 
@@ -77,8 +80,7 @@ class ArrangedWriter(Writer):
         for a in operands:
             if a[:2] != "%v":
                 return self.emit(written(form, operands))
-        self.count += 1
-        name = f"%v{self.count}"
+        name = self._named()
         self.operations.append((name, form, operands))
         return name
 
@@ -89,12 +91,13 @@ class ArrangedWriter(Writer):
     def neg(self, a: str) -> str:
         if a in self.opposites:
             return self.opposites[a]
-        self.count += 1
-        name = f"%v{self.count}"
+        name = self._named()
         self.opposites[name] = a
         return name
 
     def body(self, name: str) -> str:
+        stored = [value for value, _ in self._stores]
+        self.operations = shortened(self.operations, self.opposites, stored, self.neg, self._named)
         if self.module.encodes:
             numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
             entry = Entry(self.arguments, self._angles, numbers)

@@ -90,6 +90,12 @@ class ModelMachine:
         return int(self._arrays["behind"].max(initial=0))
 
     @property
+    def ahead(self) -> list[int]:
+        """Cycles of the longest chain that ends before each operation."""
+        found: list[int] = self._arrays["ahead"].tolist()
+        return found
+
+    @property
     def spare(self) -> list[int]:
         """Cycles by which each operation could be late without a longer chain."""
         found: list[int] = (self.longest_chain - self._arrays["ahead"] - self._arrays["behind"]).tolist()
