@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from armillary.algebra.arguments import flag
 from armillary.algebra.expression import ZERO, Expr, symbol
@@ -17,9 +17,17 @@ from armillary.model.bodies.body_frames import build_frames
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.joints.text_forms import JOINT
 from armillary.model.judgement import judge_joint
-from armillary.model.reading.argument_types import ExpressionLike, Flag, TripleLike
+from armillary.model.reading.argument_types import (
+    ExpressionLike,
+    Flag,
+    GivenMatrix,
+    GivenScalar,
+    GivenTriple,
+    OrientationLike,
+    TripleLike,
+)
 from armillary.model.reading.inertia_input import read_inertia, read_mass
-from armillary.model.reading.kinds import BODY, EXPRESSION, MATRIX, TRIPLE, Either, ListOf, Turned
+from armillary.model.reading.kinds import BODY, EXPRESSION, MATRIX, TRIPLE, Either, ListOf
 from armillary.model.reading.names import check_new_name, make_parameter
 from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import constant_reader, find_body, triple
@@ -28,7 +36,6 @@ from armillary.model.recording.verbs import EntryForm, verb
 if TYPE_CHECKING:
     from armillary.model.description import Description
 
-ORIENT = Either((MATRIX, Turned(EXPRESSION)))
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
 
 
@@ -40,10 +47,10 @@ def body(
     joint: Annotated[JointType | None, JOINT] = None,
     *,
     at: TripleLike = (0, 0, 0),
-    orient: Annotated[Any, ORIENT] = None,
+    orient: OrientationLike | None = None,
     com: TripleLike = (0, 0, 0),
-    mass: ExpressionLike = None,
-    inertia: Annotated[Any, INERTIA] = None,
+    mass: ExpressionLike | None = None,
+    inertia: Annotated[GivenScalar | GivenTriple | GivenMatrix | None, INERTIA] = None,
     check_inertia: Flag = True,
 ) -> Body:
     """A body on a parent (the ground where none is given).

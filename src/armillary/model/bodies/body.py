@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import Matrix
@@ -14,6 +14,7 @@ from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
+from armillary.model.reading.kinds import BODY, POINT
 from armillary.model.recording.verbs import NoForm, verb
 
 if TYPE_CHECKING:
@@ -262,3 +263,6 @@ class Body(_Part):
 
 _NAMED = ("x", "y", "z", "mass")
 _QU = re.compile(r"[qu]\d{1,6}\Z")
+
+BodyLike = Annotated[Body | str, BODY]
+PointLike = Annotated[Point | Body | str, POINT]  # a body stands for its origin

@@ -15,15 +15,9 @@ from armillary.algebra.units.dimension import FORCE, SPEED
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
+from armillary.model.bodies.body import BodyLike, PointLike
 from armillary.model.description import Description
-from armillary.model.reading.argument_types import (
-    BodyLike,
-    ExpressionLike,
-    PointLike,
-    VariableLike,
-    VectorLike,
-    Words,
-)
+from armillary.model.reading.argument_types import ExpressionLike, VariableLike, VectorLike, Words
 from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
@@ -36,10 +30,10 @@ def constrain(
     expression: ExpressionLike,
     *,
     name: str | None = None,
-    eliminate: VariableLike = None,
-    at: PointLike = None,
-    along: VectorLike = None,
-    on: BodyLike = None,
+    eliminate: VariableLike | None = None,
+    at: PointLike | None = None,
+    along: VectorLike | None = None,
+    on: BodyLike | None = None,
     about: Words = "",
 ) -> Constraint:
     """An expression that stays zero: of coordinates (and time), or linear in the speeds.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.units import is_quantity
@@ -11,7 +11,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
 from armillary.model.description import Description
-from armillary.model.reading.argument_types import ExpressionLike, VariableLike
+from armillary.model.reading.argument_types import ExpressionLike, GivenValues, VariableLike
 from armillary.model.reading.kinds import EXPRESSION, TableOf
 from armillary.model.reading.references import find_speed
 from armillary.model.recording.verbs import ListForm, PairForm, verb
@@ -20,7 +20,7 @@ from armillary.model.units.unit_system import state_factor
 
 
 @verb(PairForm("start"))
-def start(system: Description, values: Annotated[Mapping[Any, Any], TableOf(EXPRESSION)]) -> None:
+def start(system: Description, values: Annotated[GivenValues, TableOf(EXPRESSION)]) -> None:
     """Coordinates and speeds at the start of runs, where a run does not say otherwise.
 
     Loops are closed from there, and the choice of dependent speeds suits that place.

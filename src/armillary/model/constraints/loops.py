@@ -17,11 +17,11 @@ from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
-from armillary.model.bodies.body import Body, Point
+from armillary.model.bodies.body import Body, Point, PointLike
 from armillary.model.constraints.equations import add_constraint, constraint_name
 from armillary.model.description import Description
 from armillary.model.joints.base import UNIT_AXES, across
-from armillary.model.reading.argument_types import ExpressionLike, PointLike
+from armillary.model.reading.argument_types import AxisLike, ExpressionLike, VariableLike, VectorLike
 from armillary.model.reading.kinds import AXIS, NAME, VECTOR, Either, ListOf, choice
 from armillary.model.reading.references import (
     constant_reader,
@@ -46,10 +46,10 @@ def close_loop(
     system: Description,
     p: PointLike,
     q: PointLike,
-    directions: Annotated[Any, Either((VECTOR, ListOf(VECTOR)))] = None,
+    directions: Annotated[VectorLike | Sequence[VectorLike] | None, Either((VECTOR, ListOf(VECTOR)))] = None,
     *,
     name: str | None = None,
-    eliminate: Annotated[Any, Either((NAME, ListOf(NAME)))] = (),
+    eliminate: Annotated[VariableLike | Sequence[VariableLike], Either((NAME, ListOf(NAME)))] = (),
 ) -> tuple[Constraint, ...]:
     """Two points that stay together along each direction: all three where none is given.
 
@@ -91,8 +91,8 @@ def close_joint(
     p: PointLike,
     q: PointLike,
     *,
-    axis: Annotated[Any, AXES] = None,
-    length: ExpressionLike = None,
+    axis: Annotated[AxisLike | Sequence[AxisLike] | None, AXES] = None,
+    length: ExpressionLike | None = None,
     name: str | None = None,
 ) -> tuple[Constraint, ...]:
     """A whole joint closed at once between a point of one body and a point of another.

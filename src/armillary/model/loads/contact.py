@@ -7,6 +7,7 @@ are kept exactly, by forces that the derivation finds (``rigid.py``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.vectors import dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
+from armillary.model.bodies.body import PointLike
 from armillary.model.description import Description
 from armillary.model.loads.forces import force
 from armillary.model.loads.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
@@ -40,7 +42,7 @@ from armillary.model.loads.rigid import (
     rigid_stop,
 )
 from armillary.model.loads.sticking import Limits, sticking_friction
-from armillary.model.reading.argument_types import ExpressionLike, Number, PointLike, VariableLike
+from armillary.model.reading.argument_types import ExpressionLike, Number, VariableLike, VectorLike
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import (
     EXPRESSION,
@@ -60,11 +62,11 @@ def stop(
     name: str,
     coordinate: VariableLike,
     *,
-    lower: ExpressionLike = None,
-    upper: ExpressionLike = None,
-    stiffness: ExpressionLike = None,
+    lower: ExpressionLike | None = None,
+    upper: ExpressionLike | None = None,
+    stiffness: ExpressionLike | None = None,
     damping: ExpressionLike = 0,
-    restitution: ExpressionLike = None,
+    restitution: ExpressionLike | None = None,
     exponent: Number = 1,
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number = 1e-6,
@@ -105,9 +107,9 @@ def brake(
     coordinate: VariableLike,
     *,
     capacity: ExpressionLike,
-    stiffness: ExpressionLike = None,
-    damping: ExpressionLike = None,
-    static: ExpressionLike = None,
+    stiffness: ExpressionLike | None = None,
+    damping: ExpressionLike | None = None,
+    static: ExpressionLike | None = None,
 ) -> Expr:
     """A brake, or dry friction in a joint, that holds at rest without creep.
 
@@ -142,14 +144,14 @@ def contact(
     name: str,
     point: PointLike,
     *,
-    plane: Annotated[Any, ListOf(VECTOR, 2)],
-    stiffness: ExpressionLike = None,
+    plane: Annotated[Sequence[PointLike | VectorLike], ListOf(VECTOR, 2)],
+    stiffness: ExpressionLike | None = None,
     damping: ExpressionLike = 0,
     exponent: Number = 1,
     friction: Annotated[Any, Either((FRICTION, EXPRESSION))] = None,
-    static: ExpressionLike = None,
-    restitution: ExpressionLike = None,
-    radius: ExpressionLike = None,
+    static: ExpressionLike | None = None,
+    restitution: ExpressionLike | None = None,
+    radius: ExpressionLike | None = None,
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number = 1e-6,
 ) -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
@@ -13,10 +13,10 @@ from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMEN
 from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
-from armillary.model.bodies.body import Body, Point
+from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
 from armillary.model.description import Description
 from armillary.model.loads.line_force import line_variables
-from armillary.model.reading.argument_types import BodyLike, ExpressionLike, PointLike, VectorLike
+from armillary.model.reading.argument_types import ExpressionLike, GivenScalar, VectorLike
 from armillary.model.reading.expressions import parse_text
 from armillary.model.reading.kinds import POINT, ListOf, Written
 from armillary.model.reading.names import check_new_name
@@ -49,7 +49,7 @@ def force(
     direction: VectorLike,
     *,
     at: PointLike,
-    reaction: PointLike = None,
+    reaction: PointLike | None = None,
 ) -> Expr:
     """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
     reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
@@ -102,8 +102,8 @@ def moment(
     magnitude: ExpressionLike,
     direction: VectorLike,
     *,
-    on: BodyLike = None,
-    reaction: BodyLike = None,
+    on: BodyLike | None = None,
+    reaction: BodyLike | None = None,
 ) -> Expr:
     """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given."""
     check_new_name(system, name, "moment")
@@ -121,7 +121,7 @@ def moment(
 def strut(
     system: Description,
     name: str,
-    law: Annotated[Any, LAW],
+    law: Annotated[GivenScalar | Callable[[Expr, Expr], GivenScalar], LAW],
     *,
     between: Annotated[Sequence[Any], ListOf(POINT, 2)],
 ) -> Expr:

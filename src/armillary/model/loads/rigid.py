@@ -52,10 +52,10 @@ def unilateral(
     name: str,
     gap: ExpressionLike,
     *,
-    slip: ExpressionLike = None,
-    friction: ExpressionLike = None,
-    static: ExpressionLike = None,
-    restitution: ExpressionLike = None,
+    slip: ExpressionLike | None = None,
+    friction: ExpressionLike | None = None,
+    static: ExpressionLike | None = None,
+    restitution: ExpressionLike | None = None,
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number = 1e-6,
 ) -> Expr:
@@ -109,7 +109,7 @@ def clutch(
     second: VariableLike,
     *,
     capacity: ExpressionLike,
-    static: ExpressionLike = None,
+    static: ExpressionLike | None = None,
     ratio: ExpressionLike = 1,
 ) -> Expr:
     """Dry friction between two coordinates, which turn as one where it holds: u₁ = ratio·u₂.

@@ -6,23 +6,28 @@ is the one list of the arguments. What has another kind is annotated ``Annotated
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, SupportsFloat, TypeAlias
 
+import numpy as np
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.vectors import Vector
 from armillary.model.reading.kinds import (
     AXIS,
-    BODY,
     COUNT,
     EXPRESSION,
     FLAG,
+    MATRIX,
     NAME,
     NUMBER,
-    POINT,
     TRIPLE,
     UNITS,
     VECTOR,
     WORDS,
+    Either,
     ListOf,
+    Turned,
 )
 
 Number = Annotated[float, NUMBER]
@@ -30,12 +35,17 @@ Count = Annotated[int, COUNT]
 Flag = Annotated[bool, FLAG]
 Words = Annotated[str, WORDS]
 UnitText = Annotated[str, UNITS]
-# A text, or the object that it stands for.
-ExpressionLike = Annotated[Any, EXPRESSION]
-ExpressionsLike = Annotated[Sequence[Any], ListOf(EXPRESSION)]
-VectorLike = Annotated[Any, VECTOR]
-PointLike = Annotated[Any, POINT]
-BodyLike = Annotated[Any, BODY]
-VariableLike = Annotated[Any, NAME]
-AxisLike = Annotated[Any, AXIS]
-TripleLike = Annotated[Any, TRIPLE]
+# A text, or what it stands for. Quantities of Pint have ``__float__``, too.
+GivenScalar: TypeAlias = Expr | SupportsFloat | str
+GivenTriple: TypeAlias = Sequence[GivenScalar] | np.ndarray
+GivenMatrix: TypeAlias = Sequence[GivenTriple] | np.ndarray
+ExpressionLike = Annotated[GivenScalar, EXPRESSION]
+ExpressionsLike = Annotated[Sequence[GivenScalar], ListOf(EXPRESSION)]
+VectorLike = Annotated[Vector | str, VECTOR]
+VariableLike = Annotated[Expr | str, NAME]
+AxisLike = Annotated[str | GivenTriple, AXIS]
+TripleLike = Annotated[GivenTriple, TRIPLE]
+OrientationLike = Annotated[GivenMatrix | Sequence[GivenScalar], Either((MATRIX, Turned(EXPRESSION)))]
+GivenValues: TypeAlias = (
+    Mapping[str, GivenScalar] | Mapping[Expr, GivenScalar] | Mapping[Expr | str, GivenScalar]
+)

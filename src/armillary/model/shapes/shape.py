@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +13,13 @@ from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
-from armillary.model.bodies.body import Body, Point
-from armillary.model.reading.argument_types import BodyLike, Number, TripleLike, Words
+from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
+from armillary.model.reading.argument_types import (
+    Number,
+    OrientationLike,
+    TripleLike,
+    Words,
+)
 from armillary.model.reading.kinds import (
     BODY,
     EXPRESSION,
@@ -66,10 +71,10 @@ def shape(
     name: str,
     shape: Annotated[Figure, OneOf(FIGURES)],
     *,
-    body: BodyLike = None,
-    between: Annotated[Any, ListOf(POINT)] = None,
+    body: BodyLike | None = None,
+    between: Annotated[Sequence[PointLike] | None, ListOf(POINT)] = None,
     at: TripleLike = (0, 0, 0),
-    orient: Annotated[Any, Either((MATRIX, Turned(EXPRESSION)))] = None,
+    orient: OrientationLike | None = None,
     colour: Words = "",
     opacity: Number = 1.0,
 ) -> Shape:

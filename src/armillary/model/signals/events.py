@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from armillary.algebra.arguments import flag, text
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import CONDITIONS
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.reading.argument_types import Count, ExpressionLike, Flag, Words
+from armillary.model.reading.argument_types import (
+    Count,
+    ExpressionLike,
+    Flag,
+    GivenValues,
+    VariableLike,
+    Words,
+)
 from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.kinds import EXPRESSION, NAME, ListOf, TableOf
 from armillary.model.reading.references import find_speeds
@@ -25,9 +32,9 @@ def event(
     expression: ExpressionLike,
     *,
     direction: Count = 0,
-    set: Annotated[Mapping[Any, Any] | None, TableOf(EXPRESSION)] = None,
-    lock: Annotated[Any, ListOf(NAME)] = (),
-    unlock: Annotated[Any, ListOf(NAME)] = (),
+    set: Annotated[GivenValues | None, TableOf(EXPRESSION)] = None,
+    lock: Annotated[VariableLike | Sequence[VariableLike], ListOf(NAME)] = (),
+    unlock: Annotated[VariableLike | Sequence[VariableLike], ListOf(NAME)] = (),
     stop: Flag = False,
     about: Words = "",
 ) -> None:

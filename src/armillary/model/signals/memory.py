@@ -27,7 +27,7 @@ def memory(
     name: str,
     initial: Number = 0.0,
     *,
-    update: ExpressionLike = None,
+    update: ExpressionLike | None = None,
     every: Annotated[float | str | None, QUANTITY] = None,
     units: UnitText | None = None,
     about: Words = "",

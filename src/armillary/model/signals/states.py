@@ -30,7 +30,7 @@ from armillary.model.records import StateRecord
 def state(
     system: Description,
     name: str,
-    rate: ExpressionLike = None,
+    rate: ExpressionLike | None = None,
     initial: Number = 0.0,
     *,
     units: UnitText | None = None,

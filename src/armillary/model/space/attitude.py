@@ -19,12 +19,12 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_product, transposed
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError, nearest, shown
-from armillary.model.bodies.body import Body
+from armillary.model.bodies.body import Body, BodyLike
 from armillary.model.description import Description
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
-from armillary.model.reading.argument_types import BodyLike, UnitText, Words
+from armillary.model.reading.argument_types import UnitText, Words
 from armillary.model.reading.references import find_body
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.outputs import output
@@ -70,7 +70,7 @@ def attitude_output(
     body: BodyLike,
     kind: Words = "quaternion",
     *,
-    relative_to: BodyLike = None,
+    relative_to: BodyLike | None = None,
     units: UnitText | None = None,
 ) -> None:
     """Outputs ``name 1``, ``name 2``, … of a body's attitude; see ``arm.attitude`` for the kinds. Angles

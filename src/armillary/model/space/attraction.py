@@ -30,7 +30,14 @@ from armillary.model.quantities.mass_properties import (
     named_triple,
     total_mass,
 )
-from armillary.model.reading.argument_types import ExpressionLike, Flag, TripleLike, Words
+from armillary.model.reading.argument_types import (
+    ExpressionLike,
+    Flag,
+    GivenTriple,
+    TripleLike,
+    VectorLike,
+    Words,
+)
 from armillary.model.reading.kinds import TRIPLE, VECTOR, Either
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
@@ -113,8 +120,8 @@ def attractor(
     *,
     at: TripleLike = (0, 0, 0),
     J2: ExpressionLike = 0,
-    radius: ExpressionLike = None,
-    axis: Annotated[Any, Either((VECTOR, TRIPLE))] = None,
+    radius: ExpressionLike | None = None,
+    axis: Annotated[VectorLike | GivenTriple | None, Either((VECTOR, TRIPLE))] = None,
     field: Words = "mass centre",
     indirect: Flag = False,
 ) -> None:

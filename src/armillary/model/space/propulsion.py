@@ -6,6 +6,7 @@ to each switching time when it is reached: steps end and begin exactly there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -13,9 +14,10 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.errors import ModelError
+from armillary.model.bodies.body import PointLike
 from armillary.model.description import Description
 from armillary.model.loads.forces import force
-from armillary.model.reading.argument_types import ExpressionLike, PointLike, VectorLike
+from armillary.model.reading.argument_types import ExpressionLike, GivenScalar, VectorLike
 from armillary.model.reading.kinds import EXPRESSION, Either, ListOf
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import (
@@ -42,8 +44,10 @@ def thruster(
     direction: VectorLike,
     *,
     at: PointLike,
-    on: Annotated[Any, PULSES] = None,
-    specific_impulse: ExpressionLike = None,
+    on: Annotated[
+        GivenScalar | Sequence[GivenScalar] | Sequence[Sequence[GivenScalar]] | None, PULSES
+    ] = None,
+    specific_impulse: ExpressionLike | None = None,
 ) -> Expr:
     """A force of this magnitude along a direction at a point of a body, for example ``hub.x``.
 

@@ -23,10 +23,10 @@ from armillary.algebra.units.dimension import FORCE, LENGTH, ONE
 from armillary.algebra.vectors.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
-from armillary.model.bodies.body import Point
+from armillary.model.bodies.body import Point, PointLike
 from armillary.model.description import Description
 from armillary.model.loads.forces import add_load
-from armillary.model.reading.argument_types import ExpressionLike, Flag, PointLike, VectorLike
+from armillary.model.reading.argument_types import ExpressionLike, Flag, VectorLike
 from armillary.model.reading.kinds import NAME
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, find_point, known_value, unit_direction
@@ -50,10 +50,10 @@ def solar_pressure(
     at: PointLike,
     area: ExpressionLike,
     sun: VectorLike,
-    normal: VectorLike = None,
+    normal: VectorLike | None = None,
     specular: ExpressionLike = 0,
     diffuse: ExpressionLike = 0,
-    pressure: ExpressionLike = None,
+    pressure: ExpressionLike | None = None,
     two_sided: Flag = False,
     shadow: Annotated[str | None, NAME] = None,
 ) -> Expr:

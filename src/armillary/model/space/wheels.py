@@ -6,6 +6,7 @@ inertia to its carrier before anything is derived.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 from armillary.algebra.expression import HALF, Expr, as_expr
@@ -15,14 +16,14 @@ from armillary.algebra.vectors.scalars import is_zero, sum_of_products
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies.bodies import INERTIA as INERTIA_KIND
 from armillary.model.bodies.bodies import body
-from armillary.model.bodies.body import Body
+from armillary.model.bodies.body import Body, BodyLike
 from armillary.model.constraints.given_motion import prescribe, start
 from armillary.model.constraints.loops import AXES
 from armillary.model.description import Description
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.loads.forces import moment
-from armillary.model.reading.argument_types import AxisLike, BodyLike, ExpressionLike, TripleLike, Words
+from armillary.model.reading.argument_types import AxisLike, ExpressionLike, GivenScalar, TripleLike, Words
 from armillary.model.reading.kinds import (
     EXPRESSION,
     Either,
@@ -71,11 +72,11 @@ def reaction_wheel(
     on: BodyLike,
     axis: AxisLike,
     inertia: ExpressionLike,
-    transverse: ExpressionLike = None,
+    transverse: ExpressionLike | None = None,
     mass: ExpressionLike = 0,
     at: TripleLike = (0, 0, 0),
     drive: Words | None = None,
-    torque: ExpressionLike = None,
+    torque: ExpressionLike | None = None,
     speed: ExpressionLike = 0,
 ) -> Body:
     """A balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
@@ -107,7 +108,7 @@ def reaction_wheel(
         prescribe(system, wheel.u1, speed)
     else:
         start(system, {wheel.u1: speed})
-    if chosen == "torque":
+    if torque is not None:
         moment(system, f"{name}_motor", torque, carrier.frame.vector(unit), on=wheel, reaction=carrier)
     return wheel
 
@@ -118,16 +119,16 @@ def control_moment_gyro(
     name: str,
     *,
     on: BodyLike,
-    gimbal_axis: Annotated[Any, GimbalAxes(AXES.kinds)],
+    gimbal_axis: Annotated[AxisLike | Sequence[AxisLike], GimbalAxes(AXES.kinds)],
     spin_axis: AxisLike,
     wheel_inertia: ExpressionLike,
     wheel_speed: ExpressionLike,
-    wheel_transverse: ExpressionLike = None,
+    wheel_transverse: ExpressionLike | None = None,
     gimbal_inertia: Annotated[Any, PerGimbal((INERTIA_KIND, ListOf(INERTIA_KIND)))] = 0,
     mass: ExpressionLike = 0,
     at: TripleLike = (0, 0, 0),
-    gimbal_rate: Annotated[Any, PER_GIMBAL] = None,
-    gimbal_torque: Annotated[Any, PER_GIMBAL] = None,
+    gimbal_rate: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
+    gimbal_torque: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
 ) -> Gyro:
     """A wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
 

@@ -51,7 +51,7 @@ def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> N
             builder.point(first, f"{name}_1", anchor),
             builder.point(second, f"{name}_2", tidy(meeting)),
         ]
-    close_loop(builder.system, *ends, name=name)
+    close_loop(builder.system, ends[0], ends[1], name=name)
 
 
 def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:

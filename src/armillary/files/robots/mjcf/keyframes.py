@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.files.robots.building import SINGLE, Builder
 from armillary.files.robots.tree import BALL, FREE
@@ -34,7 +35,7 @@ def start_at(builder: Builder, section: list[Element], wanted: str | None) -> No
 
 def _start(builder: Builder, key: Element) -> None:
     sizes = [_COUNTS.get(joint.kind, (1, 1)) for joint in builder.freedoms.values()]
-    values: dict[object, float] = {}
+    values: dict[Expr, float] = {}
     if key.has("qpos"):
         given = iter(key.numbers("qpos", sum(q for q, _ in sizes)))
         for (name, joint), (count, _) in zip(builder.freedoms.items(), sizes, strict=True):

@@ -12,7 +12,7 @@ Source: Åström and Murray, Feedback Systems (2008), section 6.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, SupportsFloat
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.reading.argument_types import ExpressionsLike, Words
+from armillary.model.reading.argument_types import ExpressionsLike, GivenMatrix, Words
 from armillary.model.reading.kinds import NUMBERS, UNITS, ListOf
 from armillary.model.reading.names import declare_parameter
 from armillary.model.recording.verbs import EntryForm, verb
@@ -38,7 +38,7 @@ from armillary.model.signals.control.signals import (
 def feedback(
     system: Description,
     name: str,
-    K: Annotated[Any, NUMBERS],
+    K: Annotated[GivenMatrix | SupportsFloat, NUMBERS],
     states: ExpressionsLike,
     *,
     units: Annotated[Sequence[str], ListOf(UNITS)],

@@ -93,7 +93,7 @@ def rate_limit(
     rising: ExpressionLike,
     time_constant: ExpressionLike,
     *,
-    falling: ExpressionLike = None,
+    falling: ExpressionLike | None = None,
     initial: Number = 0.0,
     units: UnitText | None = None,
     about: Words = "",
