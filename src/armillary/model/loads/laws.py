@@ -80,8 +80,8 @@ class SmoothFriction:
 
     coefficient: ExpressionLike
     transition: ExpressionLike
-    static: ExpressionLike = None
-    stribeck: ExpressionLike = None
+    static: ExpressionLike | None = None
+    stribeck: ExpressionLike | None = None
 
     def __post_init__(self) -> None:
         _need(self, "coefficient", "transition")
@@ -98,7 +98,7 @@ class StickSlip:
     coefficient: ExpressionLike
     stiffness: ExpressionLike
     damping: ExpressionLike
-    static: ExpressionLike = None
+    static: ExpressionLike | None = None
 
     def __post_init__(self) -> None:
         _need(self, "coefficient", "stiffness", "damping")

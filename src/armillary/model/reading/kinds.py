@@ -12,7 +12,8 @@ import sys
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, get_args
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
 
 from armillary.algebra.units.dimension import Dimension
 from armillary.errors import suggestion
@@ -286,11 +287,12 @@ def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
     # Names that only type checkers import are of no kind.
     names = ChainMap(own, vars(builtins), defaultdict(lambda: Any))
     found: dict[str, Kind] = {}
-    for p in inspect.signature(function).parameters.values():
-        meant = eval(p.annotation, {}, names) if isinstance(p.annotation, str) else p.annotation
+    given = {p.name: p.annotation for p in inspect.signature(function).parameters.values()}
+    hints = get_type_hints(SimpleNamespace(__annotations__=given), {}, names, include_extras=True)
+    for name, meant in hints.items():
         for part in (meant, *get_args(meant)):  # Words, or Words | None
             for mark in getattr(part, "__metadata__", ()):
-                found[p.name] = mark
+                found[name] = mark
     return found
 
 

@@ -8,13 +8,14 @@ In text models:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from armillary.algebra.arguments import count, item_count
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.units.dimension import LENGTH
 from armillary.errors import ModelError
-from armillary.model.reading.argument_types import Count, ExpressionLike, Flag
+from armillary.model.reading.argument_types import Count, ExpressionLike, Flag, GivenScalar, TripleLike
 from armillary.model.reading.kinds import EXPRESSION, FLAG, TRIPLE, Either, ListOf, ObjectForm
 from armillary.model.reading.references import constant_reader, triple
 from armillary.model.shapes.figure import Figure, radius_of
@@ -22,7 +23,7 @@ from armillary.model.shapes.figure import Figure, radius_of
 if TYPE_CHECKING:
     from armillary.model.description import Description
 
-_Radius = Annotated[Any, Either((FLAG, EXPRESSION))]  # of a line; true: one that suits the system
+_Radius = Annotated[GivenScalar | None, Either((FLAG, EXPRESSION))]  # true: one that suits the system
 
 
 @records_arguments
@@ -32,7 +33,10 @@ class Polyline(Figure):
     kind: ClassVar[str] = "polyline"
 
     def __init__(
-        self, points: Annotated[Any, ListOf(TRIPLE)], radius: ExpressionLike = None, closed: Flag = False
+        self,
+        points: Annotated[Sequence[TripleLike], ListOf(TRIPLE)],
+        radius: ExpressionLike | None = None,
+        closed: Flag = False,
     ) -> None:
         self.points, self.radius, self.closed = points, radius, closed
 
@@ -100,7 +104,7 @@ class Cable(ConnectingLine):
 
     kind: ClassVar[str] = "cable"
 
-    def __init__(self, radius: _Radius = None, length: ExpressionLike = None) -> None:
+    def __init__(self, radius: _Radius = None, length: ExpressionLike | None = None) -> None:
         super().__init__(radius)
         self.length = length
 
