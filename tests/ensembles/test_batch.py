@@ -615,14 +615,30 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_run(
     assert set(again.status) == {"finished"}
 
 
-def test_an_adaptive_run_on_lanes_may_end_with_its_last_allowed_step() -> None:
-    given = {"initial": {"A.q1": 1.0, "A.u1": 0.5}, "method": "dopri5", "sample": 1.0}
-    single = oscillator().simulate(2.0, **given)
+@pytest.mark.parametrize(
+    ("t_end", "how"),
+    [
+        (2.0, {}),
+        # The first steps are rejected; the one after them would grow.
+        (20.0, {"method": "dop853", "step": 7.0, "rtol": 1e-6, "atol": 1e-6}),
+        # At the end 1.005 of the longest steps remain: two.
+        (0.30015, {"step": 0.03, "max_step": 0.03, "rtol": 1e-3}),
+    ],
+    ids=["plain", "rejected first steps", "longest steps"],
+)
+def test_an_adaptive_run_on_lanes_may_end_with_its_last_allowed_step(
+    t_end: float, how: dict[str, Any]
+) -> None:
+    """It takes the steps of the single run, no more and no fewer."""
+    given = {"initial": {"A.q1": 1.0, "A.u1": 0.5}, "method": "dopri5", "sample": t_end / 2, **how}
+    single = oscillator().simulate(t_end, **given)
     needed = single.info["steps"] + single.info["rejected"]
     for allowed, status in ((needed, "finished"), (needed - 1, "too many steps")):
-        batch = oscillator().simulate_batch(2.0, runs=9, max_steps=allowed, progress=False, **given)
+        batch = oscillator().simulate_batch(t_end, runs=9, max_steps=allowed, progress=False, **given)
         assert batch.info["engine"].startswith("lanes")
         assert set(batch.status) == {status}
+        if status == "finished":
+            np.testing.assert_allclose(batch.histories["A.q1"][:, -1], single["A.q1"][-1], rtol=1e-12)
 
 
 def test_runs_with_other_lengths_start_with_their_own_loops_closed() -> None:
