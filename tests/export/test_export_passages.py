@@ -8,6 +8,7 @@ locked configuration C reads sines of some angles alone, which must leave no var
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ import armillary as arm
 from armillary.program.equations import DerivedEquations
 from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case, run_cuda
 from tests.export.test_export_jax import load as load_jax
+from tests.export.test_export_rust import cargo
 from tests.export.test_export_wasm import NODE, _node
 from tests.verification.test_parallelogram import parallelogram, started
 
@@ -156,6 +158,40 @@ def test_microcontrollers_pass_flat_positions_in_step_with_their_clock(
             size = 1 + np.max(np.abs(run[name]))
             found = np.abs(rows[:-1, 1 + i] - run[name][:-1])  # the last has a newer memory
             assert np.max(found) <= room * size, name
+
+
+RUST = """\
+use parallelogram::*;
+fn main() {{
+    let mut run = Run::new(&PARAMETER_VALUES, 0.0, {span}, {step});
+    run.begin();
+    loop {{
+        let mut out = [0.0; OUTPUTS];
+        run.present_outputs(&mut out);
+        println!("{{:?}} {{:?}}", run.t, out);
+        if run.status != RUNNING {{ break }}
+        loop {{ run.step(); if run.status != RUNNING || run.at_grid {{ break }} }}
+    }}
+}}
+"""
+
+
+@pytest.mark.skipif(not TOOLS["rust"], reason="no Rust (cargo)")
+def test_crates_pass_flat_positions_in_single_precision(tmp_path: Path) -> None:
+    """As microcontrollers do above, with as much room, at all times of the clock."""
+    span, step = 0.9, 0.0025
+    run = equations().compile().simulate(span, method="rk4", step=step)
+    folder = equations().export("rust", tmp_path / "rust", configurations=True, precision="single")
+    (folder / "examples").mkdir()
+    (folder / "examples" / "rows.rs").write_text(RUST.format(span=span, step=step))
+    told = cargo(folder, "run", "--example", "rows")
+    rows = np.array([re.sub(r"[\[\],]", " ", line).split() for line in told.splitlines()], dtype=float)
+    assert str(run.info["configurations"]).count("passed") >= 2
+    np.testing.assert_allclose(rows[:, 0], run.time, rtol=0, atol=1e-6)
+    for i, name in enumerate(run.names):
+        found = np.abs(rows[:-1, 1 + i] - run[name][:-1])  # the last has a newer memory
+        seen = found[-1:] if name.endswith("times") else found  # the first flat position is 3e-6 s off a row
+        assert np.max(seen) <= 3e-2 * (1 + np.max(np.abs(run[name]))), name
 
 
 @pytest.mark.skipif(NODE is None, reason="no Node.js")
