@@ -122,6 +122,12 @@ ACROSS = {
     "low_error_weight": STAGES,
     "nest_weight": NESTS * STAGES,
     "look": len(LOOKS),
+    "gauss_time": NESTS,
+    "gauss_weight": NESTS * NESTS,
+    "gauss_end": NESTS,
+    "gauss_first_rate": NESTS,
+    "gauss_last_rate": NESTS,
+    "gauss_nest": NESTS,
 }
 LOGGED = 3  # entries at once beside those of events: a change of configuration, a step across
 

@@ -82,6 +82,9 @@ def rank_lost_after(run: RunRecord) -> real:
         if under >= 0.0 and root > slope:
             ahead = 2.0 * here / (root - slope)
         falls: truth = ahead < INFINITY
+        if not falls and 2.0 * next_one < later:
+            ahead = x * here / (here + next_one)  # it has fallen to zero and risen again on the way there
+            break
         if (not falls and next_one >= here) or (falls and ahead > 4.0 * x):
             break
         distance = 0.1 * distance  # the place was passed in looking for it: look less far

@@ -9,12 +9,20 @@ Dormand and Prince's method of order eight has no stage between 0.34 and 0.59 of
 Wanner 1993, II.5), so the place is put in the middle of that, whatever the method of the run. Rows near the
 place are found from rows around it, by a polynomial. Events near the place that leave the motion as it is
 happen inside the step; others end it. A step that is too rough is tried again from nearer by, shorter.
+
+A run that begins, or begins anew, right before a place has no room for that. It leaves by a step of Gauss'
+method, which needs no rates where it begins: its stages are improved in turn until they settle, on the branch
+along which the speeds lead.
 """
 
 from __future__ import annotations
 
 from armillary.runtime.loop.thresholds.change_thresholds import (
+    BEFORE_STAGES,
+    BENT,
+    BESIDE,
     BLIND,
+    IMPROVEMENTS,
     IN_PLACE,
     LOOK_AGAIN,
     MIDDLE,
@@ -24,7 +32,9 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     SHORTER,
     SHORTEST,
     SOON,
+    STEADY,
     STRIDE,
+    STRIDES,
     TORN,
 )
 from armillary.runtime.solver.assembly.least_squares import row_square, turn_rows
@@ -173,6 +183,108 @@ def keep_nests(run: RunRecord, h: real) -> None:
             run.nests[at(n, N_STATES, m)] = h * total
 
 
+def settle_stages(run: RunRecord, h: real) -> truth:
+    """The rates at the stages of a step from beside the place, by Gauss' method; whether they settle."""
+    for i in range(N_NESTS):
+        for m in range(N_STATES):
+            run.slopes[at(i, N_STATES, m)] = run.k0[m] if below(m, N_COORDINATES) else 0.0
+    turn: real = 0.0
+    largest: real = INFINITY
+    while turn < IMPROVEMENTS and largest > STEADY:
+        turn = turn + 1.0
+        largest = 0.0
+        for i in range(N_NESTS):
+            for m in range(N_STATES):
+                total: real = 0.0
+                for j in range(N_NESTS):
+                    total = total + GAUSS_WEIGHT[at(i, N_NESTS, j)] * run.slopes[at(j, N_STATES, m)]
+                run.stage[m] = run.state[m] + h * total
+            t: real = run.t + GAUSS_TIME[i] * h
+            run.stage = normalise(t, run.stage)
+            run.point = derivatives(t, run.stage)
+            for m in range(N_STATES):
+                shift: real = h * abs(run.point[m] - run.slopes[at(i, N_STATES, m)])
+                if shift > largest or isnan(shift):
+                    largest = shift
+                run.slopes[at(i, N_STATES, m)] = run.point[m]
+    return largest <= STEADY
+
+
+def keep_gauss(run: RunRecord, h: real) -> truth:
+    """The end and the dense output of a step by Gauss' method; whether it is smooth and its end closed."""
+    curved: real = 0.0
+    gap: real = 0.0
+    for m in range(N_STATES):
+        to_end: real = 0.0
+        rate_there: real = 0.0
+        rate_beyond: real = 0.0
+        highest: real = 0.0
+        for j in range(N_NESTS):
+            rate: real = h * run.slopes[at(j, N_STATES, m)]
+            to_end = to_end + GAUSS_END[j] * rate
+            rate_there = rate_there + GAUSS_FIRST_RATE[j] * rate
+            rate_beyond = rate_beyond + GAUSS_LAST_RATE[j] * rate
+            highest = highest + GAUSS_NEST[j] * rate
+        run.trial[m] = run.state[m] + to_end
+        run.nest0[m] = to_end
+        run.nest1[m] = rate_there - to_end
+        run.nest2[m] = to_end - rate_beyond - run.nest1[m]
+        for n in range(N_NESTS):
+            run.nests[at(n, N_STATES, m)] = 0.0 if below(n, N_NESTS - 1) else highest
+        curved = max(curved, abs(highest) / (1.0 + abs(run.state[m])))
+    run.prepared = True
+    run.finish = run.trial
+    run.finish = normalise(run.t + h, run.finish)
+    for m in range(N_STATES):
+        gap = max(gap, abs(run.finish[m] - run.trial[m]))
+    return curved <= BENT and gap <= TORN and is_finite(run.trial)
+
+
+def stride_from_beside(run: RunRecord) -> real:
+    """Seconds of the usual step across, from right before the place: accelerations are those a little later,
+    since they are not sound there. 0 where the place is not as near.
+    """
+    run.k0 = derivatives(run.t, run.state)
+    fast: real = 1e-300
+    quickens: real = 1e-300
+    for i in range(N_COORDINATES):
+        fast = max(fast, abs(run.k0[i]))
+    if not ((run.singular - run.t) * fast <= BESIDE):
+        return 0.0
+    run.stage = run.state
+    for i in range(N_COORDINATES):
+        run.stage[i] = run.state[i] + 4.0 * BESIDE / fast * run.k0[i]
+    run.stage = normalise(run.t, run.stage)
+    run.point = derivatives(run.t, run.stage)
+    for i in range(N_STATES):
+        if not below(i, N_COORDINATES):
+            quickens = max(quickens, abs(run.point[i]))
+    return min(STRIDE / fast, sqrt(2.0 * STRIDE / quickens))
+
+
+def step_from_beside(run: RunRecord) -> real:
+    """The length of a step by which the run leaves a place right ahead, which is taken; 0 where none does.
+    The place is well before its first stage, and no data jump on the way.
+    """
+    sound: truth = False
+    h: real = 0.0
+    h = stride_from_beside(run)
+    tried: real = 0.0
+    while tried < STRIDES and run.singular - run.t < BEFORE_STAGES * h:
+        tried = tried + 1.0
+        sound = True
+        if JUMPS:
+            sound = run.stop > run.t + h
+        if sound:
+            sound = settle_stages(run, h)
+        if sound:
+            sound = keep_gauss(run, h)
+        if sound:
+            return h
+        h = 0.5 * h
+    return 0.0
+
+
 def shorten(run: RunRecord) -> None:
     """A shorter step across, from nearer by; the run ends where that is of no use any more."""
     ahead: real = run.singular - run.t
@@ -194,7 +306,7 @@ def judge_events(run: RunRecord) -> None:
     """
     if not run.pending:
         return
-    off: real = abs((run.t - run.t_old) / run.h_taken - MIDDLE)
+    off: real = abs((run.t - run.singular) / run.h_taken)
     run.continues = off < BLIND
     for k in range(N_EVENTS):
         if below(k, N_OWN_EVENTS) and run.crossed[k] > 0:
@@ -238,16 +350,21 @@ def end_search(run: RunRecord) -> None:
 
 def cross(run: RunRecord) -> None:
     """The step across, or the same to be tried from nearer by."""
-    h: real = run.across
-    t_new: real = run.t + h
-    run.across = 0.0
-    take_stages(run, h)
     sound: truth = False
-    sound = is_sound(run, h)
-    if not sound:
-        shorten(run)
-        return
-    keep_nests(run, h)
+    h: real = 0.0
+    h = step_from_beside(run)
+    if not (h > 0.0):
+        h = run.across
+        take_stages(run, h)
+        sound = is_sound(run, h)
+        if sound:
+            keep_nests(run, h)
+        else:
+            run.across = 0.0
+            shorten(run)
+            return
+    run.across = 0.0
+    t_new: real = run.t + h
     run.base = run.state
     run.state = run.finish
     run.t_old = run.t
@@ -315,26 +432,33 @@ def change_inputs(run: RunRecord) -> None:
 
 def is_near_place(run: RunRecord, t: real) -> truth:
     """Whether a row at a time in the step just taken is found from rows around it."""
-    return run.passing and abs((t - run.t_old) / run.h_taken - MIDDLE) < BLIND
+    return run.passing and abs((t - run.singular) / run.h_taken) < BLIND
 
 
 def row_near_place(run: RunRecord, t: real) -> None:
-    """A row by Lagrange's interpolation through the rows around; what is the same in all of them stays so."""
+    """A row by Lagrange's interpolation through the rows around; what is the same in all of them stays so.
+    The first of them is left out where the step begins beside the place.
+    """
     x: real = (t - run.t_old) / run.h_taken
+    left_out: truth = run.singular - run.t_old < BLIND * run.h_taken
+    empty: truth = True
     for i in range(N_LOOKS):
+        if left_out and i == FIRST:
+            continue
         weight: real = 1.0
         for b in range(N_LOOKS):
-            if b != i:
+            if b != i and not (left_out and b == FIRST):
                 weight = weight * ((x - LOOK[b]) / (LOOK[i] - LOOK[b]))
         probe(run, LOOK[i] * run.h_taken)
         run.seen = outputs(run.t_old + LOOK[i] * run.h_taken, run.point, run.memory)
         for c in range(N_OUTPUTS):
-            if i == FIRST:
+            if empty:
                 run.shown[c] = 0.0
                 run.alike[c] = True
                 run.first_seen[c] = run.seen[c]
             run.alike[c] = run.alike[c] and not differs(run.seen[c], run.first_seen[c])
             run.shown[c] = run.shown[c] + weight * run.seen[c]
+        empty = False
     for c in range(N_OUTPUTS):
         if run.alike[c]:
             run.shown[c] = run.first_seen[c]

@@ -29,6 +29,10 @@ LITTLE_STRENGTH = 1e-3  # of a constraint, squared, next to a place: no run can 
 NO_STRENGTH = 1e-10  # of a constraint, squared, so near the place that no other choice of speeds is better
 BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin
+# Of the step from beside a place: how near that is, in radians or lengths of motion, how often its stages are
+# improved until they change by no more than so much, the largest term of the highest order in it, and lengths
+# that are tried, each half of the one before; the place is in the first part of it, so long.
+BESIDE, IMPROVEMENTS, STEADY, BENT, STRIDES, BEFORE_STAGES = 0.01, 40.0, 1e-9, 1e-3, 4.0, 0.06
 TORN = 1e-6  # a gap after a step that failed
 ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
 LOOKS = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # parts of the step at which rows and events are sound
@@ -39,5 +43,5 @@ LOOKS = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # parts of the step at wh
 # of double precision); estimates of the error were up to 1.8e-3.
 SINGLE = {
     "LOOK_FAR": 1e-2, "LOOK_NEAR": 5e-4, "STRIDE": 0.5, "SHORTEST": 0.9, "NO_STRENGTH": 1e-8, "TORN": 1e-3,
-    "ROUGH": 2e-3,
+    "ROUGH": 2e-3, "BESIDE": 0.0,
 }  # fmt: skip

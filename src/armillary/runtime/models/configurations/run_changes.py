@@ -25,6 +25,7 @@ from armillary.program.configurations.sections import (
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
 from armillary.runtime.integrators.dop853 import TABLEAU
+from armillary.runtime.integrators.gauss import collocation_tables
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, STAGES, ChangeShape
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
@@ -285,6 +286,7 @@ def across_tables() -> dict[str, list[float]]:
         "low_error_weight": filled(low),
         "nest_weight": [w for row in reversed(method.dense) for w in filled(row)],
         "look": list(LOOKS),
+        **collocation_tables(),
     }
 
 

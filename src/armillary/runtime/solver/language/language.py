@@ -135,6 +135,13 @@ ERROR_WEIGHT: Reals = np.zeros(0)
 LOW_ERROR_WEIGHT: Reals = np.zeros(0)
 NEST_WEIGHT: Reals = np.zeros(0)
 LOOK: Reals = np.zeros(0)
+# Of the step from beside such a place (runtime/integrators/gauss.py).
+GAUSS_TIME: Reals = np.zeros(0)
+GAUSS_WEIGHT: Reals = np.zeros(0)
+GAUSS_END: Reals = np.zeros(0)
+GAUSS_FIRST_RATE: Reals = np.zeros(0)
+GAUSS_LAST_RATE: Reals = np.zeros(0)
+GAUSS_NEST: Reals = np.zeros(0)
 AT_END: Truths = np.zeros(0, dtype=bool)  # of each stage
 NEAR_PLACE: Wholes = np.zeros(0, dtype=int)
 HAPPENS, PASSES, REFUSED, FLIPS = range(4)  # the last: a place that the step has jumped over
