@@ -81,6 +81,20 @@ def test_an_unwanted_direction_is_let_pass(method):
         assert [t for t, _ in run.events] == pytest.approx(expected, abs=1e-13)
 
 
+@pytest.mark.parametrize("method", [*ADAPTIVE, "scipy:RK45"])
+def test_an_unwanted_change_later_in_the_step_does_not_take_the_place_of_an_event(method):
+    """One step from 0 to 2: a clock at 1.1, and a function that falls at 1.5, where only rises are wanted."""
+    model = compile_model(
+        lambda t, y, p, m: [1.0],
+        n_states=1,
+        events=lambda t, y, p, m: [t - 1.1, 1.5 - t],
+        n_events=2,
+        directions=(1, 1),
+    )
+    run = integrate(model.functions, method, t0=0, t_end=2, state=[0], step=2.0)
+    assert run.events == [(pytest.approx(1.1, abs=1e-13), 0)]
+
+
 @pytest.mark.parametrize("method", COMPILED + SCIPY)
 def test_a_terminal_event_ends_the_run_after_firing(method):
     run = integrate(

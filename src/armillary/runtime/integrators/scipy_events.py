@@ -93,7 +93,7 @@ class Events:
                 beyond = ~crossed & (self._sign != 0.0) & (self.direction * self._sign <= 0.0)
                 beyond &= (ahead != self._sign) & ~np.isnan(ahead)
             if crossed.any() or beyond.any():
-                return self._located(crossed, beyond, low, high, t, near, last, inside, memory)
+                return self._located(crossed, beyond, before, low, high, t, near, last, inside, memory)
             low = high
         self._g_start = g
         return None
@@ -112,6 +112,7 @@ class Events:
         self,
         crossed: np.ndarray,
         beyond: np.ndarray,
+        before: np.ndarray,
         low: float,
         high: float,
         t: float,
@@ -120,6 +121,7 @@ class Events:
         inside: Callable[[float], np.ndarray],
         memory: np.ndarray,
     ) -> tuple[float, list[int]]:
+        """The first event between low, where functions have the signs ``before``, and high, or next to t."""
         tolerance = 4 * ulp(high)
         roots = {
             k: self._root(k, low, high, tolerance, inside, memory) for k in map(int, np.flatnonzero(crossed))
@@ -128,11 +130,11 @@ class Events:
             roots[k] = t if last else self._root(k, t, t + near, tolerance, inside, memory)
         place = min(roots.values())
         now = np.sign(self._g(place, inside(place), memory))
-        unseen = ~crossed & ~beyond & (self._sign != 0.0) & (self.direction * self._sign <= 0.0)
-        unseen &= (now != self._sign) & ~np.isnan(now)
+        unseen = ~crossed & ~beyond & (before != 0.0) & (self.direction * before <= 0.0)
+        unseen &= (now != before) & ~np.isnan(now)
         if unseen.any() and place < high:  # of those that change back before the step ends
             none = np.zeros_like(beyond)
-            return self._located(unseen, none, low, place, t, near, last, inside, memory)
+            return self._located(unseen, none, before, low, place, t, near, last, inside, memory)
         if last and t - place <= near:
             place = t
             self._blind = 2 * near if beyond.any() else 0.0
