@@ -14,7 +14,7 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.walk import transform
-from armillary.analysis.places import PlaceReader, Places, repeated
+from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
 from armillary.model.bodies.body import Body, Point
 from armillary.model.quantities import energy, mass_properties
@@ -121,8 +121,7 @@ class PieceFunctions:
     def _read(self, at: PiecePlace) -> Places:
         if at.q is None:
             raise ArmillaryError("pieces of the equations: q is None; give the coordinates")
-        places = self._reader.read(self.model, at.q, at.u, None, at.t, at.memory, at.states)
-        return repeated(places, at.parameters)
+        return self._reader.read(self.model, at.q, at.u, None, at.t, at.memory, at.states, at.parameters)
 
 
 def _identity(thing: Any) -> Any:

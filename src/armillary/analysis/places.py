@@ -30,11 +30,11 @@ class Places:
     shape: tuple[int, ...]
 
 
-def repeated(places: Places, parameters: Mapping[str, Any] | None) -> Places:
+def _repeated(places: Places, parameters: Mapping[str, Any] | None) -> Places:
     """A single place once for each of the parameters' values, where some are arrays."""
     given = table(parameters, "parameters=", ParameterError)
     counts = {len(value) for value in given.values() if np.ndim(value) == 1}
-    if places.shape or len(counts) != 1:
+    if len(counts) != 1:
         return places
     n = counts.pop()
     t, states = np.repeat(places.t, n), np.repeat(places.states, n, axis=0)
@@ -57,12 +57,22 @@ class PlaceReader:
         self._still = np.zeros(len(self.speeds))
 
     def read(
-        self, model: CompiledModel, q: Any, u: Any, udot: Any, t: Any, memory: Any, states: Any
+        self,
+        model: CompiledModel,
+        q: Any,
+        u: Any,
+        udot: Any,
+        t: Any,
+        memory: Any,
+        states: Any,
+        parameters: Mapping[str, Any] | None = None,
     ) -> Places:
-        """Places; left out, speeds and rates are zero, states and memory as at the start of a run."""
+        """Places, of which a single one is there once for each of the parameters' values where some are
+        arrays; left out, speeds and rates are zero, states and memory as at the start of a run.
+        """
         equations, times = self.equations, self._numbers(t, "t")
         if isinstance(q, Mapping) and equations.reduction.rows and (u is None or isinstance(u, Mapping)):
-            q, u = self._assembled(model, q, u, times)
+            q, u = self._assembled(model, q, u, times, parameters)
         read = [
             self.rows(q, self.coordinates, "q", "coordinate"),
             self._still if u is None else self.rows(u, self.speeds, "u", "speed", {}),
@@ -72,7 +82,8 @@ class PlaceReader:
         ]
         if times.ndim == 0 and all(a.ndim == 1 for a in read):
             whole = np.concatenate([read[0], read[1], read[3]])
-            return Places(times[None], whole[None], read[2][None], read[4][None], ())
+            single = Places(times[None], whole[None], read[2][None], read[4][None], ())
+            return _repeated(single, parameters)
         try:
             shape = np.broadcast_shapes(times.shape, *(a.shape[:-1] for a in read))
         except ValueError:
@@ -128,16 +139,28 @@ class PlaceReader:
         length = len(self.equations.system.memories)
         return found if found.ndim > 1 and found.shape[-1] == length else vector(memory, length, "memory")
 
-    def _assembled(self, model: CompiledModel, q: Any, u: Any, times: np.ndarray) -> tuple[Any, Any]:
-        """Coordinates that close the loops, near those that are named, and speeds that agree with them."""
-        equations, named = self.equations, {**q, **(u or {})}
-        if times.ndim or any(np.ndim(value) for value in named.values()):
+    def _assembled(
+        self,
+        model: CompiledModel,
+        q: Mapping[Any, Any],
+        u: Mapping[Any, Any] | None,
+        times: np.ndarray,
+        parameters: Mapping[str, Any] | None,
+    ) -> tuple[Any, Any]:
+        """Coordinates that close the loops, near those that are named, and speeds that agree with them; of
+        the independent ones, those that are left out are zero unless a dependent one is named.
+        """
+        equations, own = self.equations, {str(name): value for name, value in (u or {}).items()}
+        if {*own} <= {*self.speeds}:
+            own = dict.fromkeys(self.speeds, 0.0) | own
+        given = table(parameters, "parameters=", ParameterError)
+        if times.ndim or any(np.ndim(value) for value in (*q.values(), *own.values(), *given.values())):
             raise ArmillaryError(
                 f"{self.verb}: arrays by name leave open how loops are closed; give q as an array of all "
                 f"coordinates, {', '.join(equations.coordinates)}, e.g. from a run"
             )
         if equations.absolute or model.speed_names != equations.speeds:
             raise ArmillaryError(f"{self.verb}: give q and u of this model as arrays of closed positions")
-        whole = model.state(named, t=float(times))
+        whole = model.state({**q, **own}, given, float(times))
         n = len(equations.coordinates)
         return whole[:n], whole[n : n + len(equations.speeds)]

@@ -158,6 +158,31 @@ def test_a_general_arm_costs_less_than_the_textbooks_count():
     assert found.multiplications <= 92 * n - 127 and found.additions <= 81 * n - 117
 
 
+def test_loops_are_closed_by_the_parameters_that_are_given_and_speeds_left_out_are_zero():
+    """A slider-crank without loads: x = r cos φ + w with w² = L² − r² sin² φ, so τ = m x′ x″ φ̇² at φ̈ = 0."""
+    s = arm.System("slider-crank")
+    r, J, m, phi = 0.2, 0.3, 2.0, 0.7
+    rod = s.parameter("L", 0.6, units="m")
+    crank = s.body("crank", joint=arm.Revolute("z"), mass=1, inertia=(J, J, J))
+    piston = s.body("piston", joint=arm.Prismatic("x"), mass=m, inertia=0)
+    s.close_joint("distance", crank.point("pin", (r, 0, 0)), piston.com, length=rod)
+    s.start({"piston.q1": 0.8, "crank.u1": 2.0})
+    model = s.derive().compile()
+    for given in ({}, {"L": 0.4}):
+        y, dy, ddy = r * np.sin(phi), r * np.cos(phi), -r * np.sin(phi)
+        w = np.sqrt(given.get("L", 0.6) ** 2 - y**2)
+        dw = -y * dy / w
+        slope, bend = -y + dw, -dy - (dy**2 + y * ddy + dw**2) / w
+        q = {"crank.q1": phi}
+        assert model.mass_matrix(0, q, given) == pytest.approx(J + m * slope**2)
+        assert model.inverse(q, parameters=given)["crank.u1"] == pytest.approx(0, abs=1e-14)
+        for u in ({"crank.u1": 1.5}, {"piston.u1": slope * 1.5}):
+            found = model.inverse(q, u, parameters=given)["crank.u1"]
+            assert found == pytest.approx(m * slope * bend * 1.5**2)
+    with pytest.raises(arm.ArmillaryError, match="arrays by name leave open how loops are closed"):
+        model.mass_matrix(0, q, {"L": [0.4, 0.5]})
+
+
 def test_wrong_arguments_are_named(arm_model):
     with pytest.raises(
         arm.ArmillaryError, match=r"u has the shape \(3,\), but there are 2 speeds: A.u1, B.u1"

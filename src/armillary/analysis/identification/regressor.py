@@ -20,7 +20,7 @@ from armillary.analysis.identification.base import (
     random_regressor,
 )
 from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
-from armillary.analysis.places import PlaceReader, Places, repeated
+from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units.unit_system import state_factor
@@ -167,7 +167,7 @@ def regressor(
 ) -> Regressor:
     """The regressor at places of a motion; see ``Model.regressor``."""
     made = regressor_model(model)
-    places = repeated(made.reader.read(model.base, q, u, udot, t, memory, states), parameters)
+    places = made.reader.read(model.base, q, u, udot, t, memory, states, parameters)
     Y, rest = made.at(places, parameters)
     shape = places.shape
     return Regressor(

@@ -16,7 +16,7 @@ from armillary.analysis.inverse.actuators import Actuated, actuated, strengths
 from armillary.analysis.inverse.efforts import Efforts
 from armillary.analysis.inverse.equations import InverseEquations, inverse_equations
 from armillary.analysis.inverse.runs import run_places
-from armillary.analysis.places import PlaceReader, Places, repeated
+from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.form.cost import Operations
@@ -43,8 +43,8 @@ def inverse(
     """Efforts at places of a motion; see ``Model.inverse``."""
     made = inverse_model(model, actuators, reactions)
     if not isinstance(q, Run):
-        places = made.reader.read(model.base, q, u, udot, t, memory, states)
-        return made.efforts(repeated(places, parameters), parameters)
+        places = made.reader.read(model.base, q, u, udot, t, memory, states, parameters)
+        return made.efforts(places, parameters)
     plain = inverse_model(model)
     places = run_places(
         plain.equations, q, udot, lambda at: plain.free_rates(at, dict(q.parameters)), speeds=u
