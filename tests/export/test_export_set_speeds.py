@@ -223,6 +223,26 @@ def test_batches_adjust_speeds() -> None:
         assert end == pytest.approx(run["D.u1"][-1], rel=1e-12)
 
 
+def test_a_locked_speed_may_be_set_to_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A is latched for good at 0.1; a wall at 0.2 stops A, which has stopped, and turns B back."""
+    s = arm.System("latch")
+    for name in "AB":
+        s.body(name, joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.event("latch", "t - 0.1", direction=1, lock="A.q1")
+    s.event("wall", "t - 0.2", direction=1, set={"A.u1": 0.0, "B.u1": "-B.u1"})
+    s.start({"A.u1": 1.0, "B.u1": 2.0})
+    eom = s.derive()
+    model, names = eom.compile(), ("A.q1", "B.q1", "A.u1", "B.u1")
+    model.simulate(0.3)
+    with monkeypatch.context() as changes:
+        changes.setattr(Configurations, "changed", None)  # the loop has tables of what the first run met
+        final = model.simulate(0.3).final
+    expected = pytest.approx([0.1, 0.2, 0.0, -2.0], abs=1e-12)
+    assert [final[name] for name in names] == expected
+    ended = loaded(eom.export("python", tmp_path / "python") / "latch.py").simulate(0.3)
+    assert [ended.column(name)[-1] for name in names] == expected
+
+
 def test_speeds_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     s = differential()
     s.event("all", "t - 0.15", direction=1, set={"A.u1": 1.0, "B.u1": 1.0, "C.u1": 1.0})

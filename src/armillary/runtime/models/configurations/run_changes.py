@@ -360,13 +360,13 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
 
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
     """Names of what an event sets and the loop cannot: what loops are closed anew for, and speeds that are
-    locked and that no event releases.
+    locked and that no event releases, unless they stay zero.
     """
     if equations.system.constraints:
         return closed_anew(event, equations)
-    released = [u for e, u, _ in speed_settings(equations.system) if e.name == event.name]
-    held = equations.configuration.locked
-    return [s.data.name for s in event.changes if s.data.name in held and s not in released]
+    read = [u for e, u, _ in speed_settings(equations.system) if e.name == event.name]
+    unread = {s.data.name for s, value in event.changes.items() if s not in read and value is not ZERO}
+    return sorted(unread & equations.configuration.locked)
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
