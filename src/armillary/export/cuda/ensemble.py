@@ -50,6 +50,9 @@ class MetricsCode:
     places: tuple[int, ...] = ()
 
 
+NO_METRICS = MetricsCode()
+
+
 @dataclass(frozen=True)
 class Kernel:
     """The text of a kernel, and what its constant memory holds.
@@ -71,7 +74,7 @@ def kernel(
     stages: int,
     precision: str = "double",
     history: Sequence[int] = (),
-    metrics: MetricsCode = MetricsCode(),  # noqa: B008
+    metrics: MetricsCode = NO_METRICS,
     choice: int | None = None,
 ) -> Kernel:
     """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept. Where

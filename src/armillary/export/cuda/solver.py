@@ -17,6 +17,7 @@ from armillary.export.cuda import on_device
 from armillary.export.cuda.ensemble import (
     BLOCK,
     BLOCKS,
+    NO_METRICS,
     PRECISIONS,
     Kernel,
     MetricsCode,
@@ -65,7 +66,7 @@ def solver_kernel(
     varying: Sequence[str],
     precision: str = "double",
     history: Sequence[int] = (),
-    metrics: MetricsCode = MetricsCode(),  # noqa: B008
+    metrics: MetricsCode = NO_METRICS,
 ) -> Kernel:
     """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept."""
     writers: list[SectionWriter] = []
