@@ -113,3 +113,18 @@ def test_a_change_that_the_loop_gives_up_leaves_the_state_as_it_was() -> None:
     first, second = (m.simulate(0.4, initial={"D.u1": 1 / 0.3}, sample=0.05) for m in (fresh, other))
     assert "locks D.u1" in str(first.info["configurations"])
     np.testing.assert_array_equal(second.values, first.values)
+
+
+def test_a_clock_that_locks_at_a_grid_point_ticks_once_in_the_first_run_too():
+    """The run goes on in another program at 0.0264, from where sums of steps reach 0.1 minus one unit."""
+    s = arm.System("clock")
+    for name in "ABC":
+        s.body(name, joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.lock("B.q1")
+    s.event("release", "t - 0.0264", direction=1, unlock="B.q1")
+    s.event("clock", "t - 0.1", direction=1, lock="C.q1", set={"A.u1": "A.u1 + 1"})
+    model = s.derive().compile()
+    for _ in range(2):
+        run = model.simulate(0.4, step=1e-3, sample=0.04)
+        assert [event.name for event in run.events] == ["release", "clock"]
+        assert run.final["A.u1"] == pytest.approx(1.0)

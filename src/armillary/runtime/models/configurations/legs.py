@@ -165,7 +165,7 @@ class LegRunner:
             self.configuration, self.legs.instance = began, self.configurations[began]
             self._go_back(result, self.legs.instance)  # the leg is gone through again
             return True
-        self.near = 0.0
+        self.near, at = 0.0, result.t_stop
         changing = [
             e for e in happened if e.name in INTERNAL_EVENTS or changes_configuration(e, instance.equations)
         ]
@@ -176,7 +176,10 @@ class LegRunner:
             self.near = result.near or 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
             before = result.time < result.t_stop - self.near
             result = replace(result, time=result.time[before], samples=result.samples[before])
-        reached = instance.place(result.t_stop, result.final_state, result.final_memory)
+            # Grid points of a leg may be off by as much; from before its zero the event would happen again.
+            grid_point = min(self._on_grid(result.t_stop), self.t_end)
+            at = grid_point if 0.0 < grid_point - result.t_stop <= self.near else result.t_stop
+        reached = instance.place(at, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
             self._check(instance, reached, result)  # before its rows are taken over
         kept, same = result.outlook or Outlook(), result.status == "finished"
