@@ -115,7 +115,7 @@ def test_a_change_that_the_loop_gives_up_leaves_the_state_as_it_was() -> None:
     np.testing.assert_array_equal(second.values, first.values)
 
 
-def test_a_clock_that_locks_at_a_grid_point_ticks_once_in_the_first_run_too():
+def test_a_clock_that_locks_at_a_grid_point_ticks_once_in_the_first_run_too() -> None:
     """The run goes on in another program at 0.0264, from where sums of steps reach 0.1 minus one unit."""
     s = arm.System("clock")
     for name in "ABC":
