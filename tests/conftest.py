@@ -40,7 +40,7 @@ NODES, TRIED, POINTS, LAYOUT = sequence.SEARCHED, tree.TRIED, figure.STYLE["save
 # the time; other versions may not have it, and a process ends where it meets an unknown flag.
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 with suppress(PackageNotFoundError):
-    if version("jaxlib").startswith(("0.10.", "0.12.")):
+    if version("jaxlib").startswith("0.10."):
         QUICK += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault("XLA_FLAGS", QUICK)
 
