@@ -26,6 +26,7 @@ from armillary.program.configurations.table import ConfigurationTable, ListedCon
 from armillary.program.form.cost import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
+from armillary.stages.other_stages import INTERNAL
 from armillary.studies.sensitivity.screening import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
@@ -115,15 +116,6 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
     (armillary.Branch, "Made by `Model.trace`.", ()),
 )
-# Methods that other parts of the runtime call, and no user.
-INTERNAL = {
-    "place_at_start", "inside", "ends_a_leg", "run_functions", "run_with", "second_half",
-    "mass_centre_starts",
-    "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along",
-    "start_tail", "refused", "may_refuse", "driven", "driven_inputs", "film", "choice", "cloud",
-    "change_code", "changes_configuration", "parameters_inside", "startable", "starts_plainly", "recorded",
-    "three_angles", "plain",
-}  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 
 The files in `examples/`, listed by `docs/make_reference.py`. Each describes a system as a user would
@@ -191,9 +183,10 @@ def members(cls: type) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
     others = [other for other, _, _ in IN_DETAIL if other is not cls and issubclass(cls, other)]
     listed = {base for other in others for base in other.__mro__} | {object}
+    internal = ["felt", *INTERNAL.get(getattr(cls, "_stage", ""), "").split()]  # felt: of contributions
     for owner in (base for base in cls.__mro__ if base not in listed):
         for name, member in vars(owner).items():
-            if name.startswith("_") or name in seen or name in INTERNAL or not inspect.getdoc(member):
+            if name.startswith("_") or name in seen or name in internal or not inspect.getdoc(member):
                 continue
             seen.add(name)
             if isinstance(member, property | cached_property):

@@ -17,7 +17,7 @@ import pytest
 
 import armillary as arm
 from armillary.cli.app import app
-from armillary.stages.other_stages import VERBS
+from armillary.stages.other_stages import INTERNAL, VERBS
 
 
 def pendulum() -> arm.System:
@@ -427,3 +427,13 @@ def test_grams_are_not_gravities(model):
 def test_texts_call_no_methods():
     with pytest.raises(arm.ExpressionError, match="texts call functions by one word"):
         pendulum().output("a", "b.deflection(1)")
+
+
+def test_names_that_are_listed_are_for_users(model: arm.CompiledModel) -> None:
+    """Completion of names in an editor shows verbs and results; what the package itself calls is left out."""
+    system, equations = model.equations.system, model.equations
+    for stage, verbs in ((system, VERBS["System"]), (equations, VERBS["Equations"]), (model, VERBS["Model"])):
+        shown = set(dir(stage))
+        internal = set(INTERNAL[type(stage).__name__].split())
+        assert set(verbs.split()) <= shown and not internal & shown
+        assert internal <= {*object.__dir__(stage)}

@@ -54,10 +54,27 @@ def test_all_missing_values_are_listed_at_once() -> None:
     model = s.derive().compile()
     with pytest.raises(ParameterError, match=r"no value for parameters A.I33, k, c: give defaults"):
         model.derivatives(0.0, [0, 0])
+    with pytest.raises(
+        ParameterError, match=r"A\.I33: in body 'A', described without inertia=\n  k: in moment"
+    ):
+        model.derivatives(0.0, [0, 0])
     with pytest.raises(ParameterError, match="no value for parameter c: give defaults"):
         model.simulate(1.0, step=0.1, parameters={"k": 1, "A.I33": 2.0})
     found = model.derivatives(0.0, [0.5, 0.1], {"k": 1, "A.I33": 2.0, "c": 4.0})
     assert found == pytest.approx([0.1, (-0.5 - 0.4) / 2], rel=1e-14)
+
+
+def test_none_is_no_value_of_a_parameter_with_a_default() -> None:
+    """The mapping ``model.parameters`` has None for a parameter without one, and can be given back."""
+    model = pendulum_model()
+    with pytest.raises(
+        ParameterError, match=r"'L' needs a number, not None; leave it out for its default, 0\.5"
+    ):
+        model.simulate(0.1, step=0.1, parameters={"L": None, "c": 0.1})
+    given = {**model.parameters, "c": 0.1}
+    assert model.simulate(0.1, step=0.1, parameters=given).parameters["L"] == 0.5
+    with pytest.raises(ParameterError, match="no value for parameter c"):
+        model.simulate(0.1, step=0.1, parameters=model.parameters)
 
 
 def test_values_that_nothing_uses_may_be_missing() -> None:

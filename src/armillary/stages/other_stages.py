@@ -1,7 +1,8 @@
-"""Names that a system, its equations or its model does not have, but another stage, or another word."""
+"""Names of a system, its equations and its model: those for users, and those that another stage has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from armillary.errors import nearest
@@ -34,11 +35,27 @@ _WAYS = {
         "Run": "model.simulate(…)",
     },
 }
+# Names that other parts of the package use, and no user: ``dir`` and the reference leave them out.
+INTERNAL = {
+    "System": """all_gravities all_loads calls centres composites declared_names declared_only efforts
+        extent gravities identity imported input_rates lookup mass_centre_starts modal_forces
+        moving recorder smallness started triple""",
+    "Equations": """absolute all_speeds choice cloud described_start film judged mass_centre_starts
+        motion_names options reduction speed_states start_factors start_places startable targets""",
+    "Model": """along asking base change_code change_figures change_sections changes_configuration
+        changes_inside choice choices cloud configuration_models constants_inside driven driven_inputs
+        ends_a_leg exchange_texts film function further_states in_configuration independent_speeds inside
+        loops masses may_refuse parameters_inside picture place_at_start plain plain_state rated_choices
+        refused row_energy run_functions run_with second_half start_tail starts_plainly three_angles
+        tolerances watched_index weakening""",
+}
 _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "body"}
 
 
 class OtherStages:
-    """A missing attribute is an error that shows where it is: ``system.derive().compile().simulate``."""
+    """A missing attribute is an error that shows where it is: ``system.derive().compile().simulate``. What
+    is listed, by ``dir`` and where an editor completes names, is for users.
+    """
 
     _stage = ""
 
@@ -49,6 +66,9 @@ class OtherStages:
                 return object.__getattribute__(self, name)
             hint = "" if name.startswith("_") else self._hint(name)
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+
+    def __dir__(self) -> Iterable[str]:
+        return set(super().__dir__()) - set(INTERNAL[self._stage].split())
 
     def _hint(self, name: str) -> str:
         for stage, way in _WAYS[self._stage].items():

@@ -48,7 +48,9 @@ class ParameterTable:
         absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
             others = [name for name in self.names if name not in missing]
-            lines = [f"\n  {name}: {self.place(name)}{nearest(name, others)}" for name in missing]
+            # A dotted name is that of a body's own mass or inertia, and no misspelt word of a text.
+            meant = {name: "" if "." in name else nearest(name, others) for name in missing}
+            lines = [f"\n  {name}: {self.place(name)}{meant[name]}" for name in missing]
             raise ParameterError(
                 f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
                 f"give defaults in the description or parameters={{…}} in the call{''.join(lines)}"
@@ -58,11 +60,18 @@ class ParameterTable:
         return result
 
     def given(self, given: Mapping[str, Any] | None) -> dict[str, float]:
-        """The values that are given, in stated units; unknown and impossible ones are errors."""
+        """The values that are given, in stated units; unknown and impossible ones are errors. None, which
+        ``model.parameters`` has for a parameter without a default, gives such a one no value.
+        """
         named, number = table(given, "parameters=", ParameterError), self._number
-        for name in named:
+        for name, value in named.items():
             if name not in number:
                 raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")
+            default = self.defaults[number[name]]
+            if value is None and default is not None:
+                raise ParameterError(
+                    f"parameter '{name}' needs a number, not None; leave it out for its default, {default:g}"
+                )
         return {
             name: float(value)
             if isinstance(value, float) and math.isfinite(value)
@@ -185,7 +194,9 @@ def _place(system: Description, name: str) -> str:
     for body in system.bodies.values():
         own = [body.mass, *body.com_coordinates, *body.at, *(e for row in body.inertia for e in row)]
         if node in symbols(*own):
-            return f"in body '{body.name}'"
+            left_out = {f"{body.name}.mass": "mass"} | {f"{body.name}.I{i}{i}": "inertia" for i in (1, 2, 3)}
+            why = f", described without {left_out[name]}=" if name in left_out else ""
+            return f"in body '{body.name}'{why}"
     for load in system.loads.values():
         if node in symbols(load.magnitude):
             return f"in {load.kind} '{load.name}'"
