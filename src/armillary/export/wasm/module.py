@@ -43,7 +43,6 @@ from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
 from armillary.runtime.integrators import METHODS, Functions
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
-from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.models.compilation import compile_equations
 
 ROWS = 256  # rows that a call of a loop can fill
@@ -255,7 +254,6 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
         more = self.configurations
         values = self.source.values
         bound = {*program.corrected, *(q + i for q in program.quaternions for i in range(4))}
-        terminal = [LANDING if k in f.event_landing else float(end) for k, end in enumerate(f.event_terminal)]
         return {
             "name": d.name,
             "version": d.version,
@@ -283,7 +281,9 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
                     "sets": [s.data.name for s in w.changes],
                     "locks": bool(w.lock or w.unlock),
                 }
-                for e, w, end, way in zip(d.events, watched, terminal, f.event_directions, strict=True)
+                for e, w, end, way in zip(
+                    d.events, watched, f.event_terminal, f.event_directions, strict=True
+                )
             ],
             "bodies": [
                 {"name": b.name, "parent": index.get(b.parent.name, -1) if b.parent else -1}

@@ -37,7 +37,6 @@ from armillary.runtime.loop.layout import (
     Phase,
     Reason,
 )
-from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
 
 if TYPE_CHECKING:
@@ -119,10 +118,8 @@ def _plan(
     def put(name: str, values: Any) -> None:
         workspace[offsets[name] :][: len(values)] = values
 
-    terminal = np.array(functions.event_terminal or [0.0] * functions.n_events, dtype=float)
-    terminal[list(functions.event_landing)] = LANDING
     put("direction", functions.event_directions or [0.0] * functions.n_events)
-    put("terminal", terminal)
+    put("terminal", functions.event_terminal or [0.0] * functions.n_events)
     put("last", np.full(events, -inf))
     put("gap", np.full(events, inf))
     if changes:

@@ -48,8 +48,7 @@ class Functions:
     n_memory: int = 0
     n_events: int = 0
     event_directions: tuple[int, ...] = ()  # −1 falling, +1 rising, 0 both; empty: all 0
-    event_terminal: tuple[bool, ...] = ()  # whether the run ends there; empty: none does
-    event_landing: tuple[int, ...] = ()  # numbers of those at which a step is taken again to end
+    event_terminal: tuple[float, ...] = ()  # 1: the run ends there, 2: LANDING; empty: all 0
     ir: str = field(default="", repr=False)
     speed_kinds: np.ndarray | None = field(default=None, repr=False, compare=False)  # of `may_jump`; loop.py
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive

@@ -15,6 +15,7 @@ from armillary.model.records import EventRecord
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
 from armillary.runtime.integrators import Functions
+from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.models.configurations.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
@@ -166,8 +167,9 @@ class CompiledProgram:
             n_memory=len(program.memory),
             n_events=len(program.fire),
             event_directions=tuple(e.direction for e in events),
-            event_terminal=tuple(self._ends(e) for e in events),
-            event_landing=tuple(k for k, e in enumerate(events) if e.name in INTERNAL_EVENTS),
+            event_terminal=tuple(
+                LANDING if e.name in INTERNAL_EVENTS else float(self._ends(e)) for e in events
+            ),
             speed_kinds=self.speeds.table,
             owner=self._code,
         )
