@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from armillary.algebra.arguments import one_of
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import minimal_matrices, transmission_zeros
 from armillary.errors import ArmillaryError, require
 from armillary.model.units.values import seconds
 
-if TYPE_CHECKING:
-    from armillary.analysis.linear.linear_model import LinearModel
-
 METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 
 
-def discretized(lin: LinearModel, T: float | str, method: str) -> LinearModel:
+_Linear = TypeVar("_Linear", bound=LinearMatrices)
+
+
+def discretized(lin: _Linear, T: float | str, method: str) -> _Linear:
     """x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
     Methods are those of ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps,
@@ -38,7 +39,7 @@ def discretized(lin: LinearModel, T: float | str, method: str) -> LinearModel:
     return replace(lin, A=A, B=B, C=C, D=D, step=step, linearization=None, note=f"{method}, T = {step:g} s")
 
 
-def to_scipy(lin: LinearModel) -> Any:
+def to_scipy(lin: LinearMatrices) -> Any:
     """A ``scipy.signal.StateSpace``."""
     from scipy.signal import StateSpace
 
@@ -48,7 +49,7 @@ def to_scipy(lin: LinearModel) -> Any:
     return StateSpace(lin.A, lin.B, lin.C, lin.D, **dt)
 
 
-def to_control(lin: LinearModel) -> Any:
+def to_control(lin: LinearMatrices) -> Any:
     """A ``control.StateSpace`` with the names of states, inputs and outputs; "_" for their dots."""
     control = require("control", extra="control", purpose="Systems of python-control")
     lin.single("to_control")
@@ -115,7 +116,7 @@ def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
     return text or "0"
 
 
-def transfer_function(lin: LinearModel, output: str | None, name: str | None) -> TransferFunction:
+def transfer_function(lin: LinearMatrices, output: str | None, name: str | None) -> TransferFunction:
     """From an input to an output, without modes that the one does not move or the other does not show."""
     needs_ports(lin)
     lin.single("transfer_function")

@@ -9,15 +9,12 @@ gap, 0 = ∂Φ/∂q δq + ∂Φ/∂v δv. The finite eigenvalues are those of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armillary.analysis.linear.jacobians import Linearization
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.errors import ArmillaryError
-
-if TYPE_CHECKING:
-    from armillary.analysis.linear.linear_model import LinearModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +47,7 @@ class DescriptorModel:
         return f"DescriptorModel({self.system!r}: {len(self.states)} states, {count} of them by constraints)"
 
 
-def descriptor(lin: LinearModel) -> DescriptorModel:
+def descriptor(lin: LinearMatrices) -> DescriptorModel:
     """The descriptor form of a linear model, with its loops open."""
     lin.single("descriptor")
     if lin.linearization is None:

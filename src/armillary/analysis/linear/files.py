@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.report import html_report, text_report
 from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
-
-if TYPE_CHECKING:
-    from armillary.analysis.linear.linear_model import LinearModel
 
 _FORMAT = 1
 _ARRAYS = ("A", "B", "C", "D", "time", "state", "memory")
 _GROUPS = ("states", "inputs", "outputs")
 
 
-def save_linear(lin: LinearModel, path: str | os.PathLike[str]) -> None:
+def save_linear(lin: LinearMatrices, path: str | os.PathLike[str]) -> None:
     """A file that `load_linear` reads back exactly, or a report."""
     texts = {
         ".json": lambda: json_text(_content(lin)),
@@ -31,7 +29,7 @@ def save_linear(lin: LinearModel, path: str | os.PathLike[str]) -> None:
     write_result(path, "a linear model", texts)
 
 
-def _content(lin: LinearModel) -> dict[str, Any]:
+def _content(lin: LinearMatrices) -> dict[str, Any]:
     content: dict[str, Any] = {"armillary_linear_model": _FORMAT, "system": lin.system, "note": lin.note}
     content |= {name: np.asarray(getattr(lin, name)).tolist() for name in _ARRAYS}
     content["shapes"] = {name: list(np.shape(getattr(lin, name))) for name in _ARRAYS}

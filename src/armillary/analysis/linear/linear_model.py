@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, several
-from armillary.analysis.linear.jacobians import Linearization
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
-from armillary.results.pickles import PickledValue
-from armillary.results.units import label_units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +32,7 @@ SHOWN = 12  # states up to which a matrix is printed whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearModel(PickledValue):
+class LinearModel(LinearMatrices):
     """A linear model of small changes about an operating point,
 
         δẋ = A δx + B δv          δy = C δx + D δv
@@ -44,52 +42,6 @@ class LinearModel(PickledValue):
     the whole state of the model there, as ``model.derivatives`` takes it, and ``operating_point`` has its
     values by name, in stated units, for ``initial=``.
     """
-
-    _of_process = ("linearization",)
-
-    system: str
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    variables: tuple[tuple[Variable, ...], tuple[Variable, ...], tuple[Variable, ...]]
-    time: Any = 0.0
-    state: np.ndarray = field(default_factory=lambda: np.empty(0))
-    memory: np.ndarray = field(default_factory=lambda: np.empty(0))
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    operating_point: Mapping[str, Any] = field(default_factory=dict)
-    linearization: Linearization | None = None  # the compiled matrices that these are values of
-    step: float | None = None  # seconds, of a discrete model; None where time is continuous
-    note: str = ""
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the states."""
-        return tuple(v.name for v in self.variables[0])
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs."""
-        return tuple(v.name for v in self.variables[1])
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs."""
-        return tuple(v.name for v in self.variables[2])
-
-    @property
-    def units(self) -> dict[str, str]:
-        """Units of states, inputs and outputs by name."""
-        return {v.name: v.units for group in self.variables for v in group}
-
-    @property
-    def many(self) -> bool:
-        """Whether there are many operating points."""
-        return self.A.ndim == 3
-
-    def __len__(self) -> int:
-        """The number of operating points."""
-        return len(self.A) if self.many else 1
 
     # ------------------------------------------------------------ modes
 
@@ -124,13 +76,6 @@ class LinearModel(PickledValue):
         time, values = float(self.time[i]), picked(self.operating_point)
         return replace(self, **arrays, time=time, parameters=picked(self.parameters), operating_point=values)
 
-    def single(self, what: str) -> None:
-        """An error where there are many operating points."""
-        if self.many:
-            raise ArmillaryError(
-                f"{what} needs one operating point, and this linear model has {len(self)}; take one, lin[0]"
-            )
-
     def keep(self, states: Sequence[str]) -> LinearModel:
         """The model with these states alone, in this order; the others are held at the operating point.
 
@@ -148,10 +93,6 @@ class LinearModel(PickledValue):
         )
 
     # ------------------------------------------------------------ poles, zeros, structure
-
-    def poles(self) -> np.ndarray:
-        """Eigenvalues of A, per second (per step where time is discrete); a row for each operating point."""
-        return np.linalg.eigvals(self.A).astype(complex)
 
     def zeros(self) -> np.ndarray:
         """Transmission zeros, from all inputs to all outputs."""
@@ -205,11 +146,6 @@ class LinearModel(PickledValue):
             self, A=found.A, B=found.B, C=found.C, variables=(states, *self.variables[1:]), note=note,
             linearization=None,
         )  # fmt: skip
-
-    def _continuous(self, what: str) -> None:
-        self.single(what)
-        if self.step is not None:
-            raise ArmillaryError(f"{what} is computed of continuous models; call it before discretize")
 
     # ------------------------------------------------------------ responses and pictures
 
@@ -337,27 +273,6 @@ class LinearModel(PickledValue):
             for title, header, rows in self.tables()
         ]
         return head + "".join(parts)
-
-    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Rates of the states and outputs, a row each, over states and inputs."""
-        columns = [*self.variables[0], *self.variables[1]]
-        found = []
-        for title, rows, left, right in (
-            ("rates of states", self.variables[0], self.A, self.B),
-            ("outputs", self.variables[2], self.C, self.D),
-        ):
-            if not rows:
-                continue
-            values = np.hstack([left, right])
-            labels = [f"{v.name}'" if rows is self.variables[0] else _labelled(v) for v in rows]
-            body = [[label, *(f"{x:.5g}" for x in row)] for label, row in zip(labels, values, strict=True)]
-            found.append((title, ["", *(_labelled(v) for v in columns)], body))
-        return found
-
-
-def _labelled(v: Variable) -> str:
-    units = label_units(v.units)
-    return f"{v.name} ({units})" if units else v.name
 
 
 def load_linear(path: str | os.PathLike[str]) -> LinearModel:

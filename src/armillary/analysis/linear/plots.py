@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.analysis.linear.matrices import LinearMatrices
+from armillary.analysis.linear.structure import transmission_zeros
 from armillary.errors import ArmillaryError
 from armillary.results.plots.figure import COLOURS, drawn, literal
 from armillary.results.units import label_units
@@ -14,7 +16,6 @@ from armillary.results.units import label_units
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.linear.responses import FrequencyResponse
 
 Path = str | os.PathLike[str] | None
@@ -58,7 +59,7 @@ def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
     return figure
 
 
-def pole_zero_plot(lin: LinearModel, path: Path, show: bool) -> Figure:
+def pole_zero_plot(lin: LinearMatrices, path: Path, show: bool) -> Figure:
     """Poles as crosses and transmission zeros as circles; of many points, poles alone, pale to dark."""
     poles = np.atleast_2d(lin.poles())
     with drawn((6.5, 5.5), path, show=show) as figure:
@@ -68,7 +69,7 @@ def pole_zero_plot(lin: LinearModel, path: Path, show: bool) -> Figure:
             ax.plot(row.real, row.imag, "x", color=COLOURS[0], alpha=shade, label="poles" if k == 0 else None)
         if not lin.many and lin.inputs and lin.outputs:
             try:
-                zeros = lin.zeros()
+                zeros = transmission_zeros(lin.A, lin.B, lin.C, lin.D)
             except ArmillaryError:
                 zeros = np.empty(0, dtype=complex)
             ax.plot(zeros.real, zeros.imag, "o", color=COLOURS[1], markerfacecolor="none", label="zeros")

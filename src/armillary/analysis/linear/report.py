@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import aligned, html_table, html_text
 from armillary.results.units import label_units
-
-if TYPE_CHECKING:
-    from armillary.analysis.linear.linear_model import LinearModel
 
 Table = tuple[str, list[str], list[list[str]], str]
 
@@ -21,7 +17,7 @@ caption {{ text-align: left; font-weight: bold; padding: 1em 0 0.3em; }}</style>
 <body><h1>{title}</h1>{body}</body></html>"""
 
 
-def text_report(lin: LinearModel) -> str:
+def text_report(lin: LinearMatrices) -> str:
     """As lines of text."""
     lines = [repr(lin)]
     for title, header, rows, sides in _tables(lin):
@@ -29,7 +25,7 @@ def text_report(lin: LinearModel) -> str:
     return "\n".join(lines)
 
 
-def html_report(lin: LinearModel) -> str:
+def html_report(lin: LinearMatrices) -> str:
     """As a page."""
     parts = [html_table(header, rows, sides, caption=title) for title, header, rows, sides in _tables(lin)]
     title = html_text(f"Linear model of {lin.system}")
@@ -41,7 +37,7 @@ def html_page(title: str, body: str) -> str:
     return _PAGE.format(title=title, body=body)
 
 
-def _tables(lin: LinearModel) -> list[Table]:
+def _tables(lin: LinearMatrices) -> list[Table]:
     if lin.many:
         return []
     found: list[Table] = []
@@ -57,7 +53,7 @@ def _tables(lin: LinearModel) -> list[Table]:
     return found
 
 
-def _poles(lin: LinearModel) -> list[list[str]]:
+def _poles(lin: LinearMatrices) -> list[list[str]]:
     poles = lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step
     small = 1e-9 * np.max(np.abs(poles), initial=0.0)
     rows = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.arguments import pair, place, reals
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units.values import in_seconds
@@ -18,7 +19,6 @@ from armillary.results import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.analysis.linear.linear_model import LinearModel
 
 _POINTS = 400  # of a frequency response that names no frequencies
 _SAMPLES = 1000
@@ -90,7 +90,7 @@ def port(name: str, known: Sequence[str], what: str) -> int:
     return place(name, known, f"the linear model has no {what}")
 
 
-def frequency_response(lin: LinearModel, omega: Any = None) -> FrequencyResponse:
+def frequency_response(lin: LinearMatrices, omega: Any = None) -> FrequencyResponse:
     """At frequencies in rad/s; None: from a tenth of the slowest pole to ten times the fastest."""
     needs_ports(lin)
     if isinstance(omega, str | os.PathLike):
@@ -119,7 +119,7 @@ def frequency_response(lin: LinearModel, omega: Any = None) -> FrequencyResponse
     return FrequencyResponse(lin.system, w, values, lin.outputs, lin.inputs, lin.units)
 
 
-def default_frequencies(lin: LinearModel) -> np.ndarray:
+def default_frequencies(lin: LinearMatrices) -> np.ndarray:
     """Frequencies that cover the poles."""
     poles = lin.poles()
     rates = poles if lin.step is None else np.log(poles + 0j) / lin.step
@@ -131,7 +131,7 @@ def default_frequencies(lin: LinearModel) -> np.ndarray:
     return np.geomspace(0.1 * low, top, _POINTS)
 
 
-def needs_ports(lin: LinearModel) -> None:
+def needs_ports(lin: LinearMatrices) -> None:
     """An error for a model without inputs or without outputs."""
     for names, what in ((lin.inputs, "inputs"), (lin.outputs, "outputs")):
         if not names:
@@ -141,7 +141,7 @@ def needs_ports(lin: LinearModel) -> None:
             )
 
 
-def time_response(lin: LinearModel, times: Any, name: str | None, kind: str) -> Run:
+def time_response(lin: LinearMatrices, times: Any, name: str | None, kind: str) -> Run:
     """Outputs after a unit step or impulse of an input at t = 0, from rest at the operating point; a run."""
     from scipy.linalg import expm
 
@@ -188,7 +188,7 @@ def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
     return found[:count]
 
 
-def _times(lin: LinearModel, times: Any) -> np.ndarray:
+def _times(lin: LinearMatrices, times: Any) -> np.ndarray:
     times = in_seconds("the times of a response", times)
     if lin.step is not None:
         given = reals(_settled(lin) if times is None else times, "the times of a response")
@@ -215,7 +215,7 @@ def _times(lin: LinearModel, times: Any) -> np.ndarray:
     return given
 
 
-def _settled(lin: LinearModel) -> float:
+def _settled(lin: LinearMatrices) -> float:
     """Seconds until the slowest mode that decays has decayed to one part in a thousand."""
     poles = lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step
     rates = -poles.real[poles.real < -1e-9 * np.max(np.abs(poles), initial=0.0)]

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
-
-if TYPE_CHECKING:
-    from armillary.analysis.linear.linear_model import LinearModel
 
 Array = np.ndarray
 _RANK = 1e-10  # of the largest singular value, below which others count as none
@@ -198,7 +195,7 @@ def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]
 # ---------------------------------------------------------------------------------------- norms, reduction
 
 
-def h2_norm(lin: LinearModel) -> float:
+def h2_norm(lin: LinearMatrices) -> float:
     """√tr(C P Cᵀ) with A P + P Aᵀ + B Bᵀ = 0: root mean square of the outputs under white noise of unit
     intensity at every input.
     """

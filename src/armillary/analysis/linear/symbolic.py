@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +11,11 @@ from armillary.algebra.arguments import several
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.walk import transform
+from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.linearization import form as linearization_form
 from armillary.program.linearization.form import Element, Variable
-
-if TYPE_CHECKING:
-    from armillary.analysis.linear.linear_model import LinearModel
 
 Rows = tuple[tuple[Expr, ...], ...]
 _NOTHING = 1e-12  # a coordinate or speed below this counts as zero
@@ -76,7 +73,7 @@ class SymbolicLinearModel:
         return html_table(["of", "by", ""], self._lines(), "<<<", caption=f"Linear model of {self.system}")
 
 
-def symbolic(lin: LinearModel, keep: Sequence[str]) -> SymbolicLinearModel:
+def symbolic(lin: LinearMatrices, keep: Sequence[str]) -> SymbolicLinearModel:
     """The linear model as expressions: coordinates, speeds, states, memories and the time are numbers as at
     the operating point, but for those to keep.
     """

@@ -22,7 +22,7 @@ from armillary.ensembles.request import restricted
 from armillary.ensembles.starts import Starts
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import FIELDS, REALS, Phase
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.configured_program import ConfiguredProgram
 
 # Lanes take a second of compilation for each configuration, which 20,000 runs of a tenth of a millisecond
 # save on two threads.
@@ -134,7 +134,7 @@ class LanesWithEvents(Scalar):
                 )  # fmt: skip
 
 
-def _watches_itself(model: CompiledModel) -> bool:
+def _watches_itself(model: ConfiguredProgram) -> bool:
     """Whether runs look for a better choice of dependent speeds, or for lost rank."""
     return any(event.name in INTERNAL_EVENTS for event in model.equations.targets.watched)
 

@@ -17,10 +17,10 @@ from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import SECTIONS
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations.changes import ChangeCode
 from armillary.runtime.models.configurations.configurations import Configurations
 from armillary.runtime.models.configurations.run_changes import known_changes
+from armillary.runtime.models.configured_program import ConfiguredProgram
 from armillary.runtime.models.instance import Instance
 
 
@@ -29,7 +29,7 @@ class ScalarChanges:
     """Tables of the loop, and what computes the constants of each configuration."""
 
     tables: RunChanges
-    models: tuple[CompiledModel, ...]
+    models: tuple[ConfiguredProgram, ...]
     sections: tuple[
         ChangeCode, ...
     ]  # that lead into configurations and out of them, made before threads begin
@@ -89,7 +89,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
     return ScalarChanges(known.tables, models, sections, codes, ratings, known.configurations.index(first))
 
 
-def _outputs(plan: Plan, model: CompiledModel) -> Compiled | None:
+def _outputs(plan: Plan, model: ConfiguredProgram) -> Compiled | None:
     """Code for the outputs of a batch in another configuration."""
     program = restricted(model.equations.program, model.output_names, plan.columns)
     if program is model.equations.program:

@@ -29,7 +29,7 @@ from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.integrators import Integration
-    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.configured_program import ConfiguredProgram
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
@@ -40,7 +40,7 @@ _FARTHER = 10.0  # than at the start of a run, by which a link may slide
 class Instance:
     """A compiled model and the parameters of a run."""
 
-    model: CompiledModel
+    model: ConfiguredProgram
     parameters: Mapping[str, Any] | None = None
     inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
     known: np.ndarray | None = None  # the constants of these parameters, where they have been computed

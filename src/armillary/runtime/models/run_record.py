@@ -24,7 +24,7 @@ from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.configured_program import ConfiguredProgram
     from armillary.runtime.models.straight import StraightRuns
 
 Key = tuple[tuple[str, ...], bytes]
@@ -76,7 +76,7 @@ def key_of(values: Mapping[str, float]) -> Key:
     return tuple(values), array("d", values.values()).tobytes()
 
 
-def blank_run(model: CompiledModel, values: Mapping[str, float]) -> Run:
+def blank_run(model: ConfiguredProgram, values: Mapping[str, float]) -> Run:
     """A run without rows, with values of the parameters."""
     from armillary.results import Run
 

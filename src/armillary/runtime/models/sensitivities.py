@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from armillary.program.sensitivities.equations import (
     jump_check,
     sensitive_equations,
 )
-from armillary.runtime.models.compiled import CompiledModel, Compiler, driven_equations
+from armillary.runtime.models.compiled import CompiledModel, Compiler
+from armillary.runtime.models.configured_program import driven_equations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
@@ -196,7 +197,7 @@ class CompiledSensitiveModel(CompiledModel):
 
     def in_configuration(self, configuration: Configuration) -> CompiledModel:
         """The same system's model in another configuration, with the same derivatives."""
-        base = self.base.in_configuration(configuration)
+        base = cast("CompiledModel", self.base.in_configuration(configuration))
         found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
         return self._compiler(found, base=base)
 

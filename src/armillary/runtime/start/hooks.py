@@ -15,14 +15,14 @@ from armillary.runtime.start.initial import initial_memory, state_number, vector
 from armillary.settings import Initial
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.configured_program import ConfiguredProgram
 
 Memory = Mapping[str, float] | None
 OnStart = Callable[[dict[str, float]], Mapping[str, Any] | None]
 
 
 def values_from_hook(
-    model: CompiledModel,
+    model: ConfiguredProgram,
     function: OnStart | None,
     parameters: Mapping[str, float],
     initial: Initial,
@@ -65,7 +65,7 @@ def values_from_hook(
     return _changed(model, initial, rest), {**(memory or {}), **own} if own else memory
 
 
-def _order(model: CompiledModel) -> list[str]:
+def _order(model: ConfiguredProgram) -> list[str]:
     """Names of the values of a whole initial state."""
     equations = model.equations
     if equations.absolute:  # which starts from the joints' values
@@ -73,7 +73,7 @@ def _order(model: CompiledModel) -> list[str]:
     return [*equations.coordinates, *equations.speeds, *equations.states]
 
 
-def _initial_values(model: CompiledModel, initial: Initial) -> dict[str, float]:
+def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, float]:
     """All initial values by name, in stated units."""
     system = model.equations.system
     symbols = {s.data.name: s for s in system.moving()}
@@ -88,7 +88,7 @@ def _initial_values(model: CompiledModel, initial: Initial) -> dict[str, float]:
     return {name: value / state_factor(symbols[name]) for name, value in inside.items() if name in symbols}
 
 
-def _changed(model: CompiledModel, initial: Initial, changes: Mapping[str, Any]) -> Initial:
+def _changed(model: ConfiguredProgram, initial: Initial, changes: Mapping[str, Any]) -> Initial:
     if not changes:
         return initial
     if initial is None or isinstance(initial, Mapping):

@@ -36,8 +36,8 @@ from armillary.program.configurations.table import configurations_of
 from armillary.program.form.program import Program
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations.changes import ChangeCode
+from armillary.runtime.models.configured_program import ConfiguredProgram
 
 # By the kernel's own numbers.
 _STATUS = np.array(
@@ -132,7 +132,7 @@ class Queued(CardEngine):
         return self._outcome(on_card, _STATUS)
 
 
-def _models(plan: Plan) -> list[CompiledModel]:
+def _models(plan: Plan) -> list[ConfiguredProgram]:
     """The models of all configurations of the table, the first one first."""
     model = plan.code
     if not (model.changes_configuration and model.changes_inside):
@@ -142,7 +142,7 @@ def _models(plan: Plan) -> list[CompiledModel]:
     return [model.configuration_models[entry.configuration] for entry in table][:MOST_CONFIGURATIONS]
 
 
-def _change_codes(models: Sequence[CompiledModel]) -> list[ChangeCode]:
+def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
     """Programs with the sections of changes and the ratings of all choices of dependent speeds."""
     table = configurations_of(models[0].base.equations)
     found = [(m.base.equations, table.ratings(m.equations.configuration.locked)) for m in models]
@@ -157,7 +157,7 @@ def _due(plan: Plan) -> np.ndarray:
     ).astype(np.int32)
 
 
-def _configured(model: CompiledModel, plan: Plan, program: Program) -> Configured:
+def _configured(model: ConfiguredProgram, plan: Plan, program: Program) -> Configured:
     """A configuration, with the outputs of a batch."""
     equations = replace(model.equations, program=program)
     watched = equations.targets.watched

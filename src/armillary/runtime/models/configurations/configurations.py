@@ -26,7 +26,7 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.configured_program import ConfiguredProgram
 
 Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed
 NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before
@@ -39,7 +39,7 @@ class Configurations:
 
     def __init__(
         self,
-        models: dict[Configuration, CompiledModel],
+        models: dict[Configuration, ConfiguredProgram],
         first: Configuration,
         instance: Instance,  # of the first
     ) -> None:

@@ -52,7 +52,7 @@ from armillary.runtime.solver.language.language import (
 )
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.configured_program import ConfiguredProgram
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class ChangeFigures:
 Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependent speeds by locks
 
 
-def _figures(models: Sequence[CompiledModel], groups: Groups) -> ChangeFigures | None:
+def _figures(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures | None:
     """The tables of some configurations; None where they do not fit into those of the first."""
     strikes = [len(models) > 1 and "impulse" in model.change_code.lengths for model in models]
     return change_figures([model.equations for model in models], strikes, groups)
