@@ -13,21 +13,34 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import ref
 from zlib import crc32
 
 from armillary.algebra.units.dimension import ONE, Dimension
 
-if TYPE_CHECKING:
-    from armillary.algebra.smallness.truncation import Truncation
+_Expression = TypeVar("_Expression")
 
-# What drops negligible terms as sums are made; None, always except in derivations with small variables.
-TRUNCATION: ContextVar[Truncation | None] = ContextVar("truncation", default=None)
+
+class TruncationRule(Protocol[_Expression]):
+    """What drops negligible terms as expressions are made; see ``smallness/truncation.py``."""
+
+    def sum(
+        self, terms: list[tuple[_Expression, float]], constant: float
+    ) -> tuple[list[tuple[_Expression, float]], float]: ...
+    def power(self, base: _Expression, exponent: float) -> _Expression | None: ...
+    def function(self, name: str, x: _Expression) -> _Expression | None: ...
+    def flat(self, y: _Expression, x: _Expression) -> bool: ...
+    def below(self, x: _Expression, limit: _Expression) -> bool: ...
+
+
+# The rule in force; None, always except in derivations with small variables. It is one of expressions, which
+# stand above nodes.
+TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", default=None)
 
 
 @contextmanager
-def truncated(truncation: Truncation | None) -> Iterator[None]:
+def truncated(truncation: TruncationRule[Any] | None) -> Iterator[None]:
     """Expressions made meanwhile are truncated by this; by nothing where it is None."""
     token = TRUNCATION.set(truncation)
     try:
