@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -34,8 +34,12 @@ from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 from armillary.errors import shown as shown_value
 
+# An expression, a number, an array or a quantity with units; the result is of the kind of the arguments.
+Operand: TypeAlias = Any
+Numeric = TypeVar("Numeric")
+
 # name: (numeric function, sign rule, inverse): odd f(−x) = −f(x), even f(−x) = f(x).
-_UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+_UNARY: dict[str, tuple[Callable[[Operand], Operand], str, str]] = {
     "sin": (np.sin, "odd", "asin"),
     "cos": (np.cos, "even", "acos"),
     "tan": (np.tan, "odd", "atan"),
@@ -79,7 +83,7 @@ def _of_time(x: Expr) -> bool:
     return True
 
 
-def _of_numbers(name: str, numeric: Callable[..., Any], *given: Any) -> Any:
+def _of_numbers(name: str, numeric: Callable[..., Operand], *given: Operand) -> Operand:
     """NumPy's function of numbers and arrays; a sentence about anything else."""
     try:
         if not all([_numeric(x) for x in given]):
@@ -92,7 +96,7 @@ def _of_numbers(name: str, numeric: Callable[..., Any], *given: Any) -> Any:
         raise ExpressionError(f"{name}() needs {_NUMBERS}, not {what}") from None
 
 
-def _numeric(x: Any) -> bool:
+def _numeric(x: Operand) -> bool:
     """Whether NumPy's functions take a value: numbers, arrays of them or of objects, and quantities."""
     if type(x) is float:
         return True
@@ -102,7 +106,7 @@ def _numeric(x: Any) -> bool:
     return getattr(x, "__array_ufunc__", None) is not None
 
 
-def operand(value: Any, what: str) -> Any:
+def operand(value: Operand, what: str) -> Operand:
     """An argument of a law of scalars: an expression, a real number, or an array of these."""
     if isinstance(value, Expr):
         return value
@@ -111,7 +115,7 @@ def operand(value: Any, what: str) -> Any:
     return np.asarray(value) if isinstance(value, list | tuple) else value
 
 
-def _unary(name: str, x: Any) -> Any:
+def _unary(name: str, x: Operand) -> Operand:
     numeric, parity, inverse = _UNARY[name]
     if not isinstance(x, Expr):
         return _of_numbers(name, numeric, x)
@@ -144,72 +148,72 @@ def _even_powers(x: Expr) -> bool:
     return x.kind == "product" and x.data[0] > 0 and all([n % 2 == 0 for n in x.data[1]])
 
 
-def sin(x: Any) -> Any:
+def sin(x: Operand) -> Operand:
     """Sine; argument in radians."""
     return _unary("sin", x)
 
 
-def cos(x: Any) -> Any:
+def cos(x: Operand) -> Operand:
     """Cosine; argument in radians."""
     return _unary("cos", x)
 
 
-def tan(x: Any) -> Any:
+def tan(x: Operand) -> Operand:
     """Tangent; argument in radians."""
     return _unary("tan", x)
 
 
-def tanh(x: Any) -> Any:
+def tanh(x: Operand) -> Operand:
     """Hyperbolic tangent."""
     return _unary("tanh", x)
 
 
-def asin(x: Any) -> Any:
+def asin(x: Operand) -> Operand:
     """Inverse sine, in radians."""
     return _unary("asin", x)
 
 
-def acos(x: Any) -> Any:
+def acos(x: Operand) -> Operand:
     """Inverse cosine, in radians."""
     return _unary("acos", x)
 
 
-def atan(x: Any) -> Any:
+def atan(x: Operand) -> Operand:
     """Inverse tangent, in radians."""
     return _unary("atan", x)
 
 
-def exp(x: Any) -> Any:
+def exp(x: Operand) -> Operand:
     """Exponential."""
     return _unary("exp", x)
 
 
-def log(x: Any) -> Any:
+def log(x: Operand) -> Operand:
     """Natural logarithm."""
     return _unary("log", x)
 
 
-def absolute(x: Any) -> Any:
+def absolute(x: Operand) -> Operand:
     """Absolute value."""
     return _unary("abs", x)
 
 
-def sign(x: Any) -> Any:
+def sign(x: Operand) -> Operand:
     """−1, 0 or 1 by the sign of the argument."""
     return _unary("sign", x)
 
 
-def floor(x: Any) -> Any:
+def floor(x: Operand) -> Operand:
     """The largest whole number that is not above the argument."""
     return _unary("floor", x)
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: Operand) -> Operand:
     """The smallest whole number that is not below the argument."""
     return _unary("ceil", x)
 
 
-def mod(x: Any, y: Any) -> Any:
+def mod(x: Operand, y: Operand) -> Operand:
     """x − y·⌊x/y⌋, with the sign of y: the rest of x beyond a whole multiple of y."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
         return _of_numbers("mod", np.mod, x, y)
@@ -221,7 +225,7 @@ def mod(x: Any, y: Any) -> Any:
     return call("mod", (x, y), _shared_dimension(x, y))
 
 
-def hypot(x: Any, y: Any) -> Any:
+def hypot(x: Operand, y: Operand) -> Operand:
     """√(x² + y²); of expressions within the range of the squares, |x| and |y| from 1.5e-154 to 9e153."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
         return _of_numbers("hypot", np.hypot, x, y)
@@ -231,12 +235,12 @@ def hypot(x: Any, y: Any) -> Any:
     return sqrt(x * x + y * y)
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(x: Operand) -> Operand:
     """Square root."""
     return power(x, 0.5) if isinstance(x, Expr) else _of_numbers("sqrt", np.sqrt, x)
 
 
-def atan2(y: Any, x: Any) -> Any:
+def atan2(y: Operand, x: Operand) -> Operand:
     """Angle of the point (x, y), from −π to π; common factors that cannot be negative are divided out."""
     if not isinstance(y, Expr) and not isinstance(x, Expr):
         return _of_numbers("atan2", np.arctan2, y, x)
@@ -265,17 +269,17 @@ def _positive(x: Expr) -> bool:
     return False
 
 
-def minimum(a: Any, b: Any) -> Any:
+def minimum(a: Operand, b: Operand) -> Operand:
     """The smaller of two values."""
     return _extreme("min", np.minimum, a, b)
 
 
-def maximum(a: Any, b: Any) -> Any:
+def maximum(a: Operand, b: Operand) -> Operand:
     """The larger of two values."""
     return _extreme("max", np.maximum, a, b)
 
 
-def _extreme(name: str, numeric: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _extreme(name: str, numeric: Callable[[Operand, Operand], Operand], a: Operand, b: Operand) -> Operand:
     if not isinstance(a, Expr) and not isinstance(b, Expr):
         return _of_numbers(name, numeric, a, b)
     a, b = as_expr(a), as_expr(b)
@@ -305,7 +309,7 @@ def _stated_dimension(a: Expr, b: Expr) -> Dimension | None:
     return common_dimension(stated) if stated else ONE
 
 
-def select(condition: Any, then: Any, otherwise: Any) -> Any:
+def select(condition: Operand, then: Operand, otherwise: Operand) -> Operand:
     """``then`` where the condition holds (is not zero), else ``otherwise``."""
     if not any(isinstance(v, Expr) for v in (condition, then, otherwise)):
         return _of_numbers("select", np.where, condition, then, otherwise)
@@ -317,29 +321,29 @@ def select(condition: Any, then: Any, otherwise: Any) -> Any:
     return call("select", (condition, then, otherwise), _shared_dimension(then, otherwise))
 
 
-def equal(a: Any, b: Any) -> Any:
+def equal(a: Operand, b: Operand) -> Operand:
     """1 where the values are equal, else 0."""
     symbolic = isinstance(a, Expr) or isinstance(b, Expr)
     return compare("eq", a, b) if symbolic else _of_numbers("equal", np.equal, a, b)
 
 
-def not_equal(a: Any, b: Any) -> Any:
+def not_equal(a: Operand, b: Operand) -> Operand:
     """1 where the values differ, else 0."""
     symbolic = isinstance(a, Expr) or isinstance(b, Expr)
     return compare("ne", a, b) if symbolic else _of_numbers("not_equal", np.not_equal, a, b)
 
 
-def and_(a: Any, b: Any) -> Any:
+def and_(a: Operand, b: Operand) -> Operand:
     """1 where both conditions hold, else 0."""
     return _logical("and", a, b)
 
 
-def or_(a: Any, b: Any) -> Any:
+def or_(a: Operand, b: Operand) -> Operand:
     """1 where at least one condition holds, else 0."""
     return _logical("or", a, b)
 
 
-def _logical(name: str, a: Any, b: Any) -> Any:
+def _logical(name: str, a: Operand, b: Operand) -> Operand:
     if not isinstance(a, Expr) and not isinstance(b, Expr):
         return _of_numbers(f"{name}_", np.logical_and if name == "and" else np.logical_or, a, b)
     a, b = as_expr(a), as_expr(b)
@@ -350,24 +354,32 @@ def _logical(name: str, a: Any, b: Any) -> Any:
     return call(name, (a, b), None)
 
 
-def not_(a: Any) -> Any:
+def not_(a: Operand) -> Operand:
     """1 where the condition does not hold, else 0."""
     if not isinstance(a, Expr):
         return _of_numbers("not_", np.logical_not, a)
     return number(int(not a.data)) if a.kind == "number" else call("not", (a,), None)
 
 
-def named(x: Any, name: str) -> Any:
+@overload
+def named(x: Expr, name: str) -> Expr: ...
+@overload
+def named(x: Numeric, name: str) -> Numeric: ...
+def named(x: Operand, name: str) -> Operand:
     """An intermediate value: a ``let`` for expressions, the value itself for numbers and arrays."""
     return let(x, name) if isinstance(x, Expr) else x
 
 
-def displayed(x: Any, name: str) -> Any:
+@overload
+def displayed(x: Expr, name: str) -> Expr: ...
+@overload
+def displayed(x: Numeric, name: str) -> Numeric: ...
+def displayed(x: Operand, name: str) -> Operand:
     """An intermediate value that the generated program shows; the value itself for numbers and arrays."""
     return shown(x, name) if isinstance(x, Expr) else x
 
 
-_BUILDERS: dict[str, Callable[..., Any]] = {
+_BUILDERS: dict[str, Callable[..., Operand]] = {
     "atan2": atan2,
     "min": minimum,
     "max": maximum,
@@ -392,7 +404,7 @@ def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
 CONDITIONS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
 
 # Functions that text expressions may call, with the number of their arguments.
-BY_NAME: dict[str, tuple[Callable[..., Any], int]] = {
+BY_NAME: dict[str, tuple[Callable[..., Operand], int]] = {
     **{name: (_BUILDERS[name], 1) for name in _UNARY},
     "sqrt": (sqrt, 1),
     "atan2": (atan2, 2),

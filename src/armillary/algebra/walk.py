@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from armillary.algebra.expression import Expr, as_expr, call, general_power, number, power, symbol, total
 from armillary.algebra.expression import multiply as times
@@ -135,6 +135,9 @@ def _named(name: Any, root: Expr) -> list[Expr]:
     return found
 
 
+Number = TypeVar("Number")
+
+
 class Undimensioned:
     """Expressions without their dimensions: for the mechanics, which needs them no more once the user's
     words are checked.
@@ -164,7 +167,11 @@ class Undimensioned:
         reader._known = dict(reader._given)
         return reader
 
-    def __call__(self, x: Any) -> Any:
+    @overload
+    def __call__(self, x: Expr) -> Expr: ...
+    @overload
+    def __call__(self, x: Number) -> Number: ...
+    def __call__(self, x: object) -> object:
         if not isinstance(x, Expr):
             return x
         known = self._known

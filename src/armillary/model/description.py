@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from armillary.algebra.arguments import NamedTable, text
 from armillary.algebra.expression import UNIT, Expr, symbol
 from armillary.algebra.units.dimension import TIME
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.triples import ExprTriple
 from armillary.errors import ModelError
 from armillary.model.bodies import bodies
 from armillary.model.bodies.body import Body
@@ -73,7 +73,7 @@ class Description:
         self.declared_only = False  # unknown names in texts are errors, not new parameters
         self.gravities: list[Gravity] = []
         self.attractors: NamedTable[Attractor] = NamedTable("attractor")
-        self.centres: dict[str, tuple[Triple, Triple]] = {}
+        self.centres: dict[str, tuple[ExprTriple, ExprTriple]] = {}
         self.smallness: dict[Expr, int] = {}
         self.coordinates: list[Expr] = []
         self.speeds: list[Expr] = []

@@ -7,7 +7,7 @@ through ``let`` nodes, so the derivative of an intermediate value is exact too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, number, powe
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError, shown
+
+NumericValue: TypeAlias = Any  # a number or an array, as the given values are
+Values: TypeAlias = Mapping[Any, Any]  # numbers or arrays by symbol or by name
 
 # A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
 # derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
@@ -27,7 +30,7 @@ def derivative(expression: Expr, by: Expr) -> Expr:
     return directional_derivatives([as_expr(expression)], {_symbol(by, "derivative"): UNIT})[0]
 
 
-def _symbol(value: Any, verb: str) -> Expr:
+def _symbol(value: object, verb: str) -> Expr:
     if not isinstance(value, Expr) or value.kind != "symbol":
         raise ExpressionError(f"{verb}: {shown(value)} is not a symbol, such as a coordinate or parameter")
     return value
@@ -144,27 +147,27 @@ _RULES: dict[str, Callable[..., list[Expr]]] = {
 }
 
 
-def evaluate(expression: Expr, values: Mapping[Expr | str, Any]) -> Any:
+def evaluate(expression: Expr, values: Values) -> NumericValue:
     """Value of the expression for numbers or arrays given by symbol or by name."""
     if not isinstance(values, Mapping):
         raise ExpressionError(f"evaluate: {shown(values)} is not a table of values, e.g. {{'k': 2.0}}")
     return evaluate_all([as_expr(expression)], values)[0]
 
 
-def evaluate_all(roots: Iterable[Expr], values: Mapping[Any, Any]) -> list[Any]:
+def evaluate_all(roots: Iterable[Expr], values: Values) -> list[NumericValue]:
     """Values of several expressions; common subexpressions are computed once."""
     return evaluator(roots)(values)
 
 
-def evaluator(roots: Iterable[Expr]) -> Callable[[Mapping[Any, Any]], list[Any]]:
+def evaluator(roots: Iterable[Expr]) -> Callable[[Values], list[NumericValue]]:
     """Several expressions as a function of values by symbol or by name; walks their graph only once."""
     roots = list(roots)
     order = operands_first(roots)
 
-    def evaluated(values: Mapping[Any, Any]) -> list[Any]:
+    def evaluated(values: Values) -> list[NumericValue]:
         if not isinstance(values, Mapping):
             raise ExpressionError(f"values by symbol or name are needed, {{'m': 2.0}}, not {shown(values)}")
-        result: dict[Expr, Any] = {}
+        result: dict[Expr, NumericValue] = {}
         missing: list[str] = []
         for node in order:
             if node.kind == "number":
@@ -186,10 +189,10 @@ def evaluator(roots: Iterable[Expr]) -> Callable[[Mapping[Any, Any]], list[Any]]
     return evaluated
 
 
-def _node_value(node: Expr, args: list[Any]) -> Any:
+def _node_value(node: Expr, args: list[NumericValue]) -> NumericValue:
     if node.kind == "sum":
         constant, coefficients = node.data
-        value: Any = constant
+        value: NumericValue = constant
         for c, x in zip(coefficients, args, strict=True):
             value = value + c * x
         return value
@@ -206,7 +209,7 @@ def _node_value(node: Expr, args: list[Any]) -> Any:
     return node.data.value(*args)
 
 
-_NUMERIC: dict[str, Any] = {
+_NUMERIC: dict[str, Callable[..., NumericValue]] = {
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,

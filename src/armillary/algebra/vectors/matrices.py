@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import minus, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, add, joined, scaled
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, sum_of_products, times
+from armillary.algebra.vectors.triples import AXES, ZEROS, ExprTriple, Triple, add, joined, scaled
 
 Matrix = tuple[Triple, Triple, Triple]
+ExprMatrix = tuple[ExprTriple, ExprTriple, ExprTriple]
 
 SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # elements of a symmetric matrix, in the usual order
 ZERO_MATRIX: Matrix = (ZEROS, ZEROS, ZEROS)
 IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
-def matrix_vector(a: Matrix, v: Sequence[Any]) -> Triple:
+def matrix_vector(a: Matrix, v: Sequence[Scalar]) -> Triple:
     """a·v for a 3×3 matrix and a triple."""
     return joined(sum_of_products(zip(row, v, strict=True)) for row in a)
 
@@ -34,7 +34,7 @@ def matrix_sum(*matrices: Matrix) -> Matrix:
     return tuple(add(*rows) for rows in zip(*matrices, strict=True)) if matrices else ZERO_MATRIX  # type: ignore[return-value]
 
 
-def scaled_matrix(a: Matrix, factor: Any) -> Matrix:
+def scaled_matrix(a: Matrix, factor: Scalar) -> Matrix:
     """The matrix times a scalar."""
     return tuple(scaled(row, factor) for row in a)  # type: ignore[return-value]
 
@@ -53,19 +53,19 @@ def skew(a: Triple) -> Matrix:
 def skew_product(a: Triple, b: Triple) -> Matrix:
     """ã b̃ = b aᵀ − (a·b) 1."""
 
-    def diagonal(i: int) -> Any:
+    def diagonal(i: int) -> Scalar:
         j, k = (i + 1) % 3, (i + 2) % 3
         return minus(0, plus(times(a[j], b[j]), times(a[k], b[k])))
 
     return tuple(tuple(diagonal(i) if i == j else times(b[i], a[j]) for j in range(3)) for i in range(3))  # type: ignore[return-value]
 
 
-def named_matrix(a: Sequence[Sequence[Any]], name: str) -> Matrix:
+def named_matrix(a: Sequence[Sequence[Scalar]], name: str) -> Matrix:
     """A matrix with its elements as intermediate values name_11, name_12, …"""
     return tuple(tuple(fn.named(a[i][j], f"{name}_{i + 1}{j + 1}") for j in range(3)) for i in range(3))  # type: ignore[return-value]
 
 
-def named_symmetric(a: Sequence[Sequence[Any]], name: str) -> Matrix:
+def named_symmetric(a: Sequence[Sequence[Scalar]], name: str) -> Matrix:
     """A symmetric matrix with its upper elements as intermediate values."""
     out = [list(row) for row in a]
     for i in range(3):

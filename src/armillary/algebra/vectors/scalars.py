@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
 from armillary.algebra.nodes.arithmetic import NUMBERS
 
 Scalar = Expr | float  # numbers in arrays pass, too
+ScalarMap = Callable[[Scalar], Scalar]
 
 
 def is_zero(x: Scalar) -> bool:
@@ -21,6 +22,13 @@ def is_zero(x: Scalar) -> bool:
 def is_constant(x: Scalar) -> bool:
     """Whether a scalar is the same throughout a run: a number, or an expression of parameters."""
     return not isinstance(x, Expr) or x.constant
+
+
+def magnitude(x: Scalar) -> Scalar:
+    """|x|."""
+    if isinstance(x, Expr):
+        return abs(x)
+    return abs(x)
 
 
 def plus(a: Scalar, b: Scalar) -> Scalar:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.scalars import (
     Scalar,
     combination,
@@ -15,7 +15,8 @@ from armillary.algebra.vectors.scalars import (
     times,
 )
 
-Triple = tuple[Any, Any, Any]
+Triple = tuple[Scalar, Scalar, Scalar]
+ExprTriple = tuple[Expr, Expr, Expr]
 
 AXES = "xyz"
 ZEROS: Triple = (0, 0, 0)
@@ -33,17 +34,17 @@ def unit(i: int) -> Triple:
     return _UNITS[i]
 
 
-def vanishes(triple: Sequence[Any]) -> bool:
+def vanishes(triple: Sequence[Scalar]) -> bool:
     """Whether all three are known to be zero."""
     return all(is_zero(a) for a in triple)
 
 
-def named(triple: Sequence[Any], name: str) -> Triple:
+def named(triple: Sequence[Scalar], name: str) -> Triple:
     """The triple as intermediate values name_x, name_y, name_z."""
-    return tuple(fn.named(a, f"{name}_{axis}") for a, axis in zip(triple, AXES, strict=True))
+    return joined(fn.named(a, f"{name}_{axis}") for a, axis in zip(triple, AXES, strict=True))
 
 
-def add(*triples: Sequence[Any]) -> Triple:
+def add(*triples: Sequence[Scalar]) -> Triple:
     """The sum of triples."""
     x, y, z = triples[0] if triples else ZEROS
     for a, b, c in triples[1:]:
@@ -51,23 +52,23 @@ def add(*triples: Sequence[Any]) -> Triple:
     return x, y, z
 
 
-def scaled(triple: Sequence[Any], factor: Any) -> Triple:
+def scaled(triple: Sequence[Scalar], factor: Scalar) -> Triple:
     """The triple times a scalar."""
     x, y, z = triple
     return times(x, factor), times(y, factor), times(z, factor)
 
 
-def negative(triple: Sequence[Any]) -> Triple:
+def negative(triple: Sequence[Scalar]) -> Triple:
     """The triple reversed."""
     return scaled(triple, -1)
 
 
-def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:
+def combined(columns: Sequence[Triple], factors: Sequence[Scalar]) -> Triple:
     """Σ column·factor, each component as one sum."""
     return joined(combination([c[i] for c in columns], factors) for i in range(3))
 
 
-def cross_triples(u: Sequence[Any], v: Sequence[Any]) -> Triple:
+def cross_triples(u: Sequence[Scalar], v: Sequence[Scalar]) -> Triple:
     """u × v of components in one frame."""
     return (
         difference_of_products(u[1], v[2], u[2], v[1]),

@@ -14,10 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from armillary.algebra.vectors.scalars import is_constant
-from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
+from armillary.algebra.vectors.scalars import Scalar, is_constant
+from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, EliminationStep
 from armillary.mechanics.tree.tree import Tree
 
 # Unknowns of a group with one gear beyond which multipliers cost less: its mass matrix is full. Two arms of n
@@ -41,7 +40,7 @@ class Cluster:
 class Gears:
     """Dependent speeds with constant factors, by index, and their groups of links."""
 
-    factors: Mapping[int, Mapping[int, Any]] = field(default_factory=dict)
+    factors: Mapping[int, Mapping[int, Scalar]] = field(default_factory=dict)
     clusters: tuple[Cluster, ...] = ()
 
 
@@ -52,10 +51,10 @@ class GearedTree:
     tree: Tree
     gears: Gears
     rows: tuple[ConstraintRow, ...]
-    remainders: tuple[Any, ...]
+    remainders: tuple[Scalar, ...]
 
 
-def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Any]) -> GearedTree:
+def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Scalar]) -> GearedTree:
     """A tree of free speeds under its constraints, with those of constant factors taken out as gears."""
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
     candidates = [row for row in elimination.kept if all(is_constant(a) for a in row.coefficients.values())]
@@ -78,7 +77,7 @@ def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Any])
     )
 
 
-def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, Any]]:
+def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, EliminationStep]]:
     return [(elimination.kept[step.row], step) for step in elimination.steps]
 
 
@@ -94,7 +93,7 @@ def _embedded(
     return result, _clusters(tree, result.factors)
 
 
-def _clusters(tree: Tree, factors: Mapping[int, Mapping[int, Any]]) -> tuple[Cluster, ...]:
+def _clusters(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) -> tuple[Cluster, ...]:
     owner = {d: i for i in range(len(tree.links)) for d in _indices(tree, i)}
     groups: list[set[int]] = []
     for d, shares in factors.items():

@@ -12,10 +12,10 @@ that is closed once costs little more than an open one. The columns X_k share al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import plus, times
+from armillary.algebra.vectors.scalars import Scalar, plus, times
 from armillary.mechanics.constraints.rows import ConstraintRow
 from armillary.mechanics.tree.loads import AppliedLoads
 from armillary.mechanics.tree.tree import Tree
@@ -25,7 +25,7 @@ from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 class TreeFormalism(Protocol):
     """A way to the accelerations of a tree; ``at_rest``: at rest and without gravity, by the loads alone."""
 
-    def __call__(self, tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
+    def __call__(self, tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
         """x by speed index."""
 
 
@@ -34,16 +34,16 @@ def constrained_accelerations(
     tree: Tree,
     applied: AppliedLoads,
     constraints: Sequence[ConstraintRow],
-    remainders: Sequence[Any],
-) -> dict[int, Any]:
+    remainders: Sequence[Scalar],
+) -> dict[int, Scalar]:
     """x by speed index, of a tree whose dependent speeds are free and have their constrained values."""
     free = accelerations(tree, applied)
     if not constraints:
         return free
     rows = [row.coefficients for row in constraints]
     columns = [accelerations(tree, AppliedLoads({}, dict(row)), at_rest=True) for row in rows]
-    matrix: dict[tuple[int, int], Any] = {}
-    right: dict[int, Any] = {}
+    matrix: dict[tuple[int, int], Scalar] = {}
+    right: dict[int, Scalar] = {}
     for i, row in enumerate(rows):
         for k in range(i, len(rows)):
             matrix[i, k] = fn.named(_dot(row, columns[k]), f"S_{i + 1}_{k + 1}")
@@ -58,8 +58,8 @@ def constrained_accelerations(
     return {j: fn.named(value, f"x_{j + 1}") for j, value in result.items()}
 
 
-def _dot(row: dict[int, Any], x: dict[int, Any]) -> Any:
-    value: Any = 0
+def _dot(row: dict[int, Scalar], x: dict[int, Scalar]) -> Scalar:
+    value: Scalar = 0
     for j, a in row.items():
         value = plus(value, times(a, x[j]))
     return value

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import minus, times
+from armillary.algebra.vectors.scalars import Scalar, minus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, joined
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
@@ -34,7 +33,7 @@ def placeholders(system: Description) -> set[Expr]:
 
 
 def reaction_values(
-    system: Description, reduction: Reduction, rates: Mapping[int, Any], wanted: Collection[Expr]
+    system: Description, reduction: Reduction, rates: Mapping[int, Scalar], wanted: Collection[Expr]
 ) -> dict[Expr, Expr]:
     """Expressions for the wanted symbols, from the rates of all speeds by index."""
     if not wanted:
@@ -48,7 +47,7 @@ def reaction_values(
     passed = accumulated_wrenches(tree, own, "r")
     tau = joint_efforts(tree, applied, passed)
     forces = constraint_forces(reduction, tau)
-    values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
+    values: dict[Expr, Scalar] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
     for speed, stands_for in system.efforts.items():
         values[stands_for] = held_effort(system, reduction, tau, forces, speed)
     for name, both in joint_wrenches(system, reduction, tree, own, forces, bodies).items():
@@ -56,7 +55,7 @@ def reaction_values(
     return {s: as_expr(values[s]) for s in wanted}
 
 
-def constraint_forces(reduction: Reduction, tau: Mapping[int, Any]) -> dict[str, Any]:
+def constraint_forces(reduction: Reduction, tau: Mapping[int, Scalar]) -> dict[str, Scalar]:
     """λ by constraint; redundant ones have none: how they share the load is not determined."""
     elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
@@ -64,8 +63,12 @@ def constraint_forces(reduction: Reduction, tau: Mapping[int, Any]) -> dict[str,
 
 
 def held_effort(
-    system: Description, reduction: Reduction, tau: Mapping[int, Any], forces: Mapping[str, Any], speed: Expr
-) -> Any:
+    system: Description,
+    reduction: Reduction,
+    tau: Mapping[int, Scalar],
+    forces: Mapping[str, Scalar],
+    speed: Expr,
+) -> Scalar:
     """The effort along a prescribed or locked speed, with the forces of constraints by name."""
     if speed not in reduction.given:
         return 0  # free: nothing keeps it
@@ -81,9 +84,9 @@ def joint_wrenches(
     reduction: Reduction,
     tree: Tree,
     own: list[Wrench],
-    forces: Mapping[str, Any],
+    forces: Mapping[str, Scalar],
     bodies: Collection[str],
-) -> dict[str, tuple[Any, ...]]:
+) -> dict[str, tuple[Scalar, ...]]:
     """Force and moment of the joints of bodies on them, in the bodies' axes, with forces of constraints."""
     if not bodies:
         return {}
@@ -100,7 +103,7 @@ def joint_wrenches(
             if link >= 0:
                 net[link] = (_less(net[link][0], n, force), _less(net[link][1], f, force))
     passed = accumulated_wrenches(tree, net, "r")
-    values: dict[str, tuple[Any, ...]] = {}
+    values: dict[str, tuple[Scalar, ...]] = {}
     for name in bodies:
         placement = tree.placements[name]
         n, f = passed[placement.link] if placement.link >= 0 else (ZEROS, ZEROS)
@@ -109,6 +112,6 @@ def joint_wrenches(
     return values
 
 
-def _less(a: Triple, b: Triple, factor: Any) -> Triple:
+def _less(a: Triple, b: Triple, factor: Scalar) -> Triple:
     """a − b·factor."""
     return joined(minus(x, times(y, factor)) for x, y in zip(a, b, strict=True))

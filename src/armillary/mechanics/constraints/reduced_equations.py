@@ -11,23 +11,22 @@ which is Kane's equations with the partial velocities of a nonholonomic system (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import is_zero, plus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, times
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations
 
 
 def reduced_equations(
-    equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Any]]
+    equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]]
 ) -> ImplicitEquations:
     """The equations without dependent speeds, whose factors A are given by index."""
     if not factors:
         return equations
     independent = [k for k in sorted(equations.force) if k not in factors]
     columns = _products(equations, factors, independent)
-    matrix: dict[tuple[int, int], Any] = {}
+    matrix: dict[tuple[int, int], Scalar] = {}
     for position, r in enumerate(independent):
         mine = [(d, a[r]) for d, a in factors.items() if not is_zero(a.get(r, 0))]
         for s in independent[position:]:
@@ -39,11 +38,13 @@ def reduced_equations(
     return ImplicitEquations(matrix, reduced_forces(equations.force, factors), equations.names)
 
 
-def reduced_forces(force: Mapping[int, Any], factors: Mapping[int, Mapping[int, Any]]) -> dict[int, Any]:
+def reduced_forces(
+    force: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]
+) -> dict[int, Scalar]:
     """Aᵀ f: generalised forces of the independent speeds."""
     if not factors:
         return dict(force)
-    found: dict[int, Any] = {}
+    found: dict[int, Scalar] = {}
     for r in (k for k in sorted(force) if k not in factors):
         value = force[r]
         for d, a in factors.items():
@@ -53,13 +54,14 @@ def reduced_forces(force: Mapping[int, Any], factors: Mapping[int, Mapping[int, 
 
 
 def dependent_rates(
-    tree: Tree, x: Mapping[int, Any], factors: Mapping[int, Mapping[int, Any]]
-) -> dict[int, Any]:
+    tree: Tree, x: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]
+) -> dict[int, Scalar]:
     """x of all speeds: those of the dependent ones from the independent ones and their known parts."""
     result = dict(x)
     for link in tree.links:
         for d in link.degrees:
             if d.dependent:
+                assert d.rate is not None
                 value = d.rate
                 for r, a in factors[d.index].items():
                     value = plus(value, times(a, x[r]))
@@ -68,16 +70,16 @@ def dependent_rates(
 
 
 def _products(
-    equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Any]], independent: list[int]
-) -> dict[int, dict[int, Any]]:
+    equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]], independent: list[int]
+) -> dict[int, dict[int, Scalar]]:
     """M A by row and independent column."""
-    rows: dict[int, dict[int, Any]] = {k: {} for k in equations.force}
+    rows: dict[int, dict[int, Scalar]] = {k: {} for k in equations.force}
     for (i, j), value in equations.matrix.items():
         if not is_zero(value):
             rows[i][j] = rows[j][i] = value
-    result: dict[int, dict[int, Any]] = {}
+    result: dict[int, dict[int, Scalar]] = {}
     for k, row in rows.items():
-        products: dict[int, Any] = {s: row[s] for s in independent if s in row}
+        products: dict[int, Scalar] = {s: row[s] for s in independent if s in row}
         for d, a in factors.items():
             if d in row:
                 for s, factor in a.items():

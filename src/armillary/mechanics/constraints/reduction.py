@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.vectors.scalars import plus, times
+from armillary.algebra.vectors.scalars import Scalar, plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.choice.dependent_speeds import choose_dependent_speeds, conditioning
@@ -53,14 +52,14 @@ class Reduction:
     rows: tuple[ConstraintRow, ...] = ()
     layout: GeometryLayout | None = None
     geometry: tuple[Expr, ...] = ()
-    corrections: Mapping[Expr, Any] = field(default_factory=dict)
+    corrections: Mapping[Expr, Scalar] = field(default_factory=dict)
     free_tree: Tree | None = None  # the same with dependent speeds' rates unknown, for multipliers
-    remainders: tuple[Any, ...] = ()  # γ of the kept rows, for the unknowns of the equations
+    remainders: tuple[Scalar, ...] = ()  # γ of the kept rows, for the unknowns of the equations
     quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
     strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
     pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
     sizes: Sizes = field(default_factory=dict)  # of coordinates, by kind
-    row_sizes: tuple[Any, ...] = ()
+    row_sizes: tuple[Scalar, ...] = ()
 
     def regrouped(self) -> Reduction:
         """The same with origins where offsets vanish, and its inertia regrouped."""
@@ -141,7 +140,7 @@ class SampledRows:
     rows: list[ConstraintRow]
     sample: MotionSample
     sizes: Sizes
-    row_sizes: tuple[Any, ...]
+    row_sizes: tuple[Scalar, ...]
 
 
 def sampled_rows(system: Description, plain: Undimensioned) -> SampledRows:
@@ -159,7 +158,7 @@ def acceleration_remainders(
     elimination: Elimination,
     plain: Undimensioned,
     given: Mapping[Expr, Prescription],
-) -> list[Any]:
+) -> list[Scalar]:
     """γ of the kept rows, for the unknowns of a tree's equations: Σ J x + γ = 0."""
     gained = corrections(tree)
     right = remainders(system, elimination.kept, plain, given)
@@ -227,7 +226,7 @@ def _known(given: Mapping[Expr, Prescription], plain: Undimensioned) -> dict[Exp
     }
 
 
-def _expression(value: Any) -> Expr:
+def _expression(value: Scalar) -> Expr:
     return value if isinstance(value, Expr) else ZERO + value
 
 
@@ -319,13 +318,15 @@ def _in_words(given: Prescription) -> str:
     return f"'{given.speed}' = {given.value}"
 
 
-def _position_steps(system: Description, elimination: Elimination, plain: Undimensioned) -> dict[Expr, Any]:
+def _position_steps(
+    system: Description, elimination: Elimination, plain: Undimensioned
+) -> dict[Expr, Scalar]:
     """What each coordinate gains in one step towards closed loops: N δ with J_d δ = −Φ."""
     if all(row.gap is None for row in elimination.kept):
         return {}
     delta = elimination.solve([row.gap if row.gap is not None else 0 for row in elimination.kept], "delta")
     values, layout, free = geometry_expressions(system, [], plain)
-    steps: dict[Expr, Any] = {}
+    steps: dict[Expr, Scalar] = {}
     for (i, j), n in zip(layout.rates, values, strict=True):
         if j in delta:
             steps[free[i]] = plus(steps.get(free[i], 0), times(n, delta[j]))

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import gradient
@@ -201,22 +200,23 @@ def shares(
         return None, None
     squares = _squares(coefficients, sizes)
     whole = _sum_of(squares)
-    return squares[speed] / whole, whole if all(varies(j) for j in coefficients) else None
+    share = as_expr(squares[speed] / whole)
+    return share, as_expr(whole) if all(varies(j) for j in coefficients) else None
 
 
-def square_sum(coefficients: Mapping[int, Scalar], sizes: Mapping[int, Scalar]) -> Any:
+def square_sum(coefficients: Mapping[int, Scalar], sizes: Mapping[int, Scalar]) -> Scalar:
     """Σ (a_j/s_j)² of a row; s are sizes."""
     return _sum_of(_squares(coefficients, sizes))
 
 
-def _squares(coefficients: Mapping[int, Scalar], sizes: Mapping[int, Scalar]) -> dict[int, Any]:
+def _squares(coefficients: Mapping[int, Scalar], sizes: Mapping[int, Scalar]) -> dict[int, Scalar]:
     return {
         j: fn.named(times(times(a, a), 1 / (sizes[j] * sizes[j])), f"share_{j + 1}")
         for j, a in coefficients.items()
     }
 
 
-def _sum_of(squares: Mapping[int, Scalar]) -> Any:
+def _sum_of(squares: Mapping[int, Scalar]) -> Scalar:
     whole: Scalar = 0
     for value in squares.values():
         whole = plus(whole, value)

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
+from armillary.algebra.vectors.scalars import Scalar, magnitude
 from armillary.mechanics.constraints.choice.dependent_speeds import Evaluate, largest_of
 from armillary.mechanics.constraints.rows import ConstraintRow
 from armillary.model.description import Description
 
 _LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
 
-Sizes = dict[Dimension | None, Any]  # by the dimension of coordinates
+Sizes = dict[Dimension | None, Scalar]  # by the dimension of coordinates
 
 
 def unit_sizes(system: Description) -> Sizes:
@@ -36,14 +36,14 @@ def speed_kind(u: Expr) -> Dimension | None:
     return None if u.dimension is None else u.dimension * TIME
 
 
-Factors = list[tuple[int, int, Any]]  # row, speed, and the factor of the speed in the row
+Factors = list[tuple[int, int, Scalar]]  # row, speed, and the factor of the speed in the row
 
 
 def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
     """The magnitudes of all factors as constants of the parameters."""
     factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
-    return [(i, j, abs(value)) for (i, j, _), value in known]
+    return [(i, j, magnitude(value)) for (i, j, _), value in known]
 
 
 def motion_sizes(
@@ -72,9 +72,9 @@ def motion_sizes(
 
 def row_sizes(
     system: Description, found: Sequence[ConstraintRow], factors: Factors, sizes: Sizes, sample: Evaluate
-) -> tuple[Any, ...]:
+) -> tuple[Scalar, ...]:
     """The size of each row: that of all rows of its dimension, or its own where that is not known."""
-    effects: dict[Any, list[Any]] = {}
+    effects: dict[Dimension | int, list[Scalar]] = {}
     for i, j, value in factors:
         effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
     by_group = {group: largest_of(effects[group], None) for group in effects}
@@ -88,17 +88,17 @@ def row_units(system: Description, found: Sequence[ConstraintRow]) -> list[float
     return [1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds]
 
 
-def _group(found: Sequence[ConstraintRow], i: int) -> Any:
+def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
     """What rows share that have one size."""
     dimension = _dimension(found[i])
     return i if dimension is None else dimension
 
 
-def _bounded(size: Any, sample: Evaluate) -> Any:
+def _bounded(size: Scalar, sample: Evaluate) -> Scalar:
     """A size that does not vanish with other parameters than the defaults."""
     if not isinstance(size, Expr):
         return size
-    return fn.maximum(size, _LEAST * float(sample([size])[0][0]))
+    return as_expr(fn.maximum(size, _LEAST * float(sample([size])[0][0])))
 
 
 def _dimension(row: ConstraintRow) -> Dimension | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
@@ -184,7 +183,7 @@ def _judge(c: ContactState, a: After, A: Sequence[Sequence[Scalar]], scale: Scal
     return judged
 
 
-def _code(c: ContactState, closed: Scalar, sticks: Scalar, direction: Scalar) -> Any:
+def _code(c: ContactState, closed: Scalar, sticks: Scalar, direction: Scalar) -> fn.Operand:
     """The status in numbers; see ``state.py``."""
     if c.is_brake:
         sliding = fn.select(c.friction > NONE, times(2, direction), 0)

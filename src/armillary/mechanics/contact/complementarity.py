@@ -75,7 +75,7 @@ def divide(a: Scalar, b: Scalar) -> Scalar:
 Status = tuple[Scalar, Scalar, Scalar]  # closed, sticks, direction of the slide: 0, 1 and −1
 Rows = list[dict[int, Scalar]]
 # How bad the values of the normal and the slip are in a status: numbers that must not be positive.
-Judge = Callable[[ContactStatus, Scalar, Scalar], list[Scalar]]
+Judge = Callable[[ContactStatus, Any, Any], list[Scalar]]  # of the forces, None where there is no row
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def choose(
     for k, (statuses, values, pivots) in enumerate(_solutions(A, b, unknowns)):
         worst: Scalar = -BAD
         for unknown, status, judge in zip(unknowns, statuses, judges, strict=True):
-            given: list[Any] = [
+            given: list[Scalar | None] = [
                 None if row is None else values[row] for row in (unknown.normal, unknown.slip)
             ]
             for bad in judge(status, *given):

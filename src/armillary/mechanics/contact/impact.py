@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import Scalar, minus, plus, times, total
@@ -73,7 +72,7 @@ class _Struck:
     restitution: Scalar
 
 
-def struck(contact: ContactState) -> Any:
+def struck(contact: ContactState) -> fn.Operand:
     """Whether a contact that was open meets its surface."""
     near = contact.gap <= contact.touch
     fast = fn.select(contact.undecided, contact.closing < -contact.touch, contact.closing < 0)
@@ -155,7 +154,7 @@ def _made(
     worst: Scalar,
     still: Scalar,
 ) -> Impact:
-    impulses = {
+    impulses: dict[int, Scalar] = {
         row: fn.named(fn.select(happens, x, 0), "contact_impulse") for row, x in zip(rows, found, strict=True)
     }
     wrong = reduce(fn.or_, [choice.badness > worst for choice in choices])
@@ -165,7 +164,7 @@ def _made(
     return Impact(happens, impulses, statuses, failed, several, still)
 
 
-def _rests(contact: ContactState) -> Any:
+def _rests(contact: ContactState) -> fn.Operand:
     """Whether a contact is closed before the impact; at the start of a run, whether it touches."""
     still = fn.and_(contact.gap <= contact.touch, contact.closing <= contact.touch)
     return fn.or_(contact.pressed, fn.and_(contact.undecided, still))

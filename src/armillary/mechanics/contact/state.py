@@ -9,7 +9,6 @@ status  0   open; a brake: released
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
@@ -63,28 +62,28 @@ class ContactState:
         return self.normal is None
 
     @property
-    def open(self) -> Any:
+    def open(self) -> fn.Operand:
         return fn.equal(self.status, 0)
 
     @property
-    def sticks(self) -> Any:
+    def sticks(self) -> fn.Operand:
         return fn.equal(self.status, 1)
 
     @property
-    def slides(self) -> Any:
+    def slides(self) -> fn.Operand:
         return fn.equal(fn.absolute(self.status), 2)
 
     @property
-    def undecided(self) -> Any:
+    def undecided(self) -> fn.Operand:
         return fn.equal(self.status, UNDECIDED)
 
     @property
-    def closed(self) -> Any:
+    def closed(self) -> fn.Operand:
         """Closed by its status."""
         return fn.or_(self.sticks, self.slides) if self.slip is not None else self.sticks
 
     @property
-    def pressed(self) -> Any:
+    def pressed(self) -> fn.Operand:
         """Closed and on its surface: it may have a force."""
         return self.closed if self.is_brake else fn.and_(self.closed, self.gap <= LOST)
 
@@ -114,27 +113,27 @@ class ContactState:
         bound = self.held if held else self.friction
         return bound if self.is_brake else times(bound, push)
 
-    def normal_guard(self, push: Scalar) -> Any:
+    def normal_guard(self, push: Scalar) -> fn.Operand:
         """Positive as long as the contact stays open or closed as it is."""
         return fn.select(self.closed, fn.minimum(plus(push, NONE), minus(LOST, self.gap)), self.gap)
 
-    def opens(self, push: Scalar, free: Scalar) -> Any:
+    def opens(self, push: Scalar, free: Scalar) -> fn.Operand:
         """Whether a closed contact has just let go; ``free`` is the force that would hold it alone."""
         ended = fn.or_(plus(push, NONE) <= times(ENDED, fn.absolute(free)), self.gap > LOST)
         return fn.and_(self.closed, ended)
 
-    def slips(self, push: Scalar, friction: Scalar) -> Any:
+    def slips(self, push: Scalar, friction: Scalar) -> fn.Operand:
         """Whether sticking has just ended."""
         limit, size = self.limit(push, held=True), fn.absolute(friction)
         spare = minus(plus(limit, NONE), size)
         return fn.and_(self.sticks, spare <= times(ENDED, plus(fn.absolute(limit), size)))
 
-    def turns(self, acceleration: Scalar) -> Any:
+    def turns(self, acceleration: Scalar) -> fn.Operand:
         """Whether a slide has just come to its end."""
         onwards = times(0.5, times(self.status, self.sliding))
         return fn.and_(self.slides, onwards <= times(SOON, fn.absolute(acceleration)))
 
-    def slip_guard(self, push: Scalar, friction: Scalar) -> Any:
+    def slip_guard(self, push: Scalar, friction: Scalar) -> fn.Operand:
         """Positive as long as it sticks or slides as it does."""
         spare = minus(plus(self.limit(push, held=True), NONE), fn.absolute(friction))
         onwards = times(0.5, times(self.status, self.sliding))

@@ -29,12 +29,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.vectors.scalars import minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, named
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, joined, named
 from armillary.mechanics.formalisms.branches import TreeBranch, branches
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.modal_elimination import flexed_acceleration
@@ -71,7 +70,7 @@ class EliminatedBranch:
     contribution: Contribution | None
 
 
-def accelerations(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
+def accelerations(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
     """x by speed index; ``still`` at rest and without gravity, from the applied loads alone."""
     return _outward(tree, eliminate_branches(tree, applied, at_rest=at_rest))
 
@@ -98,8 +97,8 @@ class _Inward:
 
     def eliminate(self, branch: TreeBranch) -> None:
         """Elimination of one branch; its contribution is added to the inertia at its hub."""
-        matrix: dict[tuple[int, int], Any] = {}
-        force: dict[int, Any] = {}
+        matrix: dict[tuple[int, int], Scalar] = {}
+        force: dict[int, Scalar] = {}
         names: dict[int, str] = {}
         at_hub = NOTHING
         for i in reversed(branch.links):
@@ -152,7 +151,12 @@ class _Inward:
         self.found.append(EliminatedBranch(branch, eliminated, made))
 
     def _carry(
-        self, branch: TreeBranch, index: int, d: Freedom, wrench: Wrench, matrix: dict[tuple[int, int], Any]
+        self,
+        branch: TreeBranch,
+        index: int,
+        d: Freedom,
+        wrench: Wrench,
+        matrix: dict[tuple[int, int], Scalar],
     ) -> None:
         """Elements of a column on its way to the hub, and there its six couplings."""
         arrived = carry_column(self.tree, index, wrench, d, matrix, branch.hub)
@@ -173,7 +177,7 @@ def _modal_equations(block: ModalEquations) -> ImplicitEquations:
 
 
 def _own_elements(
-    link: Link, own: Composite, beyond: Articulated, matrix: dict[tuple[int, int], Any]
+    link: Link, own: Composite, beyond: Articulated, matrix: dict[tuple[int, int], Scalar]
 ) -> None:
     freedoms = unknown_freedoms(link)
     for position, d in enumerate(freedoms):
@@ -189,9 +193,9 @@ def _with(wrench: Wrench, more: Wrench, d: Freedom) -> Wrench:
     return named(n, f"{label}_n"), named(f, f"{label}_f")
 
 
-def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Any]:
+def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
     """x of every branch, ground first, from the acceleration of its hub."""
-    x: dict[int, Any] = {}
+    x: dict[int, Scalar] = {}
     hubs = {block.branch.hub for block in found}
     reached: dict[int, tuple[Triple, Triple]] = {}
     for block in found:
@@ -207,7 +211,7 @@ def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Any]:
 
 
 def _moved(
-    tree: Tree, i: int, reached: Mapping[int, tuple[Triple, Triple]], x: Mapping[int, Any]
+    tree: Tree, i: int, reached: Mapping[int, tuple[Triple, Triple]], x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
     """(α, a) of a link with the accelerations along its own degrees of freedom."""
     link = tree.links[i]
@@ -218,4 +222,4 @@ def _moved(
     for d in unknown_freedoms(link):
         moved = plus(values[d.direction], times(x[d.index], d.sign))
         values[d.direction] = fn.named(moved, Signed(f"acc_{d.index + 1}"))
-    return tuple(values[:3]), tuple(values[3:])
+    return joined(values[:3]), joined(values[3:])

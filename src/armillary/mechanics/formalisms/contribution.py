@@ -9,11 +9,11 @@ Source: Allard (2018), eqs. 61 to 75.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, transposed
-from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, scaled
+from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, joined, scaled
 from armillary.mechanics.tree.inertia.articulated_inertia import Articulated, upper
 from armillary.mechanics.tree.uncouple import Eliminated
 
@@ -46,7 +46,7 @@ class Contribution:
         return Articulated(self.D, self.C, self.A, scaled(self.v_rot, -1), scaled(self.v_trans, -1))
 
 
-def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Any], dict[int, Any]]:
+def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Scalar], dict[int, Scalar]]:
     """Elements and right sides of the hub's equations for an articulated inertia at the hub."""
     matrix = {}
     for i in range(3):
@@ -88,7 +88,7 @@ def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
         )  # type: ignore[return-value]
 
     def right(word: str, rows: tuple[int, ...]) -> Triple:
-        return tuple(fn.displayed(eliminated.force[i], f"{word}_{branch}_{AXES[i % 3]}") for i in rows)
+        return joined(fn.displayed(eliminated.force[i], f"{word}_{branch}_{AXES[i % 3]}") for i in rows)
 
     return Contribution(
         branch,

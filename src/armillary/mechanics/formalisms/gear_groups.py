@@ -16,10 +16,9 @@ Source: Jain (2012), constraint embedding, with Kane's remainders taken out befo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, named, scaled
 from armillary.mechanics.constraints.gears import Cluster, Gears
 from armillary.mechanics.formalisms.contribution import HUB, left_at_hub
@@ -36,11 +35,11 @@ class GearGroup:
     """A group under elimination: link by link from the leaves, then as a whole."""
 
     def __init__(
-        self, tree: Tree, cluster: Cluster, gears: Gears, forces: Mapping[int, Any], at_rest: bool
+        self, tree: Tree, cluster: Cluster, gears: Gears, forces: Mapping[int, Scalar], at_rest: bool
     ) -> None:
         self.tree, self.cluster, self.gears, self.forces, self.at_rest = tree, cluster, gears, forces, at_rest
-        self.matrix: dict[tuple[int, int], Any] = {}
-        self.force: dict[int, Any] = dict.fromkeys(cluster.unknowns, 0)
+        self.matrix: dict[tuple[int, int], Scalar] = {}
+        self.force: dict[int, Scalar] = dict.fromkeys(cluster.unknowns, 0)
         self.arrived: dict[int, dict[int, Wrench]] = {}  # by link and unknown
         self.eliminated: Eliminated | None = None
 
@@ -60,7 +59,7 @@ class GearGroup:
             self._add_rows(d, own, below)
         self._carry(index, own, below)
 
-    def shares(self, d: Freedom) -> Mapping[int, Any]:
+    def shares(self, d: Freedom) -> Mapping[int, Scalar]:
         """Factors of a joint's acceleration in the unknowns."""
         return self.gears.factors.get(d.index, {d.index: 1})
 
@@ -75,7 +74,7 @@ class GearGroup:
                 if s >= r:
                     self._add(r, s, times(d.armature, times(k, other)))
 
-    def _add(self, r: int, s: int, value: Any) -> None:
+    def _add(self, r: int, s: int, value: Scalar) -> None:
         key = min(r, s), max(r, s)
         self.matrix[key] = plus(self.matrix.get(key, 0), value)
 
@@ -106,7 +105,7 @@ class GearGroup:
         self.eliminated = eliminate(ImplicitEquations(matrix, force, names), "fewest neighbours", keep=HUB)
         return left_at_hub(self.eliminated)
 
-    def solve(self, alpha: Triple, a: Triple) -> dict[int, Any]:
+    def solve(self, alpha: Triple, a: Triple) -> dict[int, Scalar]:
         """x of all joints of the group by index, without known parts, from the acceleration of the hub."""
         assert self.eliminated is not None
         hub = dict(zip(HUB, (*a, *alpha), strict=True)) if self.cluster.hub >= 0 else {}
@@ -114,12 +113,12 @@ class GearGroup:
         for i in self.cluster.links:
             for d in unknown_freedoms(self.tree.links[i]):
                 if d.index in self.gears.factors:
-                    value: Any = 0
+                    value: Scalar = 0
                     for s, k in self.shares(d).items():
                         value = plus(value, times(k, x[s]))
                     x[d.index] = fn.named(value, f"x_{d.index + 1}")
         return x
 
 
-def _times(a: Wrench, k: Any) -> Wrench:
+def _times(a: Wrench, k: Scalar) -> Wrench:
     return scaled(a[0], k), scaled(a[1], k)

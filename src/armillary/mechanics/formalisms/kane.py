@@ -12,10 +12,8 @@ same in both.
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import minus
+from armillary.algebra.vectors.scalars import Scalar, minus
 from armillary.mechanics.tree.inertia.inertia_force import modal_forces, net_wrenches
 from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix, unknown_freedoms
 from armillary.mechanics.tree.loads import (
@@ -36,7 +34,7 @@ def implicit_equations(tree: Tree, applied: AppliedLoads) -> ImplicitEquations:
     return ImplicitEquations(matrix, force, names)
 
 
-def force_array(tree: Tree, applied: AppliedLoads) -> dict[int, Any]:
+def force_array(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
     """f_r: applied generalised forces less the inertia forces of the acceleration remainders."""
     passed = accumulated_wrenches(tree, net_wrenches(tree, applied))
     force = modal_forces(tree, applied)

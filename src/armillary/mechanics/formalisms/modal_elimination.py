@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, named_matrix
-from armillary.algebra.vectors.scalars import combination, is_zero, minus, times
+from armillary.algebra.vectors.scalars import Scalar, combination, is_zero, minus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, named, scaled
 from armillary.mechanics.tree.inertia.articulated_inertia import Articulated, upper
 from armillary.mechanics.tree.inertia.modal_equations import ModalEquations
@@ -30,11 +29,11 @@ class ModalAcceleration:
     """A mode's acceleration: value − gain·(α, a) of its link − Σ gain_q ξ̇_q of modes that are found first."""
 
     freedom: Freedom
-    value: Any
+    value: Scalar
     gain: Wrench
-    others: dict[int, Any]
+    others: dict[int, Scalar]
 
-    def rate(self, alpha: Triple, a: Triple, x: Mapping[int, Any]) -> Any:
+    def rate(self, alpha: Triple, a: Triple, x: Mapping[int, Scalar]) -> Scalar:
         """ξ̇, from the link's acceleration and the modes found so far, by speed index."""
         value = minus(self.value, twist_dot(self.gain, (alpha, a)))
         value = minus(value, combination(list(self.others.values()), [x[k] for k in self.others]))
@@ -46,7 +45,7 @@ def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulat
     block.name()
     left = list(block.active)
     found: list[ModalAcceleration] = []
-    taken: list[tuple[Wrench, Wrench, Any]] = []
+    taken: list[tuple[Wrench, Wrench, Scalar]] = []
     while left:
         p = left.pop()
         d = block.freedoms[p]
@@ -56,7 +55,7 @@ def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulat
         gain = (named(scaled(n, inverse), f"g_{label}_n"), named(scaled(f, inverse), f"g_{label}_f"))
         drive = block.force[p]
         coupled = [q for q in left if not is_zero(block.masses[q, p])]
-        factors: dict[int, Any] = {}
+        factors: dict[int, Scalar] = {}
         for position, q in enumerate(coupled):
             mass, index = block.masses[q, p], block.freedoms[q].index
             factor = factors[index] = fn.named(times(mass, inverse), f"l_{index + 1}_{label}")
@@ -72,7 +71,9 @@ def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulat
     return _less(body, taken, block), found
 
 
-def _less(body: Articulated, taken: list[tuple[Wrench, Wrench, Any]], block: ModalEquations) -> Articulated:
+def _less(
+    body: Articulated, taken: list[tuple[Wrench, Wrench, Scalar]], block: ModalEquations
+) -> Articulated:
     """J − Σ W_n g_nᵀ and so on, each element as one sum."""
     name = f"bent_{block.freedoms[0].index + 1}" if block.freedoms else "bent"
 
@@ -96,7 +97,7 @@ def _less(body: Articulated, taken: list[tuple[Wrench, Wrench, Any]], block: Mod
 
 
 def flexed_acceleration(
-    tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Any]
+    tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
     """A flexed link's acceleration including that of the modes that move it, by speed index."""
     link = tree.links[index]

@@ -23,12 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times, total
 from armillary.algebra.vectors.triples import ZEROS, Triple, joined, named
 from armillary.mechanics.constraints.gears import Gears
 from armillary.mechanics.formalisms.gear_groups import GearGroup
@@ -62,13 +61,13 @@ class JointAcceleration:
     """
 
     freedom: Freedom
-    value: Any
-    gain: tuple[Any, ...]
+    value: Scalar
+    gain: tuple[Scalar, ...]
 
 
 def accelerations(
     tree: Tree, applied: AppliedLoads, *, at_rest: bool = False, gears: Gears = _NO_GEARS
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     """x by speed index; ``at_rest``: at rest and without gravity, from the applied loads alone.
 
     Speeds that ``gears`` tie together are eliminated with their group of links; see gear_groups.py.
@@ -102,6 +101,7 @@ def accelerations(
     for link in tree.links:
         for d in link.freedoms:
             if d.dependent and not at_rest:
+                assert d.rate is not None
                 x[d.index] = plus(x[d.index], d.rate)
     return x
 
@@ -114,7 +114,7 @@ def _rigid(tree: Tree, applied: AppliedLoads, at_rest: bool) -> list[Articulated
     return found
 
 
-def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulated, JointAcceleration]:
+def _eliminated(body: Articulated, d: Freedom, applied: Scalar) -> tuple[Articulated, JointAcceleration]:
     """The inertia without one degree of freedom, and how to find its acceleration."""
     k, linear = d.direction % 3, d.direction >= LINEAR
     U = (*(row[k] for row in body.H), *body.M[k]) if linear else (*body.J[k], *body.H[k])
@@ -156,7 +156,7 @@ def _moves_rotor(d: Freedom) -> bool:
     return not is_zero(d.armature)
 
 
-def _left(d: Freedom, gain: tuple[Any, ...]) -> list[Any]:
+def _left(d: Freedom, gain: tuple[Scalar, ...]) -> list[Scalar]:
     """A U/D: the row of the eliminated direction that an armature leaves in the inertia."""
     row = [times(d.armature, g) for g in gain]
     row[d.direction] = plus(d.armature, row[d.direction])
@@ -165,17 +165,17 @@ def _left(d: Freedom, gain: tuple[Any, ...]) -> list[Any]:
 
 def _less(
     a: Matrix,
-    u: Any,
-    g: Any,
+    u: Sequence[Scalar],
+    g: Sequence[Scalar],
     row: int | None,
     column: int | None,
     name: str,
-    left: Sequence[Any],
+    left: Sequence[Scalar],
     *,
     symmetric: bool = True,
 ) -> Matrix:
     """a − u gᵀ with the given row and column of the eliminated direction, exact zeros without armature."""
-    out: list[list[Any]] = [[0] * 3 for _ in range(3)]
+    out: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
     for i in range(3):
         for j in range(i if symmetric else 0, 3):
             if i == row:
@@ -195,9 +195,9 @@ def _outward(
     solved: list[list[JointAcceleration]],
     bent: dict[int, list[ModalAcceleration]],
     inside: dict[int, GearGroup],
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     """x of every joint and mode, ground first, with the accelerations that they give the links."""
-    x: dict[int, Any] = {}
+    x: dict[int, Scalar] = {}
     reached: list[tuple[Triple, Triple]] = []
     for i, link in enumerate(tree.links):
         alpha, a = acceleration_from_parent(link, reached)
@@ -215,7 +215,7 @@ def _outward(
             x[d.index] = times(fn.named(minus(reached_d, here[d.direction]), f"x_{d.index + 1}"), d.sign)
             moved = list(here)
             moved[d.direction] = reached_d
-            alpha, a = tuple(moved[:3]), tuple(moved[3:])
+            alpha, a = joined(moved[:3]), joined(moved[3:])
         for mode in reversed(bent.get(i, ())):
             x[mode.freedom.index] = mode.rate(alpha, a, x)
         if link.carrier == i:
@@ -230,7 +230,7 @@ def _moved_together(
     group: GearGroup,
     reached: Sequence[tuple[Triple, Triple]],
     arrived: tuple[Triple, Triple],
-    x: dict[int, Any],
+    x: dict[int, Scalar],
 ) -> tuple[Triple, Triple]:
     """(α, a) of a link of a group, whose accelerations are found when its first link is reached."""
     if i == group.cluster.links[0]:
@@ -239,4 +239,4 @@ def _moved_together(
     for d in unknown_freedoms(tree.links[i]):
         value = plus(moved[d.direction], times(x[d.index], d.sign))
         moved[d.direction] = fn.named(value, Signed(f"acc_{d.index + 1}"))
-    return tuple(moved[:3]), tuple(moved[3:])
+    return joined(moved[:3]), joined(moved[3:])

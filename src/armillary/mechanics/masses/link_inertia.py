@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.derivatives.calculus import Values, evaluator
 from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.vectors.triples import unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.tree.tree import Link, Tree, deformed
@@ -52,11 +52,11 @@ class LinkInertias:
         """Whether no link slides along another one: all offsets are made of parameters alone."""
         return _Table([link.offset for link in self.links if link.parent >= 0]).made_of("parameter")
 
-    def own(self, values: Mapping[Any, Any]) -> list[np.ndarray]:
+    def own(self, values: Values) -> list[np.ndarray]:
         """Each link's own 6×6 inertia, for rigid links."""
         return [_spatial(entries) for entries in self._own.at(values)]
 
-    def at(self, values: Mapping[Any, Any]) -> list[LinkArrays]:
+    def at(self, values: Values) -> list[LinkArrays]:
         """All links' numbers, with scalars or equally long arrays for the symbols."""
         if self._geometry is None:
             self._geometry = _Table([_geometry_entries(link) for link in self.links])
@@ -94,7 +94,7 @@ class LinkInertias:
 class _Table:
     """Rows of scalars, one per link, evaluated together."""
 
-    def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, rows: Sequence[Sequence[Scalar]]) -> None:
         self._rows = rows
         nodes = list(dict.fromkeys(x for row in rows for x in row if isinstance(x, Expr)))
         self._nodes = nodes
@@ -105,7 +105,7 @@ class _Table:
         """Whether all symbols have a role."""
         return all(s.data.role == role for s in self._symbols)
 
-    def at(self, values: Mapping[Any, Any]) -> list[np.ndarray]:
+    def at(self, values: Values) -> list[np.ndarray]:
         """An array of places by entries for each row; symbols without a value count as one."""
         missing = {s: 1.0 for s in self._symbols if s not in values and s.data.name not in values}
         with np.errstate(all="ignore"):
@@ -114,14 +114,14 @@ class _Table:
         return [self._array(row, found, count) for row in self._rows]
 
     @staticmethod
-    def _array(row: Sequence[Any], found: Mapping[Expr, Any], count: int) -> np.ndarray:
+    def _array(row: Sequence[Scalar], found: Mapping[Expr, Scalar], count: int) -> np.ndarray:
         out = np.empty((count, len(row)))
         for j, x in enumerate(row):
             out[:, j] = found[x] if isinstance(x, Expr) else x
         return out
 
 
-def _own_entries(link: Link) -> list[Any]:
+def _own_entries(link: Link) -> list[Scalar]:
     """m, h, J; then (H, P) and M of the modes; then the armatures."""
     shape = deformed(link)
     entries = [shape.mass, *shape.first, *(x for row in shape.inertia for x in row)]
@@ -132,7 +132,7 @@ def _own_entries(link: Link) -> list[Any]:
     return entries + [d.armature for d in link.degrees]
 
 
-def _geometry_entries(link: Link) -> list[Any]:
+def _geometry_entries(link: Link) -> list[Scalar]:
     """The parent's axes in the link's, row by row; the offset; the columns of the modes that move it."""
     turned = [link.rotation.to_parent(unit(i)) for i in range(3)]
     entries = [x for column in turned for x in column]  # the transpose of v_parent = R v_link

@@ -19,12 +19,11 @@ Source: Featherstone (1983) for the recursion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import Values
 from armillary.mechanics.masses.link_inertia import LinkArrays, LinkInertias
 from armillary.mechanics.tree.tree import Freedom, Link
 
@@ -93,7 +92,7 @@ def active(link: Link) -> tuple[list[Freedom], list[int], np.ndarray]:
     return [d for d, _, _ in found], [i for _, i, _ in found], np.array([s for *_, s in found], dtype=float)
 
 
-def sweep(links: LinkInertias, values: Mapping[Any, Any]) -> list[Pivot]:
+def sweep(links: LinkInertias, values: Values) -> list[Pivot]:
     """The pivots of all links at places; not a number at a place where the links' geometry is not."""
     places = links.at(values)
     felt = [p.inertia.copy() for p in places]
@@ -110,7 +109,7 @@ def sweep(links: LinkInertias, values: Mapping[Any, Any]) -> list[Pivot]:
     return found[::-1]
 
 
-def least_share(links: LinkInertias, values: Mapping[Any, Any]) -> float:
+def least_share(links: LinkInertias, values: Values) -> float:
     """The least share of all pivots at one place if what hangs on a link added nothing to them; 0 where an
     inertia is not positive, so that something might be taken away.
     """

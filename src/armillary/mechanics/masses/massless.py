@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import NumericValue, Values, evaluate_all
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.choice.motion_sample import MotionSample
@@ -85,7 +85,12 @@ def inertial_parameters(system: Description) -> set[str]:
     """Names of the parameters on which masses, inertias, armatures and places of bodies depend."""
     found: set[str] = set()
     for body in system.bodies.values():
-        own = [body.mass, *body.com_coordinates, *body.at, *(x for row in body.inertia for x in row)]
+        own: list[Scalar] = [
+            body.mass,
+            *body.com_coordinates,
+            *body.at,
+            *(x for row in body.inertia for x in row),
+        ]
         own += [x for row in body.orient or () for x in row]
         found |= {s.data.name for s in symbols(*map(as_expr, own)) if s.data.role == "parameter"}
     return found | {s.data.name for s in symbols(*system.armatures.values()) if s.data.role == "parameter"}
@@ -124,7 +129,7 @@ class Masses:
         self.bodies |= {u: name for name, flex in system.flexibles.items() for u in flex.speeds}
         self.turns = {d.index: d.direction < LINEAR for link in tree.links for d in link.degrees}
 
-    def own_inertia_suffices(self, values: Mapping[Any, Any]) -> bool:
+    def own_inertia_suffices(self, values: Values) -> bool:
         """Whether each link's own inertia resists each of its freedoms.
 
         Other links only add to a pivot, so that no sweep is needed then, at this or any other place.
@@ -136,7 +141,7 @@ class Masses:
             for link, E in zip(self.tree.links, self.links.own(values), strict=True)
         )
 
-    def least_share(self, values: Mapping[Any, Any]) -> float:
+    def least_share(self, values: Values) -> float:
         """A bound that no pivot's share falls below, at any place that has these distances of links.
 
         What hangs on a link only adds to its pivots, so that G ≥ SᵀE S + A with its own inertia E; the share
@@ -147,7 +152,7 @@ class Masses:
             return 0.0
         return least_share(self.links, values)
 
-    def shares(self, values: Mapping[Any, Any]) -> np.ndarray:
+    def shares(self, values: Values) -> np.ndarray:
         """What is left of each link's weakest freedom, of the inertias that it is made of: links × places.
 
         Infinite for links without freedoms.
@@ -155,7 +160,7 @@ class Masses:
         return _shares(sweep(self.links, values))
 
     def weakest(
-        self, values: Mapping[Any, Any], usual: np.ndarray
+        self, values: Values, usual: np.ndarray
     ) -> tuple[float, float, int, MotionWithoutMass] | None:
         """(share of the inertias that it is made of, the same in terms of its usual share, place, motion) of
         the pivot that falls deepest below its usual share at any place; ``usual`` has one for each link.
@@ -176,7 +181,7 @@ class Masses:
         return float(shares[link, place]), float(fallen[link, place]), place, motion
 
     def massless_motions(
-        self, values: Mapping[Any, Any], found: Sequence[ConstraintRow] = ()
+        self, values: Values, found: Sequence[ConstraintRow] = ()
     ) -> list[MotionWithoutMass]:
         """The motions without mass that constraints leave, if there are any at each of the places."""
         pivots = sweep(self.links, values)
@@ -193,9 +198,7 @@ class Masses:
             )
         return min(by_place, key=len)
 
-    def _motions_at(
-        self, pivots: list[Pivot], values: Mapping[Any, Any], place: int
-    ) -> list[MotionWithoutMass]:
+    def _motions_at(self, pivots: list[Pivot], values: Values, place: int) -> list[MotionWithoutMass]:
         found = []
         for i, pivot in enumerate(pivots):
             for rates in pivot.null_directions(place):
@@ -209,7 +212,7 @@ class Masses:
         first: int,
         speeds: Mapping[int, float],
         twists: Mapping[int, np.ndarray],
-        values: Mapping[Any, Any],
+        values: Values,
         at: int,
     ) -> MotionWithoutMass:
         """The motion in words that begins with a link's freedoms, at one of the places and its values."""
@@ -247,7 +250,7 @@ def _shares(pivots: Sequence[Pivot]) -> np.ndarray:
     return np.array([p.share if p.freedoms else np.full_like(p.share, np.inf) for p in pivots])
 
 
-def _numbers(matrix: Matrix, values: Mapping[Any, Any]) -> np.ndarray:
+def _numbers(matrix: Matrix, values: Values) -> np.ndarray:
     entries = [as_expr(x) for row in matrix for x in row]
     missing = {s: 1.0 for s in symbols(*entries) if s not in values}
     return np.array(evaluate_all(entries, {**values, **missing}), dtype=float).reshape(3, 3)
@@ -271,7 +274,7 @@ def motions_left_by(
     found: Sequence[ConstraintRow],
     motions: Sequence[MotionWithoutMass],
     system: Description,
-    values: Mapping[Any, Any],
+    values: Values,
     least: float = _SAME,
 ) -> list[MotionWithoutMass]:
     """What constraints leave of motions without mass: combinations z with J N z = 0, or below ``least``."""
@@ -308,20 +311,20 @@ def _axis(v: np.ndarray) -> str:
     return f"({', '.join(f'{round(x, 4) + 0.0:.4g}' for x in v)})"
 
 
-def at_place(values: Mapping[Any, Any], place: int) -> dict[Any, Any]:
+def at_place(values: Values, place: int) -> dict[Expr, NumericValue]:
     """The values at one of the places."""
     return {s: x[place] if np.ndim(x) else x for s, x in values.items()}
 
 
-def _without_start(values: Mapping[Any, Any]) -> dict[Any, Any]:
+def _without_start(values: Values) -> dict[Expr, NumericValue]:
     """The places of a sample but the first, where joints and constraints may be singular."""
     return {s: x[1:] if np.ndim(x) else x for s, x in values.items()}
 
 
-def places(system: Description, plain: Undimensioned) -> dict[Expr, Any]:
+def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue]:
     """Numbers for all symbols at a few places near the start of runs, with flexible bodies as they start."""
     chance = np.random.default_rng(1975)
-    values: dict[Expr, Any] = {system.time: np.array(_TIMES)}
+    values: dict[Expr, NumericValue] = {system.time: np.array(_TIMES)}
     for parameter in system.parameters.values():
         default = default_value(parameter)
         values[parameter] = float(chance.uniform(0.5, 1.5)) if default is None else default

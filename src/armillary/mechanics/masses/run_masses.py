@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
@@ -42,7 +43,7 @@ class RunMasses:
 
     def __init__(self, system: Description) -> None:
         self.system = system
-        self._known: dict[tuple[Any, ...], str] = {}
+        self._known: dict[tuple[tuple[str, float], ...], str] = {}
 
     @cached_property
     def defaults(self) -> dict[str, float | None]:
@@ -55,7 +56,7 @@ class RunMasses:
         return tree_masses(self.system, initial_configuration(self.system))
 
     @cached_property
-    def _places(self) -> dict[Any, Any]:
+    def _places(self) -> dict[Expr, NumericValue]:
         return places(self.system, self._tree[1])
 
     @cached_property
@@ -83,10 +84,10 @@ class RunMasses:
             return ""
         return singular_mass_text(self.system, left)
 
-    def _named(self, values: Mapping[str, Any]) -> dict[Any, Any]:
+    def _named(self, values: Mapping[str, NumericValue]) -> dict[Expr, NumericValue]:
         return {self._tree[1](self.system.parameters[name]): value for name, value in values.items()}
 
-    def all_singular(self, values: Mapping[str, Any], runs: int) -> dict[int, str]:
+    def all_singular(self, values: Mapping[str, NumericValue], runs: int) -> dict[int, str]:
         """The results of ``why_singular`` by run number; values that differ between them are arrays.
 
         With very many suspects the later ones share the words of the first; where constraints hold motions
@@ -118,7 +119,7 @@ class RunMasses:
         return {int(k): found[int(where[k])] for k in np.flatnonzero(np.isin(where, list(found)))}
 
     def _suspects(
-        self, fixed: Mapping[str, Any], own: Mapping[str, np.ndarray], looked: np.ndarray
+        self, fixed: Mapping[str, NumericValue], own: Mapping[str, np.ndarray], looked: np.ndarray
     ) -> np.ndarray:
         """Those of the sets, by number, with which M is singular at one place, or not known."""
         found = [np.empty(0, dtype=int)]

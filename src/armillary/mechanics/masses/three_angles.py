@@ -47,6 +47,9 @@ def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> t
         if middle is not None and middle.kind == "symbol" and middle.data.name in number:
             a, b, c = (turn.axis for turn in turns)
             across = cross_triples(b, c)
-            parts = (float(np.dot(a, across)), float(np.dot(a, cross_triples(b, across))))
+            parts = (
+                float(np.dot(np.asarray(a), np.asarray(across))),
+                float(np.dot(np.asarray(a), np.asarray(cross_triples(b, across)))),
+            )
             found.append(ThreeAngles(number[middle.data.name], *parts))
     return tuple(found)

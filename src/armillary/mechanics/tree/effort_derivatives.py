@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.vectors.matrices import (
     Matrix,
@@ -35,7 +34,7 @@ from armillary.algebra.vectors.matrices import (
     named_matrix,
     transposed,
 )
-from armillary.algebra.vectors.scalars import inner, is_constant, is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, inner, is_constant, is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import (
     ZEROS,
     Triple,
@@ -60,7 +59,7 @@ from armillary.mechanics.tree.structure.rotation import AxisRotation, NoRotation
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 
 _SAME = NoRotation()
-Columns = dict[int, dict[int, Any]]  # ∂τ_r by the direction s: [s][r], both indices of speeds
+Columns = dict[int, dict[int, Scalar]]  # ∂τ_r by the direction s: [s][r], both indices of speeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ class _Row:
 class CompositeRows:
     """The mass matrix by (row, column), and the rows of all freedoms at the joints that carry them."""
 
-    matrix: dict[tuple[int, int], Any]
+    matrix: dict[tuple[int, int], Scalar]
     composites: Sequence[_Moving]  # at the joints, in axes on the parent's side of them
     rows: Sequence[Sequence[_Row]]  # by link: of the freedoms beyond it
 
@@ -111,9 +110,9 @@ def _sides(link: Link) -> tuple[Rotation, Rotation]:
 def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
     """The parts that do not depend on accelerations."""
     held = [_alone(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
-    at_joint: list[Any] = [None] * len(tree.links)
+    at_joint = list(held)
     rows: list[list[_Row]] = [[] for _ in tree.links]
-    matrix: dict[tuple[int, int], Any] = {}
+    matrix: dict[tuple[int, int], Scalar] = {}
     beyond: list[list[_Row]] = [[] for _ in tree.links]  # rows of the freedoms beyond a link, in its axes
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
@@ -197,7 +196,7 @@ def _row(body: _Moving, d: Freedom) -> _Row:
     return _Row(d, n, cross_triples(axis, body.body.first), c)
 
 
-def _spin(Pi: Matrix, i: int, j: int) -> Any:
+def _spin(Pi: Matrix, i: int, j: int) -> Scalar:
     """An element of tr Π 1 − Π."""
     return plus(Pi[(i + 1) % 3][(i + 1) % 3], Pi[(i + 2) % 3][(i + 2) % 3]) if i == j else minus(0, Pi[i][j])
 
@@ -331,7 +330,7 @@ def _column(
     n_own: Triple,
     f_own: Triple,
     kind: str,
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     """Changes of all efforts: of the joint itself, of those nearer to the ground, and of those beyond it."""
     link, body, label = tree.links[index], found.composites[index], f"{kind}{d.index + 1}"
     n, f = _response(body, change)

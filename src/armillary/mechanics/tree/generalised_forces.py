@@ -8,9 +8,7 @@ readers of the equations, who want to see each by itself.
 
 from __future__ import annotations
 
-from typing import Any
-
-from armillary.algebra.vectors.scalars import minus, plus, sum_of_products
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, sum_of_products
 from armillary.algebra.vectors.triples import ZEROS, Triple, cross_triples, named, scaled
 from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.loads import (
@@ -23,7 +21,7 @@ from armillary.mechanics.tree.loads import (
 from armillary.mechanics.tree.tree import Tree, deformed
 
 
-def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Any]:
+def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
     """Q by index, of all speeds that are not prescribed."""
     own: list[Wrench] = [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))]
     passed = accumulated_wrenches(tree, own)
@@ -41,7 +39,7 @@ def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Any]:
 def weight(tree: Tree) -> AppliedLoads:
     """The tree's uniform gravity g as loads: f = m g and n = h × g on each link, and P_p·g on its modes."""
     wrenches: dict[int, Wrench] = {}
-    forces: dict[int, Any] = {}
+    forces: dict[int, Scalar] = {}
     fall: list[Triple] = []
     for i, link in enumerate(tree.links):
         above = tree.gravity if link.parent < 0 else fall[link.parent]

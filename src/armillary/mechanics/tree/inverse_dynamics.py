@@ -12,9 +12,7 @@ Sources: Luh, Walker and Paul (1980); in link axes with regrouped inertia, as he
 
 from __future__ import annotations
 
-from typing import Any
-
-from armillary.algebra.vectors.scalars import minus, plus
+from armillary.algebra.vectors.scalars import Scalar, minus, plus
 from armillary.mechanics.tree.inertia.inertia_force import modal_remainders, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
@@ -26,12 +24,12 @@ from armillary.mechanics.tree.loads import (
 from armillary.mechanics.tree.tree import Tree
 
 
-def efforts(tree: Tree, applied: AppliedLoads, prefix: str = "") -> dict[int, Any]:
+def efforts(tree: Tree, applied: AppliedLoads, prefix: str = "") -> dict[int, Scalar]:
     """τ by speed index, of a tree whose freedoms all have known rates, in directions of their links."""
     return joint_efforts(tree, applied, accumulated_wrenches(tree, net_wrenches(tree, applied), prefix))
 
 
-def joint_efforts(tree: Tree, applied: AppliedLoads, passed: list[Wrench]) -> dict[int, Any]:
+def joint_efforts(tree: Tree, applied: AppliedLoads, passed: list[Wrench]) -> dict[int, Scalar]:
     """τ by speed index, from the wrenches that pass through the joints of all links."""
     tau = {
         d.index: plus(component_along(d, *passed[i]), d.armature_effort)

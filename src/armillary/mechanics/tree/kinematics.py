@@ -10,12 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.algebra.vectors.triples import (
+    ZEROS,
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    joined,
+    named,
+    scaled,
+    unit,
+)
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 
 
@@ -31,7 +40,8 @@ class Motion:
     @cached_property
     def products(self) -> Matrix:
         """ω_i ω_j."""
-        w, out = self.w, [[0] * 3 for _ in range(3)]
+        w = self.w
+        out: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
         for i in range(3):
             for j in range(i, 3):
                 out[i][j] = out[j][i] = fn.named(times(w[i], w[j]), f"ww_{self.name}_{'xyz'[i]}{'xyz'[j]}")
@@ -115,20 +125,20 @@ def _flexed(link: Link, parent: Motion, tree: Tree) -> Motion:
 
 def _speeds(link: Link, directions: range) -> Triple:
     """Speeds of the link along its own axes."""
-    out: list[Any] = [0, 0, 0]
+    out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions:
             out[d.direction % 3] = times(d.speed, d.sign)
-    return tuple(out)
+    return joined(out)
 
 
 def _rates(link: Link, directions: range) -> Triple:
     """Known rates of prescribed speeds, and known parts of dependent ones, along the link's axes."""
-    out: list[Any] = [0, 0, 0]
+    out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions and d.rate is not None:
             out[d.direction % 3] = times(d.rate, d.sign)
-    return tuple(out)
+    return joined(out)
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
@@ -168,9 +178,9 @@ def relative_spin(link: Link) -> Triple:
     return _speeds(link, range(3))
 
 
-def corrections(tree: Tree) -> dict[int, Any]:
+def corrections(tree: Tree) -> dict[int, Scalar]:
     """What the rates of speeds gain besides the unknowns of the equations, by index: those of drifts."""
-    found: dict[int, Any] = {}
+    found: dict[int, Scalar] = {}
     for link in tree.links:
         if link.step == "drift" and link.velocity == "body":
             gained = drift_correction(link, relative_spin(link), tree)

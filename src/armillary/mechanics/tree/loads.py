@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import plus, sum_of_products, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.scalars import Scalar, ScalarMap, plus, sum_of_products, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model.bodies import motion
@@ -31,13 +30,11 @@ class AppliedLoads:
     """External wrenches by link, and generalised forces by speed index."""
 
     wrenches: dict[int, Wrench]
-    forces: dict[int, Any]
+    forces: dict[int, Scalar]
 
-    def map(self, f: Any) -> AppliedLoads:
+    def map(self, f: ScalarMap) -> AppliedLoads:
         """The same loads over other scalars."""
-        wrenches = {
-            i: (tuple(f(x) for x in n), tuple(f(x) for x in force)) for i, (n, force) in self.wrenches.items()
-        }
+        wrenches = {i: (joined(map(f, n)), joined(map(f, force))) for i, (n, force) in self.wrenches.items()}
         return AppliedLoads(wrenches, {i: f(x) for i, x in self.forces.items()})
 
 
@@ -65,7 +62,7 @@ def loads_on_tree(
 ) -> AppliedLoads:
     """Some loads on a tree."""
     wrenches: dict[int, Wrench] = {}
-    forces: dict[int, Any] = {}
+    forces: dict[int, Scalar] = {}
     for load in loads:
         first = _end(load, load.body, tree, 1, plain)
         if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:
@@ -102,7 +99,7 @@ def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) ->
     else:
         assert load.at is not None
         coordinates = motion.position(load.at, body.origin).components(body.frame)
-    arm = placement.point(tuple(plain(x) for x in coordinates))
+    arm = placement.point(joined(plain(x) for x in coordinates))
     return placement.link, (named(cross_triples(arm, vector), f"{load.name}_m"), vector)
 
 
@@ -123,7 +120,7 @@ def wrench_sum(a: Wrench, b: Wrench) -> Wrench:
 
 
 def _along_path(
-    tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Any]
+    tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Scalar]
 ) -> None:
     above = set(tree.path_to_ground(first[0])) & set(tree.path_to_ground(second[0]))
     for link, wrench in (first, second):
@@ -139,18 +136,18 @@ def _along_path(
             here = part.parent
 
 
-def component_along(freedom: Freedom, n: Triple, f: Triple) -> Any:
+def component_along(freedom: Freedom, n: Triple, f: Triple) -> Scalar:
     """Component of a wrench along a degree of freedom."""
     return times((f if freedom.direction >= LINEAR else n)[freedom.direction % 3], freedom.sign)
 
 
-def twist_dot(column: tuple[Triple, Triple], wrench: Wrench) -> Any:
+def twist_dot(column: tuple[Triple, Triple], wrench: Wrench) -> Scalar:
     """φ·w = θ·n + ψ·f."""
     turning = sum_of_products(zip(column[0], wrench[0], strict=True))
     return plus(turning, sum_of_products(zip(column[1], wrench[1], strict=True)))
 
 
-def components_along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Any]:
+def components_along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Scalar]:
     """Components of a wrench on a flexed link along the modes that move it, by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes if link.carrier >= 0 else None

@@ -10,28 +10,27 @@ differ from those:
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.triples import Triple, add
+from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.vectors.triples import Triple, add, joined
 from armillary.mechanics.tree.kinematics import drift_correction, relative_spin
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 
 
-def speed_rates(tree: Tree, x: dict[int, Any]) -> dict[int, Any]:
+def speed_rates(tree: Tree, x: dict[int, Scalar]) -> dict[int, Scalar]:
     """u̇ by speed index, prescribed ones included."""
-    rates: dict[int, Any] = {}
+    rates: dict[int, Scalar] = {}
     for link in tree.links:
         for d in link.degrees:
-            rates[d.index] = d.rate if d.prescribed else x[d.index]
+            rates[d.index] = x[d.index] if d.rate is None or d.dependent else d.rate
         if link.step == "drift":
             _drift_rates(tree, link, x, rates)
     return rates
 
 
-def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any]) -> None:
+def _drift_rates(tree: Tree, link: Link, x: dict[int, Scalar], rates: dict[int, Scalar]) -> None:
     linear = [d for d in link.freedoms if d.direction >= LINEAR]
-    raw: list[Any] = [0, 0, 0]
+    raw: list[Scalar] = [0, 0, 0]
     for d in linear:
         if not d.prescribed:
             raw[d.direction % 3] = x[d.index]
@@ -39,7 +38,7 @@ def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any
         gained: Triple = add(tuple(raw), drift_correction(link, relative_spin(link), tree))
     else:
         fall = tree.gravity if link.parent < 0 else (0, 0, 0)
-        turned = link.rotation.to_parent(tuple(fn.named(v, "x") for v in raw))
+        turned = link.rotation.to_parent(joined(fn.named(v, "x") for v in raw))
         gained = link.velocity_axes.to_child(add(turned, fall))
     for d in linear:
         if not d.prescribed:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_sum, matrix_vector
-from armillary.algebra.vectors.scalars import plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add
+from armillary.algebra.vectors.scalars import Scalar, ScalarMap, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined
 from armillary.mechanics.tree.inertia.link_modes import LinkModes
 from armillary.mechanics.tree.structure.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
 
@@ -38,11 +37,11 @@ class Freedom:
     name: str
     direction: int
     sign: int
-    speed: Any
+    speed: Scalar
     index: int  # place among the system's speeds
-    rate: Any = None
+    rate: Scalar | None = None
     dependent: bool = False  # on other speeds, through constraints
-    armature: Any = 0
+    armature: Scalar = 0
 
     @property
     def prescribed(self) -> bool:
@@ -50,11 +49,11 @@ class Freedom:
         return self.rate is not None and not self.dependent
 
     @property
-    def armature_effort(self) -> Any:
+    def armature_effort(self) -> Scalar:
         """What the armature takes for the known rate, or the known part of it."""
         return 0 if self.rate is None else times(self.armature, self.rate)
 
-    def map(self, f: Callable[[Any], Any]) -> Freedom:
+    def map(self, f: ScalarMap) -> Freedom:
         """The same over other scalars."""
         rate = None if self.rate is None else f(self.rate)
         return replace(self, speed=f(self.speed), rate=rate, armature=f(self.armature))
@@ -76,7 +75,7 @@ class Link:
     offset: Triple
     rotation: Rotation
     freedoms: tuple[Freedom, ...]
-    mass: Any = 0
+    mass: Scalar = 0
     first: Triple = ZEROS
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
     velocity: str = ""  # of a drift: whose axes its linear speeds are in
@@ -107,15 +106,15 @@ class Link:
             modes = replace(modes, freedoms=tuple(map(change, modes.freedoms)))
         return replace(self, freedoms=tuple(map(change, self.freedoms)), modes=modes)
 
-    def map(self, f: Callable[[Any], Any]) -> Link:
+    def map(self, f: ScalarMap) -> Link:
         """The same link with every scalar passed through a function."""
         return replace(
             self,
-            offset=tuple(f(x) for x in self.offset),
+            offset=joined(f(x) for x in self.offset),
             rotation=self.rotation.map(f),
             freedoms=tuple(d.map(f) for d in self.freedoms),
             mass=f(self.mass),
-            first=tuple(f(x) for x in self.first),
+            first=joined(f(x) for x in self.first),
             inertia=MatrixRotation(self.inertia).map(f).matrix,
             velocity_axes=self.velocity_axes.map(f),
             modes=None if self.modes is None else self.modes.map(f),
@@ -124,8 +123,8 @@ class Link:
         )
 
 
-def _mapped(triple: Triple, f: Callable[[Any], Any]) -> Triple:
-    return tuple(f(x) for x in triple)
+def _mapped(triple: Triple, f: ScalarMap) -> Triple:
+    return joined(f(x) for x in triple)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +168,7 @@ class Tree:
         """The tree with every degree of freedom passed through a function."""
         return replace(self, links=tuple(link.with_degrees(change) for link in self.links))
 
-    def with_dependent_rates(self, rates: Mapping[int, Any]) -> Tree:
+    def with_dependent_rates(self, rates: Mapping[int, Scalar]) -> Tree:
         """The tree with speeds as dependent ones, by the known parts of their rates."""
 
         def dependent(d: Freedom) -> Freedom:
@@ -177,20 +176,20 @@ class Tree:
 
         return self.with_degrees(dependent)
 
-    def map(self, f: Callable[[Any], Any]) -> Tree:
+    def map(self, f: ScalarMap) -> Tree:
         """The same tree over other scalars."""
         placements = {
-            name: Placement(p.link, MatrixRotation(p.rotation).map(f).matrix, tuple(f(x) for x in p.origin))
+            name: Placement(p.link, MatrixRotation(p.rotation).map(f).matrix, joined(f(x) for x in p.origin))
             for name, p in self.placements.items()
         }
-        return Tree(tuple(link.map(f) for link in self.links), tuple(f(x) for x in self.gravity), placements)
+        return Tree(tuple(link.map(f) for link in self.links), joined(f(x) for x in self.gravity), placements)
 
 
-def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:
+def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
     """The tree with numbers or arrays for its symbols: formalisms then give answers in place of programs."""
     found: list[Expr] = []
 
-    def collect(x: Any) -> Any:
+    def collect(x: Scalar) -> Scalar:
         if isinstance(x, Expr):
             found.append(x)
         return x
@@ -200,12 +199,12 @@ def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:
     return tree.map(lambda x: table[x] if isinstance(x, Expr) else x)
 
 
-def with_inertia(link: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
+def with_inertia(link: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
     """The link with more mass, first moment and inertia."""
     return replace(
         link,
         mass=_settled(plus(link.mass, mass)),
-        first=tuple(_settled(x) for x in add(link.first, first)),
+        first=joined(_settled(x) for x in add(link.first, first)),
         inertia=MatrixRotation(matrix_sum(link.inertia, inertia)).map(_settled).matrix,
     )
 
@@ -218,5 +217,5 @@ def deformed(link: Link) -> Link:
     return replace(link, first=add(link.first, modes.first), inertia=matrix_sum(link.inertia, modes.inertia))
 
 
-def _settled(x: Any) -> Any:
+def _settled(x: Scalar) -> Scalar:
     return settled(x) if isinstance(x, Expr) else x

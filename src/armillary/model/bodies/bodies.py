@@ -9,7 +9,7 @@ from armillary.algebra.arguments import flag
 from armillary.algebra.expression import ZERO, Expr, symbol
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.triples import ExprTriple
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, Point
@@ -162,4 +162,4 @@ def _add_points(body: Body) -> None:
     body.points["com"] = Point("com", body, body.com_coordinates)
 
 
-_ZERO: Triple = (ZERO, ZERO, ZERO)
+_ZERO: ExprTriple = (ZERO, ZERO, ZERO)

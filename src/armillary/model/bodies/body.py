@@ -9,8 +9,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.matrices import ExprMatrix, Matrix
+from armillary.algebra.vectors.triples import ExprTriple, Triple
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
@@ -78,11 +78,11 @@ class Body(_Part):
     joint: JointType
     assembly: Assembly
     frame: Frame
-    at: Triple
+    at: ExprTriple
     orient: Matrix | None
     mass: Expr
-    inertia: Matrix
-    com_coordinates: Triple
+    inertia: ExprMatrix
+    com_coordinates: ExprTriple
     displacement: Vector  # from the parent's origin to this one
     drift: Vector  # velocity of this origin in the parent's frame
     joint_coordinates: tuple[Expr, ...] = ()

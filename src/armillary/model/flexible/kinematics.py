@@ -25,7 +25,7 @@ from math import factorial
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, number
+from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
@@ -139,7 +139,7 @@ class _Turning:
         self.single = len(axes) <= 1
         self.x: Any = 0
         self.axis: int | None = axes[0] if len(axes) == 1 else None
-        self.angle: Expr | None = None if self.axis is None else self.b[self.axis]
+        self.angle = None if self.axis is None else as_expr(self.b[self.axis])
         if not axes:
             self.matrix: Matrix = IDENTITY
         elif self.axis is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count, several
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.triples import Triple, cross_triples
 from armillary.errors import ModelError
@@ -184,7 +184,7 @@ class Planar(JointType):
         position: list[Any] = [0, 0, 0]
         position[i], position[j] = q[0], q[1]
         step = Drift(tuple(position), rotation, {i: u[0], j: u[1]}, {n: u[2]}, "body")
-        return Assembly((step,), (drift[i], drift[j], u[2]))
+        return Assembly((step,), (as_expr(drift[i]), as_expr(drift[j]), u[2]))
 
     def describe(self) -> str:
         return f"planar {axis_name(self.normal)}"
@@ -197,7 +197,7 @@ def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
     for i, name in enumerate("xyz"):
         if normal == UNIT_AXES[name]:
             return UNIT_AXES["xyz"[(i + 1) % 3]], UNIT_AXES["xyz"[(i + 2) % 3]]
-    start = min(range(3), key=lambda i: abs(normal[i]))
+    start = min(range(3), key=lambda i: abs(float(normal[i])))
     raw = cross_triples(normal, UNIT_AXES["xyz"[start]])
     length = math.sqrt(sum(a * a for a in raw))
     first = (raw[0] / length, raw[1] / length, raw[2] / length)

@@ -10,7 +10,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr, number
 from armillary.algebra.units.dimension import MASS
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
 from armillary.algebra.vectors.scalars import is_zero, plus
-from armillary.algebra.vectors.triples import Triple, add, scaled
+from armillary.algebra.vectors.triples import Triple, add, joined, scaled
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
@@ -97,4 +97,4 @@ def carried(body: Body, vector: Triple, name: str) -> Triple:
 
 def named_triple(values: Sequence[Any], name: str) -> Triple:
     """Three values under names in the equations."""
-    return tuple(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))
+    return joined(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))

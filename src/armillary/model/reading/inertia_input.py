@@ -11,7 +11,7 @@ from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import INERTIA, MASS
 from armillary.algebra.units.units import parse_unit
-from armillary.algebra.vectors.matrices import SIX, Matrix
+from armillary.algebra.vectors.matrices import SIX, ExprMatrix
 from armillary.errors import ModelError
 
 Reader = Callable[[Any, Any], Expr]
@@ -29,7 +29,7 @@ def read_mass(value: Any, body: str, read: Reader, make: Maker) -> Expr:
     return mass
 
 
-def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: bool) -> Matrix:
+def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: bool) -> ExprMatrix:
     """The inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
     if value is None:
         moments = [
@@ -72,7 +72,7 @@ def _is_scalar(value: Any) -> bool:
     return item_count(value) < 0
 
 
-def _symmetric(six: list[Expr]) -> Matrix:
+def _symmetric(six: list[Expr]) -> ExprMatrix:
     i11, i22, i33, i12, i13, i23 = six
     return ((i11, i12, i13), (i12, i22, i23), (i13, i23, i33))
 

@@ -39,7 +39,7 @@ def _check_rotation(matrix: Matrix, where: str) -> None:
     if any(isinstance(v, Expr) for row in matrix for v in row):
         return
     product = matrix_product(transposed(matrix), matrix)
-    worst = max(abs(product[i][j] - IDENTITY[i][j]) for i in range(3) for j in range(3))
+    worst = max(abs(float(product[i][j] - IDENTITY[i][j])) for i in range(3) for j in range(3))
     (a, b, c), (d, e, f), (g, h, i) = matrix
     determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
     if not worst <= 1e-9 or determinant < 0:

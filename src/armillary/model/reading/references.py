@@ -11,7 +11,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.triples import ExprTriple
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
@@ -86,7 +86,7 @@ def unit_direction(system: Description, value: Any, where: str) -> Vector:
     return vec.direction(vector)
 
 
-def triple(system: Description, values: Any, where: str, units: str = "m") -> Triple:
+def triple(system: Description, values: Any, where: str, units: str = "m") -> ExprTriple:
     """Three constant scalars with the dimension of ``units``."""
     if item_count(values) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
@@ -178,7 +178,7 @@ def function_of_time(system: Description, value: Any, where: str, dimension: Dim
     return node
 
 
-def ground_place(system: Description, value: Any, where: str, dimension: Dimension = LENGTH) -> Triple:
+def ground_place(system: Description, value: Any, where: str, dimension: Dimension = LENGTH) -> ExprTriple:
     """Three functions of time and parameters in the ground's axes, from three values or a vector."""
     if isinstance(value, Vector):
         frames = {frame for frame, _ in value.terms}

@@ -16,7 +16,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, ONE, TIME
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import inner, is_zero
-from armillary.algebra.vectors.triples import Triple, add, scaled
+from armillary.algebra.vectors.triples import ExprTriple, Triple, add, joined, scaled
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
@@ -64,7 +64,7 @@ class Attractor:
 
     name: str
     mu: Expr
-    place: Triple
+    place: ExprTriple
     field: str
     indirect: bool
     J2: Expr
@@ -303,7 +303,7 @@ def _mass_place(system: Description) -> Triple:
     """Place of the system's mass centre in the ground's axes."""
     first_with_mass(system, "attractor")
     mass, moment = composites(system)["ground"]
-    return tuple(x / mass for x in moment)
+    return joined(x / mass for x in moment)
 
 
 def _extends(inertia: Matrix) -> bool:

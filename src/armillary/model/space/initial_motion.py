@@ -14,7 +14,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, SPEED
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
 from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import Triple, add, scaled
+from armillary.algebra.vectors.triples import ExprTriple, Triple, add, scaled
 from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
@@ -39,8 +39,8 @@ class MassCentreStart:
     """Coordinates and speeds of a body's joint, with the values that place its mass centre."""
 
     body: Body
-    coordinates: Triple
-    speeds: Triple
+    coordinates: ExprTriple
+    speeds: ExprTriple
     places: Triple  # expressions in which these coordinates and speeds do not matter
     rates: Triple
 
@@ -151,7 +151,7 @@ def _joint_frame(body: Body) -> Frame:
     return body.frame
 
 
-def _translations(body: Body, where: str) -> tuple[Triple, Triple]:
+def _translations(body: Body, where: str) -> tuple[ExprTriple, ExprTriple]:
     """Coordinates and speeds along x, y, z by which a joint on the ground moves its body."""
     steps = body.assembly.steps
     if body.parent is body.system.ground and steps:

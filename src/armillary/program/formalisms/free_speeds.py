@@ -25,7 +25,7 @@ from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors.matrices import matrix_sum
 from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, scaled
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, scaled
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
@@ -108,7 +108,7 @@ def _chosen(
         spin = {d.direction: d.speed for d in link.freedoms if d.direction < LINEAR}
         around = cross_triples((spin[0], spin[1], spin[2]), c)
         s = {i: _symbol(system, d.index, body, axes, c) for i, d in linear.items()}
-        u = tuple(linear[i].speed for i in range(3))
+        u = joined(linear[i].speed for i in range(3))
         moved = (s[0], s[1], s[2])
         if axes == "body":
             found = link.rotation.to_parent(add(moved, scaled(around, -1)))

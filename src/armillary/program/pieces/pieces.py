@@ -23,7 +23,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr, symbol, total
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
-from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import Undimensioned, symbols
@@ -194,7 +194,9 @@ class Pieces:
             name: self._generalised(name, partial(loads_on_tree, loads, plain=self.plain))
             for name, loads in groups.items()
         }
-        on_modes = {self.system.speeds.index(u): self.plain(x) for u, x in modal_forces(self.system).items()}
+        on_modes: dict[int, Scalar] = {
+            self.system.speeds.index(u): self.plain(x) for u, x in modal_forces(self.system).items()
+        }
         if on_modes:
             name = "attraction of modes"
             found[name] = self._generalised(name, lambda _: AppliedLoads({}, on_modes))

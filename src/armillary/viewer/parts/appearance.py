@@ -10,6 +10,7 @@ import numpy as np
 
 from armillary.algebra.derivatives.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
@@ -69,7 +70,7 @@ class Appearance:
         """Places on a body where others are joined to it, and its points but those left out, in its axes;
         of the ground the first alone.
         """
-        found = [child.at for child in self.bodies if child.parent is body]
+        found: list[Triple] = [child.at for child in self.bodies if child.parent is body]
         if body.parent is not None:
             found += [p.coordinates for name, p in body.points.items() if name not in without]
         return list({tuple(x): x for x in map(self.numbers, found)}.values())

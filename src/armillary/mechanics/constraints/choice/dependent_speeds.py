@@ -14,16 +14,16 @@ by its own size.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.scalars import times
+from armillary.algebra.vectors.scalars import Scalar, magnitude, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.choice.partition import NOISE, partition, sizes_by_kind
@@ -41,14 +41,16 @@ _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is bet
 _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
 _BLOWN_UP = 100.0  # times a row, squared, above which what is left of it owes its size to a poor pivot
 
+Given = TypeVar("Given", float, None)
+
 
 class Evaluate(Protocol):
     """Evaluation of expressions at a few places of the motion."""
 
-    def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
+    def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
         """Values of expressions at the places, with the default parameters."""
 
-    def sized(self, expressions: Sequence[Any], place: int | None = None) -> list[Any]:
+    def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
         """Expressions at a place, or each where it is largest, as constants of the parameters."""
 
 
@@ -56,8 +58,8 @@ def choose_dependent_speeds(
     found: Sequence[ConstraintRow],
     evaluate: Evaluate,
     names: Sequence[str],
-    kinds: Sequence[Any],
-    row_sizes: Sequence[Any],
+    kinds: Sequence[object],
+    row_sizes: Sequence[Scalar],
     *,
     kept_free: Collection[int] = (),
     modal: Collection[int] = (),
@@ -131,7 +133,7 @@ def _eliminated(
     evaluate: Evaluate,
     names: Sequence[str],
     sizes: Mapping[int, float],
-    run_sizes: Mapping[int, Any],
+    run_sizes: Mapping[int, Scalar],
     avoided: _Avoided,
     wanted: Mapping[str, int],
     given: Mapping[Expr, str],
@@ -150,14 +152,14 @@ def _eliminated(
         share, whole = shares(coefficients, speed, run_sizes)
         if share is not None:
             result.qualities.append(share)
-            result.pivots.append(coefficients[speed] / run_sizes[speed])
+            result.pivots.append(as_expr(coefficients[speed] / run_sizes[speed]))
         if whole is not None:
             result.strengths.append(whole / _usual(whole, row, run_sizes, evaluate))
         result.eliminate(row, speed, coefficients, known, uses)
     return result
 
 
-def _usual(whole: Any, row: ConstraintRow, sizes: Mapping[int, Any], evaluate: Evaluate) -> Any:
+def _usual(whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> Scalar:
     """The size of what is left of a row, squared: the largest at the places of the sample.
 
     A choice of dependent speeds that is good elsewhere may have a pivot near zero at such a place, and what
@@ -191,7 +193,7 @@ def _outruns(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate
     )
 
 
-def _growth(result: Elimination, sizes: Mapping[int, Any], evaluate: Evaluate) -> list[Any]:
+def _growth(result: Elimination, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> list[Expr]:
     """1/max(1, (A_dr/A⁰)²), which falls where a dependent speed outruns an independent one more than at the
     start of runs.
     """
@@ -200,9 +202,9 @@ def _growth(result: Elimination, sizes: Mapping[int, Any], evaluate: Evaluate) -
     at_start = evaluate.sized([a for *_, a in varying], 0)
     for (d, r, a), first in zip(varying, at_start, strict=True):
         scale = sizes[d] / sizes[r]
-        scale = scale / fn.maximum(1, abs(first) * scale)
+        scale = scale / fn.maximum(1, magnitude(first) * scale)
         squares.append(fn.named(times(times(a, a), scale * scale), f"growth_{d + 1}_{r + 1}"))
-    return [1 / reduce(fn.maximum, [as_expr(1), *squares])] if squares else []
+    return [as_expr(1 / reduce(fn.maximum, [as_expr(1), *squares]))] if squares else []
 
 
 def _by_numbers(
@@ -227,7 +229,7 @@ def _by_numbers(
 
 
 def _sizes(
-    weights: Mapping[ConstraintRow, float], evaluate: Evaluate, kinds: Sequence[Any]
+    weights: Mapping[ConstraintRow, float], evaluate: Evaluate, kinds: Sequence[object]
 ) -> dict[int, float]:
     """The largest factor of each kind of speed in any row, which takes the place of units."""
     largest = np.zeros(len(kinds))
@@ -237,17 +239,19 @@ def _sizes(
     return dict(enumerate(sizes_by_kind(largest, kinds).tolist()))
 
 
-def _run_sizes(rows: Mapping[ConstraintRow, Any], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, Any]:
+def _run_sizes(
+    rows: Mapping[ConstraintRow, Scalar], evaluate: Evaluate, kinds: Sequence[object]
+) -> dict[int, Scalar]:
     """The same as constants of the parameters."""
     factors = [(size, j, a) for row, size in rows.items() for j, a in row.coefficients.items()]
-    by_kind: dict[Any, list[Any]] = {kind: [] for kind in kinds}
+    by_kind: dict[object, list[Scalar]] = {kind: [] for kind in kinds}
     for (size, j, _), value in zip(factors, evaluate.sized([a for *_, a in factors]), strict=True):
-        by_kind[kinds[j]].append(abs(value) / size)
+        by_kind[kinds[j]].append(magnitude(value) / size)
     sizes = {kind: largest_of(values, 1.0) for kind, values in by_kind.items()}
     return {j: sizes[kind] for j, kind in enumerate(kinds)}
 
 
-def largest_of(values: Sequence[Any], otherwise: float | None) -> Any:
+def largest_of(values: Sequence[Scalar], otherwise: Given) -> Scalar | Given:
     """The largest of numbers and constants; ``otherwise`` where there is nothing but rounding."""
     known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
     varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
@@ -257,7 +261,7 @@ def largest_of(values: Sequence[Any], otherwise: float | None) -> Any:
 
 
 def _scaled(
-    coefficients: Mapping[int, Any], weight: float, sizes: Mapping[int, float], evaluate: Evaluate
+    coefficients: Mapping[int, Scalar], weight: float, sizes: Mapping[int, float], evaluate: Evaluate
 ) -> dict[int, np.ndarray]:
     values = evaluate(list(coefficients.values()))
     return {j: np.abs(v) / (weight * sizes[j]) for j, v in zip(coefficients, values, strict=True)}
@@ -270,7 +274,7 @@ def _largest(scaled: Mapping[int, np.ndarray]) -> float:
 
 def _speed_to_give_up(
     row: ConstraintRow,
-    coefficients: Mapping[int, Any],
+    coefficients: Mapping[int, Scalar],
     scaled: Mapping[int, np.ndarray],
     shared: Mapping[int, int],
     names: Sequence[str],
@@ -309,14 +313,14 @@ def _speed_to_give_up(
     return min(strong, key=lambda j: (shared[j], _simplicity(coefficients[j]), -j))
 
 
-def _simplicity(a: Any) -> int:
+def _simplicity(a: Scalar) -> int:
     if not isinstance(a, Expr) or a.constant:
         return 0
     return 1 if constant_part(a) else 2
 
 
 def _check_nothing_left(
-    row: ConstraintRow, known: Any, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
+    row: ConstraintRow, known: Scalar, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
 ) -> None:
     """A row without variables must hold by itself."""
     value = float(np.max(np.abs(evaluate([known])[0])))
@@ -334,5 +338,5 @@ def _check_nothing_left(
     )
 
 
-def _listed(names: Sequence[str], indices: Any) -> str:
+def _listed(names: Sequence[str], indices: Iterable[int]) -> str:
     return ", ".join(f"'{names[j]}'" for j in indices) or "nothing"

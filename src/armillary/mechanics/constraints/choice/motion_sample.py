@@ -7,12 +7,17 @@ and, for the further places, a little away from there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, evaluate_all, evaluator
-from armillary.algebra.expression import UNIT, ZERO, Expr
+from armillary.algebra.derivatives.calculus import (
+    NumericValue,
+    directional_derivatives,
+    evaluate_all,
+    evaluator,
+)
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
@@ -36,13 +41,18 @@ def geometry_expressions(
     free = [q for q in system.coordinates if q not in given]
     speeds = speed_places(system, plain)
     J = [((i, j), a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
-    N: list[tuple[tuple[int, int], Any]] = []
+    N: list[tuple[tuple[int, int], Scalar]] = []
     for i, q in enumerate(free):
         rate = plain(system.rates[q])
         held = [s for s in symbols(rate) if s in speeds]
         N += [((i, speeds[u]), directional_derivatives([rate], {u: UNIT})[0]) for u in held]
     gaps = [(i, row.gap) for i, row in enumerate(found) if row.gap is not None]
-    values = [*(g for _, g in gaps), *(row.known for row in found), *(a for _, a in J), *(a for _, a in N)]
+    values: list[Scalar] = [
+        *(g for _, g in gaps),
+        *(row.known for row in found),
+        *(a for _, a in J),
+        *(a for _, a in N),
+    ]
     index = {q: i for i, q in enumerate(free)}
     quaternions = [
         index[body.coordinates[start]]
@@ -58,7 +68,7 @@ def geometry_expressions(
         tuple(place for place, _ in N),
         tuple(quaternions),
     )
-    return values, layout, [plain(q) for q in free]
+    return list(map(as_expr, values)), layout, [plain(q) for q in free]
 
 
 class MotionSample:
@@ -67,7 +77,7 @@ class MotionSample:
     def __init__(self, system: Description, found: Sequence[ConstraintRow], plain: Undimensioned) -> None:
         chance = np.random.default_rng(1990)
         time = plain(system.time)
-        self.values: dict[Expr, Any] = {}
+        self.values: dict[Expr, NumericValue] = {}
         for node in system.parameters.values():
             default = default_value(node)
             self.values[plain(node)] = float(chance.uniform(0.5, 1.5)) if default is None else default
@@ -97,11 +107,11 @@ class MotionSample:
         self.start = places[0]
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
 
-    def at(self, times: np.ndarray, places: np.ndarray) -> dict[Expr, Any]:
+    def at(self, times: np.ndarray, places: np.ndarray) -> dict[Expr, NumericValue]:
         """Values of all symbols at other places, a row of coordinates each."""
         return self.values | {self.time: times} | dict(zip(self.coordinates, places.T, strict=True))
 
-    def sized(self, expressions: Sequence[Any], place: int | None = None) -> list[Any]:
+    def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
         """Expressions at one place as constants, of the parameters: so they are sizes in every run.
 
         Without ``place`` each is taken where its magnitude is largest at the default parameters; where it is
@@ -111,7 +121,7 @@ class MotionSample:
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         values = self(nodes)
         where = [int(np.argmax(np.abs(v))) if place is None else place for v in values]
-        result: list[Any] = [float(v[k]) for v, k in zip(values, where, strict=True)]
+        result: list[Scalar] = [float(v[k]) for v, k in zip(values, where, strict=True)]
         for k in set(where):
             mine = [i for i, at in enumerate(where) if at == k and result[i] != 0.0]
             held = {i: e for i, e in enumerate(nodes) if i in mine and any(map(_is_parameter, symbols(e)))}
@@ -125,7 +135,7 @@ class MotionSample:
         varying = {s: v for s, v in self.values.items() if not _is_parameter(s)}
         return {s: ZERO + round(float(v[k] if np.ndim(v) else v), _DIGITS) for s, v in varying.items()}
 
-    def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
+    def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
         """Values of expressions, an array each, one number per place."""
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from armillary.algebra.vectors.matrices import (
     IDENTITY,
@@ -28,7 +27,7 @@ from armillary.algebra.vectors.matrices import (
     skew_product,
     transposed,
 )
-from armillary.algebra.vectors.scalars import inner, plus
+from armillary.algebra.vectors.scalars import Scalar, inner, plus
 from armillary.algebra.vectors.triples import (
     Triple,
     add,
@@ -102,7 +101,7 @@ class Blocks:
                 found[b][a] = transposed(found[a][b])
         return found
 
-    def matrix(self) -> dict[tuple[int, int], Any]:
+    def matrix(self) -> dict[tuple[int, int], Scalar]:
         """The rows and columns of the reference body (0 to 2) and the hinges (3 on), row ≤ column."""
         found = {(i, j): self.sums[0][0][i][j] for i in range(3) for j in range(i, 3)}
         hinges = self.vehicle.hinges
@@ -123,10 +122,10 @@ class Blocks:
         """Σ_r X_kr S_r."""
         return add(*(matrix_vector(self.X[k][r], s) for r, s in enumerate(gained)))
 
-    def hinge_rows(self, E: Sequence[Triple]) -> dict[int, Any]:
+    def hinge_rows(self, E: Sequence[Triple]) -> dict[int, Scalar]:
         """Right sides B_0 = Σ E_k and B_h = g_h·Σ e(h,k) E_k + τ_h."""
         whole = add(*E)
-        found: dict[int, Any] = dict(enumerate(whole))
+        found: dict[int, Scalar] = dict(enumerate(whole))
         for h, (k, hinge) in enumerate(self.vehicle.hinges):
             beyond = add(*(E[r] for r in range(self.count) if self.vehicle.beyond(k, r)))
             found[3 + h] = plus(inner(self.attitude.g[h], beyond), hinge.torque)

@@ -7,11 +7,11 @@ of the modes included (where the original programs exchanged two subscripts).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from armillary.algebra.vectors.scalars import minus, plus, times, total
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times, total
+from armillary.algebra.vectors.triples import Triple, joined
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 
@@ -19,26 +19,26 @@ from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 class Assembled:
     """A x = b with every hinge in it. ``motion`` are the rates that A's first rows turn into momentum."""
 
-    matrix: dict[tuple[int, int], Any]
-    force: dict[int, Any]
-    given: dict[int, Any]  # accelerations of prescribed hinges
+    matrix: dict[tuple[int, int], Scalar]
+    force: dict[int, Scalar]
+    given: dict[int, Scalar]  # accelerations of prescribed hinges
     names: dict[int, str]
-    motion: list[Any]
+    motion: list[Scalar]
 
-    def element(self, i: int, j: int) -> Any:
+    def element(self, i: int, j: int) -> Scalar:
         """A_ij."""
         return self.matrix.get((min(i, j), max(i, j)), 0)
 
-    def row(self, i: int, values: Any) -> Any:
+    def row(self, i: int, values: Sequence[Scalar]) -> Scalar:
         """Σ_j A_ij value_j."""
         return total([times(self.element(i, j), v) for j, v in enumerate(values)])
 
     @property
     def momentum(self) -> Triple:
         """Angular momentum about the system's mass centre in the reference axes, rotors not counted."""
-        return tuple(self.row(i, self.motion) for i in range(3))
+        return joined(self.row(i, self.motion) for i in range(3))
 
-    def solved(self) -> list[Any]:
+    def solved(self) -> list[Scalar]:
         """All accelerations, given ones in their places."""
         free = [i for i in range(len(self.motion)) if i not in self.given]
         force = {
@@ -49,7 +49,7 @@ class Assembled:
         x = uncouple(ImplicitEquations(matrix, force, self.names), "fewest neighbours")
         return [self.given[i] if i in self.given else x[i] for i in range(len(self.motion))]
 
-    def hinge_torques(self, x: list[Any], applied: list[Any]) -> list[Any]:
+    def hinge_torques(self, x: list[Scalar], applied: list[Scalar]) -> list[Scalar]:
         """Torques at the hinges: those applied, or for a prescribed hinge that of its motion, from its
         dropped row.
         """

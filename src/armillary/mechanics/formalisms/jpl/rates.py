@@ -9,12 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, double_cross, named, negative
+from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.vectors.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    double_cross,
+    joined,
+    named,
+    negative,
+)
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
@@ -32,7 +41,7 @@ from armillary.mechanics.formalisms.jpl.conversion.substructures import (
     reader,
 )
 from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
-from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle
+from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle, VehicleAppendage
 from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
@@ -51,11 +60,11 @@ class AppendageRates:
     by speed.
     """
 
-    speeds: dict[int, Any]
-    states: dict[Expr, Any]
+    speeds: dict[int, Scalar]
+    states: dict[Expr, Scalar]
     reduction: Reduction
     momentum: Triple
-    torques: dict[Expr, Any]
+    torques: dict[Expr, Scalar]
 
 
 def appendage_rates(system: Description, reduction: Reduction, formulation: str) -> AppendageRates:
@@ -73,7 +82,7 @@ def appendage_rates(system: Description, reduction: Reduction, formulation: str)
     index = {u: i for i, u in enumerate(system.speeds)}
     speeds = _root_rates(system, found.groups[0], solution, formulation, read, index)
     hinges, rotors = iter(solution.hinges), iter(solution.rotors)
-    torques: dict[Expr, Any] = {}
+    torques: dict[Expr, Scalar] = {}
     for g in order:
         for step, torque in zip(found.groups[g].steps, _own(vehicle, solution, order, g), strict=True):
             speeds[index[step.speed]] = next(hinges)
@@ -104,25 +113,25 @@ def _check_given(system: Description, reduction: Reduction, found: HingedGroups,
             )
 
 
-def _total(found: HingedGroups) -> Any:
-    total: Any = 0
+def _total(found: HingedGroups) -> Scalar:
+    total: Scalar = 0
     for group in found.groups:
         if group.axial is None:
             total = total + group.mass
     return total
 
 
-def _spun(found: HingedGroups, total: Any) -> dict[str, ComplexAppendage]:
+def _spun(found: HingedGroups, total: Scalar) -> dict[str, ComplexAppendage]:
     return {body.name: complex_appendage(body, total) for group in found.groups for body in group.flexible}
 
 
 def _vehicle(
     reduction: Reduction,
     found: HingedGroups,
-    total: Any,
+    total: Scalar,
     turned: dict[str, ComplexAppendage],
     loads: VehicleLoads,
-    armatures: Mapping[Expr, Any],
+    armatures: Mapping[Expr, Scalar],
     read: Reader,
 ) -> tuple[Vehicle, list[int]]:
     """The vehicle, and the groups that are its substructures."""
@@ -133,7 +142,7 @@ def _vehicle(
         group = found.groups[g]
         inboard = group.parent
         back = found.groups[inboard].centre if inboard >= 0 else ZEROS
-        appendages: list[Any] = []
+        appendages: list[VehicleAppendage] = []
         for body in group.flexible:
             place, pairs = found.placements[body.name], loads.nodes.get(body.name, {})
             appendages.append(
@@ -167,12 +176,12 @@ def _vehicle(
         )
     drift = found.groups[0].body.assembly.steps[0]
     assert isinstance(drift, Drift)
-    spin: Triple = tuple(read(drift.angular[i]) for i in range(3))
+    spin: Triple = joined(read(drift.angular[i]) for i in range(3))
     return Vehicle(tuple(parts), spin), order
 
 
 def _hinge(
-    reduction: Reduction, group: HingedGroup, h: int, torque: Any, armature: Any, read: Reader
+    reduction: Reduction, group: HingedGroup, h: int, torque: Scalar, armature: Scalar, read: Reader
 ) -> Hinge:
     step = group.steps[h]
     name = step.speed.data.name
@@ -182,12 +191,13 @@ def _hinge(
     )  # fmt: skip
 
 
-def _rotor(reduction: Reduction, group: HingedGroup, torque: Any, read: Reader) -> Rotor:
+def _rotor(reduction: Reduction, group: HingedGroup, torque: Scalar, read: Reader) -> Rotor:
     speed = group.steps[0].speed
+    assert group.axial is not None
     return Rotor(group.axes[0], group.axial, read(speed), torque, _given(reduction, speed, read))
 
 
-def _given(reduction: Reduction, speed: Expr, read: Reader) -> Any:
+def _given(reduction: Reduction, speed: Expr, read: Reader) -> Scalar | None:
     given = reduction.given.get(speed)
     return None if given is None else read(time_derivative(given.value))
 
@@ -199,10 +209,10 @@ def _root_rates(
     formulation: str,
     read: Reader,
     index: dict[Expr, int],
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     drift = group.body.assembly.steps[0]
     assert isinstance(drift, Drift)
-    w: Triple = tuple(read(drift.angular[i]) for i in range(3))
+    w: Triple = joined(read(drift.angular[i]) for i in range(3))
     rates = {index[drift.angular[i]]: solution.spin[i] for i in range(3)}
     arm = negative(group.centre)
     a = add(solution.origin, cross_triples(solution.spin, arm))
@@ -210,7 +220,7 @@ def _root_rates(
         a = add(a, double_cross(w, arm))
     a = named(a, f"a_{group.name}")
     if drift.velocity == "body":
-        v: Triple = tuple(read(drift.linear[i]) for i in range(3))
+        v: Triple = joined(read(drift.linear[i]) for i in range(3))
         a = add(a, negative(cross_triples(w, v)))
     else:
         axes = direction_cosines(system.ground.frame, group.body.frame)
@@ -218,7 +228,7 @@ def _root_rates(
     return rates | {index[drift.linear[i]]: a[i] for i in range(3)}
 
 
-def _own(vehicle: Vehicle, solution: VehicleSolution, order: list[int], g: int) -> list[Any]:
+def _own(vehicle: Vehicle, solution: VehicleSolution, order: list[int], g: int) -> list[Scalar]:
     """Torques at a group's hinges."""
     return [
         torque for torque, (k, _) in zip(solution.hinge_torques, vehicle.hinges, strict=True) if order[k] == g
@@ -230,12 +240,12 @@ def _modal_rates(
     order: list[int],
     turned: dict[str, ComplexAppendage],
     solution: VehicleSolution,
-    speeds: dict[int, Any],
+    speeds: dict[int, Scalar],
     index: dict[Expr, int],
-) -> dict[Expr, Any]:
+) -> dict[Expr, Scalar]:
     """Rates of modal states where they are not plain; those of modal speeds join ``speeds``."""
     bodies = [body for g in order for body in found.groups[g].flexible]
-    states: dict[Expr, Any] = {}
+    states: dict[Expr, Scalar] = {}
     for body, gained in zip(bodies, solution.modes, strict=True):
         assert body.flex is not None
         flex = body.flex

@@ -15,10 +15,9 @@ Source: Fleischer and Likins (1975), sections III.A and III.B.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from armillary.algebra.vectors.matrices import Matrix, matrix_sum
-from armillary.algebra.vectors.scalars import inner, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.vehicle import Rotor, Vehicle
@@ -37,7 +36,7 @@ def with_rotors(vehicle: Vehicle, turned: Attitude) -> Vehicle:
     return replace(vehicle, substructures=tuple(parts))
 
 
-def along(axis: Triple, inertia: Any) -> Matrix:
+def along(axis: Triple, inertia: Scalar) -> Matrix:
     """G a aᵀ."""
     return tuple(scaled(axis, times(a, inertia)) for a in axis)  # type: ignore[return-value]
 
@@ -51,7 +50,7 @@ def _reaction(rotor: Rotor, w: Triple) -> Triple:
     return negative(add(scaled(rotor.axis, torque), cross_triples(w, momentum)))
 
 
-def rotor_acceleration(rotor: Rotor, dw: Triple) -> Any:
+def rotor_acceleration(rotor: Rotor, dw: Triple) -> Scalar:
     """ψ̈ = τ/G − a·ẇ_k, with ẇ_k in the body's axes."""
     if rotor.acceleration is not None:
         return rotor.acceleration

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.vectors.triples import (
     ZEROS,
     Triple,
@@ -42,11 +42,11 @@ class VehicleSolution:
     """
 
     spin: Triple
-    hinges: list[Any]
-    modes: list[list[Any]]
-    rotors: list[Any]
+    hinges: list[Scalar]
+    modes: list[list[Scalar]]
+    rotors: list[Scalar]
     momentum: Triple
-    hinge_torques: list[Any]
+    hinge_torques: list[Scalar]
     origin: Triple
 
 
@@ -76,7 +76,7 @@ def solve(vehicle: Vehicle, formulation: str) -> VehicleSolution:
     return VehicleSolution(spin, accelerations, modes, rotors, momentum, torques, origin)
 
 
-def spin_rates(vehicle: Vehicle, turned: Attitude, spin: Triple, hinges: list[Any]) -> list[Triple]:
+def spin_rates(vehicle: Vehicle, turned: Attitude, spin: Triple, hinges: list[Scalar]) -> list[Triple]:
     """ẇ_k of all bodies, in the reference axes."""
     found: list[Triple] = []
     for k, part in enumerate(vehicle.substructures):
@@ -93,7 +93,7 @@ def spin_rates(vehicle: Vehicle, turned: Attitude, spin: Triple, hinges: list[An
 
 
 def _origin(
-    vehicle: Vehicle, turned: Attitude, dw: list[Triple], modes: list[list[Any]], formulation: str
+    vehicle: Vehicle, turned: Attitude, dw: list[Triple], modes: list[list[Scalar]], formulation: str
 ) -> Triple:
     """Acceleration of o_0: the system's mass centre moves by F/M, and from it Σ_r D_r0 + Σ_r (M_r/M) c_r
     leads to o_0. In MBDYFL without products of rates.
@@ -117,7 +117,7 @@ def _origin(
 
 
 def _shift(
-    vehicle: Vehicle, k: int, modes: list[list[Any]], formulation: str
+    vehicle: Vehicle, k: int, modes: list[list[Scalar]], formulation: str
 ) -> tuple[Triple, Triple, Triple]:
     """M_k c_k and its first and second rates in the body, in its axes."""
     found: list[tuple[Triple, Triple, Triple]] = []

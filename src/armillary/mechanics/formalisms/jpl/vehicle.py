@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix
-from armillary.algebra.vectors.scalars import total
+from armillary.algebra.vectors.scalars import Scalar, total
 from armillary.algebra.vectors.triples import ZEROS, Triple
 
 Modes = Sequence[Triple]  # one triple per mode: the columns of a 3 × N matrix
-Square = Sequence[Sequence[Any]]
+Square = Sequence[Sequence[Scalar]]
+# Appendage, or SpinningAppendage in MBDYFR: the appendages of a vehicle are of one class.
+VehicleAppendage: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +33,12 @@ class Hinge:
     """
 
     axis: Triple
-    angle: Any
-    rate: Any
-    torque: Any = 0
-    acceleration: Any = None
+    angle: Scalar
+    rate: Scalar
+    torque: Scalar = 0
+    acceleration: Scalar | None = None
     name: str = "hinge"
-    armature: Any = 0
+    armature: Scalar = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +50,10 @@ class Rotor:
     """
 
     axis: Triple
-    inertia: Any
-    rate: Any
-    torque: Any = 0
-    acceleration: Any = None
+    inertia: Scalar
+    rate: Scalar
+    torque: Scalar = 0
+    acceleration: Scalar | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +82,8 @@ class Appendage:
     mass: Square
     stiffness: Square
     damping: Square
-    coordinates: Sequence[Any]
-    rates: Sequence[Any]
+    coordinates: Sequence[Scalar]
+    rates: Sequence[Scalar]
     loads: tuple[NodeLoad, ...] = ()
 
 
@@ -91,7 +93,7 @@ class Particle:
     Ψ + iΓ of its displacement and rotation.
     """
 
-    mass: Any
+    mass: Scalar
     inertia: Matrix
     place: Triple
     psi: Modes
@@ -106,10 +108,10 @@ class SpinningAppendage:
 
     particles: tuple[Particle, ...]
     spin: Triple
-    frequencies: Sequence[Any]
-    damping: Sequence[Any]
-    delta: Sequence[Any]
-    eta: Sequence[Any]
+    frequencies: Sequence[Scalar]
+    damping: Sequence[Scalar]
+    delta: Sequence[Scalar]
+    eta: Sequence[Scalar]
     loads: tuple[NodeLoad, ...] = ()
 
 
@@ -124,14 +126,14 @@ class Substructure:
     """
 
     name: str
-    mass: Any
+    mass: Scalar
     inertia: Matrix
     inboard: int = -1
     hinges: tuple[Hinge, ...] = ()
     outward: Triple = ZEROS
     inward: Triple = ZEROS
     turned: Matrix = IDENTITY
-    appendages: tuple[Any, ...] = ()
+    appendages: tuple[VehicleAppendage, ...] = ()
     rotors: tuple[Rotor, ...] = ()
     torque: Triple = ZEROS
     force: Triple = ZEROS
@@ -145,7 +147,7 @@ class Vehicle:
     spin: Triple
 
     @property
-    def mass(self) -> Any:
+    def mass(self) -> Scalar:
         """M, of everything."""
         return total([s.mass for s in self.substructures])
 
@@ -155,7 +157,7 @@ class Vehicle:
         return [(k, h) for k, s in enumerate(self.substructures) for h in s.hinges]
 
     @property
-    def appendages(self) -> list[tuple[int, Any]]:
+    def appendages(self) -> list[tuple[int, VehicleAppendage]]:
         """(carrying substructure, appendage), in order."""
         return [(k, a) for k, s in enumerate(self.substructures) for a in s.appendages]
 

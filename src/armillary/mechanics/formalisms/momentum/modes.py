@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import combination, inner, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, combination, inner, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, cross_triples, named
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, components_along_modes, twist_dot
 from armillary.mechanics.tree.tree import Link, Tree
@@ -59,9 +58,9 @@ def added_momentum(link: Link) -> Wrench:
     return named(spin, f"Hxi_{link.name}"), named(drift, f"Pxi_{link.name}")
 
 
-def modal_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
+def modal_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Scalar]:
     """π by speed index."""
-    found: dict[int, Any] = {}
+    found: dict[int, Scalar] = {}
     for link, motion in zip(tree.links, motions, strict=True):
         modes = link.modes
         for p, d in enumerate(modes.freedoms if modes is not None else ()):
@@ -81,9 +80,9 @@ def modal_rates(
     falls: Sequence[Triple],
     applied: AppliedLoads,
     column_rates: Mapping[int, Columns],
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     """π' by speed index; ``balances`` are loads less ω × n + v × f and ω × f, link by link."""
-    found: dict[int, Any] = {}
+    found: dict[int, Scalar] = {}
     for link, motion, fall in zip(tree.links, motions, falls, strict=True):
         modes = link.modes
         for p, d in enumerate(modes.freedoms if modes is not None else ()):
@@ -118,6 +117,6 @@ def column_rates(tree: Tree, rates: Mapping[Expr, Expr]) -> dict[int, Columns]:
     return found
 
 
-def _join(found: dict[int, Any], more: Mapping[int, Any]) -> None:
+def _join(found: dict[int, Scalar], more: Mapping[int, Scalar]) -> None:
     for index, value in more.items():
         found[index] = plus(found[index], value)

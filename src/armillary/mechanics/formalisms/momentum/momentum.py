@@ -24,11 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
 from armillary.mechanics.formalisms import recursive
 from armillary.mechanics.formalisms.momentum.modes import (
     Columns,
@@ -56,12 +55,12 @@ WAYS = ("matrix", "recursion")  # of solving for the speeds
 class Weight:
     """Mass and first moment of everything from a joint outwards, and free fall, in the link's axes."""
 
-    mass: Any
+    mass: Scalar
     first: Triple
     fall: Triple
 
 
-def with_speeds(tree: Tree, speeds: Mapping[int, Any]) -> Tree:
+def with_speeds(tree: Tree, speeds: Mapping[int, Scalar]) -> Tree:
     """The tree with other values for some of its speeds, by index."""
     return tree.with_degrees(lambda d: replace(d, speed=speeds.get(d.index, d.speed)))
 
@@ -81,11 +80,11 @@ def velocities(tree: Tree) -> list[Velocity]:
 
 
 def _own_speeds(link: Link, first: int) -> Triple:
-    out: list[Any] = [0, 0, 0]
+    out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if first <= d.direction < first + 3:
             out[d.direction - first] = times(d.speed, d.sign)
-    return tuple(out)
+    return joined(out)
 
 
 def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
@@ -128,7 +127,9 @@ def external_loads(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     )
 
 
-def conjugate_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
+def conjugate_momenta(
+    tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]
+) -> dict[int, Scalar]:
     """p by speed index, prescribed speeds included."""
     found = {
         d.index: plus(component_along(d, *momenta[i]), times(d.armature, d.speed))
@@ -146,7 +147,7 @@ def conjugate_rates(
     external: Sequence[Wrench],
     applied: AppliedLoads,
     column_rates: Mapping[int, Columns],
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     """p' by speed index, as if no speed were prescribed."""
     balances = [_balance(*each) for each in zip(motions, momenta, masses, external, strict=True)]
     falls = [weight.fall for weight in masses]
@@ -167,7 +168,7 @@ def _balance(motion: Velocity, momentum: Wrench, weight: Weight, external: Wrenc
     return couple, force
 
 
-def solved_speeds(tree: Tree, momenta: Mapping[int, Any], way: str) -> dict[int, Any]:
+def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[int, Scalar]:
     """u by speed index from conjugate momenta, A u = p − b, with A written out or joint by joint."""
     unknown = sorted(
         (d for link in tree.links for d in link.degrees if not d.prescribed), key=lambda d: d.index

@@ -23,14 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.scalars import is_zero, sum_of_products
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.scalars import Scalar, is_zero, sum_of_products
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled, unit
 from armillary.mechanics.formalisms.momentum.momentum import Weight
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along
 from armillary.mechanics.tree.tree import LINEAR, Tree
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +50,14 @@ class FreeRoot:
         """Indices of the speeds in place of whose momenta P and H are states: in the same order."""
         return sorted(d.index for i in (*self.slides, self.link) for d in tree.links[i].freedoms)
 
-    def numbered(self, tree: Tree, P: Sequence[Any], H: Sequence[Any]) -> dict[int, Any]:
+    def numbered(self, tree: Tree, P: Sequence[Item], H: Sequence[Item]) -> dict[int, Item]:
         """P and H by those indices."""
         return dict(zip(self.indices(tree), H if self.held else (*P, *H), strict=True))
 
-    def vectors(self, tree: Tree, values: Mapping[int, Any]) -> tuple[Triple, Triple]:
+    def vectors(self, tree: Tree, values: Mapping[int, Scalar]) -> tuple[Triple, Triple]:
         """P and H from values by those indices."""
-        found = tuple(values[i] for i in self.indices(tree))
-        return (ZEROS, found) if self.held else (found[:3], found[3:])
+        found = [values[i] for i in self.indices(tree)]
+        return (ZEROS if self.held else joined(found[:3])), joined(found[-3:])
 
     def states(
         self, tree: Tree, masses: Sequence[Weight], momenta: Sequence[Wrench]
@@ -65,7 +67,7 @@ class FreeRoot:
         n = to_ground(tree, self.link, momenta[self.link][0])
         return P, n if self.held else add(n, scaled(cross_triples(self._centre(tree, masses), P), -1))
 
-    def conjugate(self, tree: Tree, H: Triple) -> dict[int, Any]:
+    def conjugate(self, tree: Tree, H: Triple) -> dict[int, Scalar]:
         """Conjugate momenta of this body's own speeds relative to the mass centre, by index."""
         n = from_ground(tree, self.link, H)
         found = {d.index: component_along(d, n, ZEROS) for d in tree.links[self.link].freedoms}
@@ -73,7 +75,7 @@ class FreeRoot:
             found |= {d.index: 0 for d in tree.links[i].freedoms}
         return found
 
-    def drifting(self, tree: Tree, masses: Sequence[Weight], P: Triple) -> dict[int, Any]:
+    def drifting(self, tree: Tree, masses: Sequence[Weight], P: Triple) -> dict[int, Scalar]:
         """What the velocity P/m of the mass centre is in this body's own speeds, by index."""
         if self.held:
             return {}
@@ -158,7 +160,7 @@ def _orthogonal(tree: Tree, slides: Sequence[int]) -> bool:
     return all(abs(float(x)) < 1e-12 for x in products)
 
 
-def _along_freedoms(tree: Tree, index: int, forces: Mapping[int, Any]) -> Wrench:
+def _along_freedoms(tree: Tree, index: int, forces: Mapping[int, Scalar]) -> Wrench:
     """Generalised forces of a link's freedoms as a wrench in its axes."""
     n, f = ZEROS, ZEROS
     for d in tree.links[index].freedoms:

@@ -14,10 +14,10 @@ have indices below that of the ground.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.vectors.matrices import (
     IDENTITY,
     Matrix,
@@ -26,8 +26,8 @@ from armillary.algebra.vectors.matrices import (
     matrix_vector,
     transposed,
 )
-from armillary.algebra.vectors.scalars import sum_of_products, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.scalars import Scalar, sum_of_products, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
 from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
@@ -115,13 +115,13 @@ class AbsoluteBody(RigidGroup):
         """J in the present shape."""
         return self.inertia if self.modes is None else matrix_sum(self.inertia, self.modes.shape.inertia)
 
-    def rates(self) -> dict[Expr, Any]:
+    def rates(self) -> dict[Expr, Scalar]:
         """ḋ = v, η̇ = ξ, ė = ½ [ −eᵀw ; e₀ w + e × w ], Ṙ = R w̃."""
-        found: dict[Expr, Any] = dict(zip(self.linear, self.linear_speeds, strict=True))
+        found: dict[Expr, Scalar] = dict(zip(self.linear, self.linear_speeds, strict=True))
         found |= zip(self.e, quaternion_rates(self.e, self.w), strict=True)
         for row in self.R:
             turned = named(cross_triples(row, self.w), f"Rdot_{self.name}")
-            found |= zip(row, turned, strict=True)
+            found |= zip(map(as_expr, row), turned, strict=True)
         return found
 
 
@@ -223,7 +223,7 @@ def _part(system: Description, group: RigidGroup, index: int, plain: Undimension
     numbers = range(1, flex.part.modes + 1)
     eta = symbols("amplitude", "coordinate", numbers, f"amplitude of a mode of {name}")
     xi = symbols("rate", "speed", numbers, f"rate of a mode of {name}")
-    described = (_triple(flex.coordinates, plain), _triple(flex.speeds, plain))
+    described = (tuple(map(plain, flex.coordinates)), tuple(map(plain, flex.speeds)))
     part = replace(part, modes=AbsoluteModes(eta, xi, described, deformation(name, flex.part, eta, xi)))
     if flex.held is None:
         return part
@@ -244,8 +244,8 @@ def _sorted(body: Body, plain: Undimensioned) -> JointSteps:
         elif isinstance(step, Turn) and not whole:
             turns.append(Turn(_triple(step.axis, plain), plain(step.angle), plain(step.speed)))
         elif isinstance(step, Tumble) and not late:
-            w = _triple(step.speeds, plain)
-            whole = Tumble(_plain(step.rotation, plain), w)
+            a, b, c = step.speeds
+            whole = Tumble(_plain(step.rotation, plain), (plain(a), plain(b), plain(c)))
         elif isinstance(step, Drift) and not late and not slides and len(step.angular) in (1, 3):
             linear = {i: plain(u) for i, u in step.linear.items()}
             angular = {i: plain(u) for i, u in step.angular.items()}
@@ -262,18 +262,18 @@ def _sorted(body: Body, plain: Undimensioned) -> JointSteps:
     return JointSteps(tuple(slides), tuple(turns), whole)
 
 
-def _triple(values: Any, plain: Undimensioned) -> Triple:
-    return tuple(plain(x) for x in values)
+def _triple(values: Iterable[Scalar], plain: Undimensioned) -> Triple:
+    return joined(plain(x) for x in values)
 
 
-def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Any]:
+def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Scalar]:
     """Elements of a part's mass matrix by pairs of its speeds, upper half.
 
         m v·v/2 + v·R (w × h) + w·J w/2    gives    [ m EᵀE , −EᵀR h̃ ; · , J ]
 
     with E the directions of v, and modes as in modes.py.
     """
-    found: dict[tuple[Expr, Expr], Any] = {}
+    found: dict[tuple[Expr, Expr], Scalar] = {}
     basis, v, w = part.basis, part.v, part.w
     first, inertia = part.deformed_first, part.deformed_inertia
     rows = [matrix_vector(transposed(part.R), a) for a in basis]  # E in body axes
@@ -288,7 +288,7 @@ def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Any]:
     return found if part.modes is None else found | modal_mass(part, rows)
 
 
-def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Any]]:
+def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
     """(R (w × (w × h)), w × J w): inertia force in ground axes and moment about the origin in body axes; and
     the remainders of its modes.
     """
@@ -296,7 +296,7 @@ def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Any]]:
     centrifugal = cross_triples(part.w, named(cross_triples(part.w, h), f"wh_{part.name}"))
     momentum = named(matrix_vector(part.deformed_inertia, part.w), f"Jw_{part.name}")
     moment = cross_triples(part.w, momentum)
-    modal: list[Any] = []
+    modal: list[Scalar] = []
     if part.modes is not None:
         force, added, modal = modal_remainders(part)
         centrifugal, moment = add(centrifugal, force), add(moment, added)

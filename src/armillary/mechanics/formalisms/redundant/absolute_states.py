@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import inner
-from armillary.algebra.vectors.triples import Triple, add, scaled
+from armillary.algebra.vectors.scalars import Scalar, inner
+from armillary.algebra.vectors.triples import Triple, add, joined, scaled
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies
@@ -21,7 +21,7 @@ from armillary.model.joints.free import euler_parameters
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
     """Every absolute coordinate and speed as an expression of q and u."""
     ground = system.ground.frame
-    found: dict[Expr, Any] = {}
+    found: dict[Expr, Scalar] = {}
     for part in parts.parts:
         frame = part.body.frame
         place = _plain(motion.position(part.body).components(ground), plain)
@@ -41,5 +41,5 @@ def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensi
     return {s: as_expr(x) for s, x in found.items()}
 
 
-def _plain(values: Any, plain: Undimensioned) -> Triple:
-    return tuple(plain(x) for x in values)
+def _plain(values: Iterable[Scalar], plain: Undimensioned) -> Triple:
+    return joined(plain(x) for x in values)

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, total
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody, mass_block
@@ -34,7 +33,7 @@ from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 SINGULAR = 1e-12  # of the largest eigenvalue: a mass matrix with a smaller one counts as singular
 
-Form = dict[Expr, Any]  # coefficients of a constraint by absolute speed
+Form = dict[Expr, Scalar]  # coefficients of a constraint by absolute speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ class Bordered:
         inputs: Inputs,
     ) -> None:
         self.parts, self.rows, self.forms, self.inputs = parts, rows, forms, inputs
-        self.matrix: dict[tuple[Expr, Expr], Any] = {}
+        self.matrix: dict[tuple[Expr, Expr], Scalar] = {}
         for part in parts.parts:
             self.matrix |= mass_block(part)
         # Values that constraints prescribe for B v̇ (or for Bv, or for the gap's rate).
@@ -71,17 +70,17 @@ class Bordered:
             fn.named(minus(rho, times(inputs.weight, gamma)), "goal")
             for rho, gamma in zip(inputs.targets, gammas, strict=True)
         ]
-        self.added: dict[Expr, Any] = {}  # what armatures and the support of massless parts add to f
+        self.added: dict[Expr, Scalar] = {}  # what armatures and the support of massless parts add to f
         self.order = {v: i for i, v in enumerate(v for p in parts.parts for v in p.speeds)}
         self.length2 = _size(parts.parts)
         self.turning = {w for part in parts.parts for w in part.w}
 
-    def add_armature(self, inertia: Any, form: Form, gamma: Any) -> None:
+    def add_armature(self, inertia: Scalar, form: Form, gamma: Scalar) -> None:
         """a u̇ in the equation of a joint's speed u = B v: a BᵀB more in M, −a Bᵀ γ in f, u̇ = B v̇ + γ."""
         self._add_square(inertia, form, times(self.inputs.weight, times(gamma, -1)))
         self.matrix = {key: fn.named(x, "M") for key, x in self.matrix.items()}
 
-    def _add_square(self, alpha: Any, form: Form, goal: Any) -> None:
+    def _add_square(self, alpha: Scalar, form: Form, goal: Scalar) -> None:
         """α BᵀB more in M and α Bᵀ goal in f."""
         for a, x in form.items():
             pushed = times(alpha, x)
@@ -127,7 +126,7 @@ class Bordered:
             "some, or fix its joint"
         )
 
-    def solution(self, forces: dict[Expr, Any]) -> list[Expr]:
+    def solution(self, forces: dict[Expr, Scalar]) -> list[Expr]:
         """v̇ in the order of the speeds, then λ in the order of the rows."""
         order: list[Expr | int] = []
         by_owner: dict[int | None, list[int]] = {}
@@ -139,9 +138,9 @@ class Bordered:
         order += by_owner.get(None, [])
         # "Leaves first" begins with the last place.
         place = {unknown: len(order) - 1 - i for i, unknown in enumerate(order)}
-        matrix: dict[tuple[int, int], Any] = {}
+        matrix: dict[tuple[int, int], Scalar] = {}
         names: dict[int, str] = {}
-        force: dict[int, Any] = {}
+        force: dict[int, Scalar] = {}
         for v, f in forces.items():
             names[place[v]] = v.data.name
             force[place[v]] = fn.named(plus(times(self.inputs.weight, f), self.added.get(v, 0)), "f")
@@ -155,9 +154,9 @@ class Bordered:
             matrix[place[k], place[k]] = -sigma
             for v, x in form.items():
                 matrix[_pair(place[k], place[v])] = x
-        x = uncouple(ImplicitEquations(matrix, force, names), "leaves first")
+        solved = uncouple(ImplicitEquations(matrix, force, names), "leaves first")
         speeds = [v for p in self.parts.parts for v in p.speeds]
-        return [as_expr(x[place[unknown]]) for unknown in [*speeds, *range(len(self.rows))]]
+        return [as_expr(solved[place[unknown]]) for unknown in [*speeds, *range(len(self.rows))]]
 
 
 def _pair(i: int, j: int) -> tuple[int, int]:
@@ -187,7 +186,7 @@ def _singular(part: AbsoluteBody, values: dict[Expr, float]) -> bool:
 
 
 def _numbers(
-    matrix: dict[tuple[Expr, Expr], Any], order: dict[Expr, int], at: dict[Expr, float]
+    matrix: dict[tuple[Expr, Expr], Scalar], order: dict[Expr, int], at: dict[Expr, float]
 ) -> np.ndarray:
     """A symmetric matrix with these values of its symbols; one for those without a value."""
     elements = [as_expr(x) for x in matrix.values()]

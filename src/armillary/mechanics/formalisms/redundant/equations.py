@@ -24,7 +24,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import derivative, directional_derivatives, evaluate_all
-from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
@@ -90,7 +90,7 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
     described = {plain(q): plain(system.rates[q]) for q in system.coordinates}
     rates: dict[Expr, Expr] = {plain(system.time): UNIT}
     for part in parts.parts:
-        rates |= part.rates()
+        rates |= {state: as_expr(rate) for state, rate in part.rates().items()}
     rates |= zip(joints, transform(list(described.values()), u.get), strict=True)
 
     rows = _rows(system, parts, u, plain)

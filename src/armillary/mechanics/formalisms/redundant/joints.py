@@ -23,12 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.vectors.scalars import inner, is_zero, minus, times
+from armillary.algebra.vectors.scalars import Scalar, inner, is_zero, minus, times
 from armillary.algebra.vectors.triples import (
     AXES,
     ZEROS,
@@ -122,7 +121,7 @@ def joint_rows(parts: AbsoluteBodies, index: int) -> list[AbsoluteConstraint]:
     ]
 
 
-def _translation_rows(parts: AbsoluteBodies, joint: _Joint) -> list[tuple[str, Any, Any]]:
+def _translation_rows(parts: AbsoluteBodies, joint: _Joint) -> list[tuple[str, Scalar, Scalar]]:
     part, child = joint.part, joint.child
     if not joint.directions:
         carried = matrix_vector(joint.parent, named(cross_triples(joint.parent_spin, part.place), "wxa"))
@@ -136,7 +135,7 @@ def _translation_rows(parts: AbsoluteBodies, joint: _Joint) -> list[tuple[str, A
     ]
 
 
-def _rotation_rows(joint: _Joint) -> list[tuple[str, Any, Any]]:
+def _rotation_rows(joint: _Joint) -> list[tuple[str, Scalar, Scalar]]:
     part, S, axes = joint.part, joint.S, joint.axes
     if axes is None or len(axes) == 3:
         return []
@@ -186,7 +185,7 @@ def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict
     axes.
     """
     steps, S, name = joint.part.joint, joint.S, joint.part.name
-    found: dict[Expr, Any] = {}
+    found: dict[Expr, Scalar] = {}
     whole = steps.whole
     if isinstance(whole, Drift):
         axes = S if whole.velocity == "body" else joint.part.mount
@@ -202,7 +201,7 @@ def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict
     return {u: fn.named(as_expr(value), f"u_{name}") for u, value in found.items()}
 
 
-def _turn_rates(joint: _Joint, w: Triple) -> list[Any]:
+def _turn_rates(joint: _Joint, w: Triple) -> list[Scalar]:
     """Rates of successive turns with w = a₁u₁ + a₂u₂ + a₃u₃, all axes in the parent."""
     turns, axes = joint.part.joint.turns, joint.axes
     if not turns or axes is None:
@@ -218,7 +217,7 @@ def _turn_rates(joint: _Joint, w: Triple) -> list[Any]:
     return [inner(g, w) for g in duals([first, second, last])]
 
 
-def duals(axes: list[Triple], cosine: Any = None) -> list[Triple]:
+def duals(axes: list[Triple], cosine: Scalar | None = None) -> list[Triple]:
     """Directions g with g_i·a_j = δ_ij in the span of unit axes; ``cosine`` of two where it is known."""
     if len(axes) == 2:
         c = inner(axes[0], axes[1]) if cosine is None else cosine

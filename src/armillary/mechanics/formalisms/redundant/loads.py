@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import inner, minus, plus, sum_of_products
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, sum_of_products
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, inertia_remainder
 from armillary.mechanics.formalisms.redundant.modes import node_load
@@ -23,7 +21,7 @@ from armillary.model.space.attraction import all_gravities, all_loads
 
 def forces(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
-) -> dict[Expr, Any]:
+) -> dict[Expr, Scalar]:
     """f by absolute speed: gravity and loads less inertia remainders."""
     gravity: Triple = ZEROS
     for g in all_gravities(system):
@@ -31,7 +29,7 @@ def forces(
         gravity = add(gravity, scaled([plain(x) for x in own], plain(g.magnitude)))
     force = [ZEROS] * len(parts.parts)  # ground axes
     moment = [ZEROS] * len(parts.parts)  # body axes, about the origin
-    modal: list[list[Any]] = []  # of each part's modes
+    modal: list[list[Scalar]] = []  # of each part's modes
     for i, part in enumerate(parts.parts):
         weight = matrix_vector(transposed(part.R), gravity)
         reversed_force, reversed_moment, remainders = inertia_remainder(part)
@@ -51,7 +49,7 @@ def forces(
                 n, bent = node_load(node, parts.parts[home], n, f)
                 modal[home] = [plus(a, b) for a, b in zip(modal[home], bent, strict=True)]
             moment[home], force[home] = add(moment[home], n), add(force[home], f)
-    found: dict[Expr, Any] = {}
+    found: dict[Expr, Scalar] = {}
     for part, n, f, bending in zip(parts.parts, moment, force, modal, strict=True):
         found |= {
             v: sum_of_products(zip(axis, f, strict=True)) for v, axis in zip(part.v, part.basis, strict=True)
@@ -72,7 +70,7 @@ def _wrench(
         return own, ZEROS
     point = own_point(load, body, sign)
     if point is not None:
-        arm = placement.point(tuple(plain(x) for x in point.coordinates))
+        arm = placement.point(joined(plain(x) for x in point.coordinates))
     else:
         assert load.at is not None
         line = motion.position(load.at, body.origin)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.vectors.scalars import inner, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.inertia.link_modes import deformation_wrench
@@ -81,7 +81,7 @@ def node_frame(index: int, part: AbsoluteBody, node: FlexibleNode, plain: Undime
 
 
 def _plain(step: Flexed, plain: Undimensioned) -> Flexed:
-    def deep(x: Any) -> Any:
+    def deep(x: Any) -> Any:  # a scalar, or tuples of them of any depth
         return tuple(map(deep, x)) if isinstance(x, tuple) else plain(x)
 
     return Flexed(
@@ -98,7 +98,7 @@ def _plain(step: Flexed, plain: Undimensioned) -> Flexed:
 
 def node_load(
     frame: NodeFrame, part: AbsoluteBody, moment: Triple, force: Triple
-) -> tuple[Triple, list[Any]]:
+) -> tuple[Triple, list[Scalar]]:
     """(moment about the part's origin in its axes, forces on its modes) of a wrench on a node.
 
     The moment is about the node in its axes, the force in ground axes.
@@ -110,13 +110,13 @@ def node_load(
     return carried, [plus(inner(moving, here), inner(turning, moment)) for moving, turning in columns]
 
 
-def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Any]:
+def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Scalar]:
     """Elements of the mass matrix that modes have with v (whose directions are ``rows`` in body axes), with
     each other and with w.
     """
     assert part.modes is not None
     xi, shape = part.modes.xi, part.modes.shape
-    found: dict[tuple[Expr, Expr], Any] = {}
+    found: dict[tuple[Expr, Expr], Scalar] = {}
     for v, row in zip(part.v, rows, strict=True):
         found |= {(v, x): inner(row, P) for x, P in zip(xi, shape.P, strict=True)}
     for p, x in enumerate(xi):
@@ -125,7 +125,7 @@ def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, E
     return found
 
 
-def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Any]]:
+def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
     """(force, moment) of moving modes, both in body axes, and the remainder of each mode's own equation with
     S(u), 2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ.
     """

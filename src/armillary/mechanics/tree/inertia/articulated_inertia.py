@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.vectors.matrices import (
     Matrix,
@@ -27,7 +26,7 @@ from armillary.algebra.vectors.matrices import (
     skew,
     transposed,
 )
-from armillary.algebra.vectors.scalars import plus
+from armillary.algebra.vectors.scalars import Scalar, plus
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import Wrench, wrench_at_parent
@@ -47,7 +46,7 @@ class Articulated:
     M: Matrix
     n: Triple
     f: Triple
-    rigid: tuple[Any, Triple] | None = None
+    rigid: tuple[Scalar, Triple] | None = None
 
     def named(self, name: str) -> Articulated:
         """The same as intermediate values."""
@@ -77,7 +76,7 @@ class Articulated:
         return scaled(self.J[k], d.sign), scaled(self.H[k], d.sign)
 
 
-def rigid_body(mass: Any, first: Triple, inertia: Matrix, n: Triple, f: Triple) -> Articulated:
+def rigid_body(mass: Scalar, first: Triple, inertia: Matrix, n: Triple, f: Triple) -> Articulated:
     """The inertia of a rigid body about a point, with first moment h and inertia J there."""
     M: Matrix = ((mass, 0, 0), (0, mass, 0), (0, 0, mass))
     return Articulated(inertia, skew(first), M, n, f, (mass, first))

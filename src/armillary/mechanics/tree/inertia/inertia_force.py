@@ -7,10 +7,8 @@ Sources: Sayers 1990, eqs. 6.2.7 and 6.2.8, about the joint's point in place of 
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times, total
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, joined, negative, scaled, vanishes
 from armillary.mechanics.tree.inertia.link_modes import modal_remainder, modal_wrench
 from armillary.mechanics.tree.kinematics import Motion, motions
@@ -32,7 +30,7 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     return found
 
 
-def modal_remainders(tree: Tree) -> dict[int, Any]:
+def modal_remainders(tree: Tree) -> dict[int, Scalar]:
     """What is left of every mode's equation for acceleration remainders, by speed index."""
     if all(link.modes is None for link in tree.links):
         return {}
@@ -44,7 +42,7 @@ def modal_remainders(tree: Tree) -> dict[int, Any]:
     }
 
 
-def modal_forces(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
+def modal_forces(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
     """Right sides of the modes' equations, by speed index; ``still`` without remainders."""
     modes = [d.index for link in tree.links if link.modes is not None for d in link.modes.freedoms]
     rest = dict.fromkeys(modes, 0) if at_rest else modal_remainders(tree)
@@ -77,7 +75,7 @@ def _rotational(link: Link, motion: Motion) -> Triple:
         difference = minus(J[z][z], J[y][y])
         second_y = minus(plus(J[z][z], J[x][x]), J[y][y])
         second_z = minus(plus(J[y][y], J[x][x]), J[z][z])
-        terms: list[Any]
+        terms: list[Scalar]
         if not is_zero(difference) and not is_zero(J[x][x]) and (is_zero(second_y) or is_zero(second_z)):
             terms = [
                 times(times(0.5, second_y), motion.U[z][y]),

@@ -9,13 +9,21 @@ With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import combination, minus, plus, sum_of_products, times
+from armillary.algebra.vectors.scalars import (
+    Scalar,
+    ScalarMap,
+    combination,
+    minus,
+    plus,
+    sum_of_products,
+    times,
+)
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, scaled
 from armillary.model.flexible.attachment import Flexible
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
@@ -33,17 +41,17 @@ class LinkModes(Deformation):
 
     freedoms: tuple[Freedom, ...] = ()
 
-    def map(self, f: Callable[[Any], Any]) -> LinkModes:
+    def map(self, f: ScalarMap) -> LinkModes:
         """The same over other scalars."""
         return LinkModes(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
 
     @property
-    def speeds(self) -> list[Any]:
+    def speeds(self) -> list[Scalar]:
         """ξ."""
         return [d.speed for d in self.freedoms]
 
     @property
-    def known_rates(self) -> list[Any]:
+    def known_rates(self) -> list[Scalar]:
         """Rates of modal speeds that are given, and known parts of dependent ones."""
         return [0 if d.rate is None else d.rate for d in self.freedoms]
 
@@ -60,7 +68,7 @@ def modal_wrench(modes: LinkModes, motion: Motion, name: str) -> Wrench:
     return add(n, combined(modes.H, modes.known_rates)), add(f, combined(modes.P, modes.known_rates))
 
 
-def deformation_wrench(shape: Deformation, xi: Sequence[Any], w: Triple, name: str) -> Wrench:
+def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name: str) -> Wrench:
     """(J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ): the inertia wrench of modal speeds at steady ξ."""
     drift = named(combined(shape.P, xi), f"Pxi_{name}")
     spin = named(combined(shape.H, xi), f"Hxi_{name}")
@@ -69,7 +77,7 @@ def deformation_wrench(shape: Deformation, xi: Sequence[Any], w: Triple, name: s
     return add(matrix_vector(growth, w), cross_triples(w, spin), shape.twisting), f
 
 
-def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Any:
+def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Scalar:
     """What is left of mode p's equation without unknown accelerations and applied forces."""
     ww, S = motion.products, modes.slopes[p]
     diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))

@@ -10,11 +10,10 @@ parent's axes, where its turned elements are at hand: k is the same in both.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, matrix_sum, matrix_vector, named_symmetric
-from armillary.algebra.vectors.scalars import inner, plus
+from armillary.algebra.vectors.scalars import Scalar, inner, plus
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled, unit
 from armillary.mechanics.tree.inertia.modal_equations import ModalEquations, couple_to_modes, modal_equations
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
@@ -31,7 +30,7 @@ def unknown_freedoms(link: Link) -> list[Freedom]:
 class Composite:
     """Mass, first moment and inertia of everything from a joint outwards."""
 
-    mass: Any
+    mass: Scalar
     first: Triple
     inertia: Matrix
 
@@ -61,10 +60,10 @@ class Composite:
         )
 
 
-def mass_matrix(tree: Tree) -> dict[tuple[int, int], Any]:
+def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
     """M by (row, column), row ≤ column, of all speeds that are not prescribed."""
     composites = [Composite.of(link) for link in tree.links]
-    matrix: dict[tuple[int, int], Any] = {}
+    matrix: dict[tuple[int, int], Scalar] = {}
     modal = modal_equations(tree)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
@@ -107,7 +106,7 @@ def _momenta(body: Composite, axis: Triple, linear: bool) -> Wrench:
     return n, cross_triples(axis, body.first)
 
 
-def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) -> None:
+def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Scalar]) -> None:
     freedoms = unknown_freedoms(link)
     for position, d in enumerate(freedoms):
         n, f = momentum_column(body, d)
@@ -116,7 +115,9 @@ def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) 
             set_element(matrix, other, d, plus(value, d.armature) if other is d else value)
 
 
-def _modal_block(tree: Tree, index: int, block: ModalEquations, matrix: dict[tuple[int, int], Any]) -> None:
+def _modal_block(
+    tree: Tree, index: int, block: ModalEquations, matrix: dict[tuple[int, int], Scalar]
+) -> None:
     """Rows of a flexible link's modes: among themselves, with its joint, and towards the ground."""
     link = tree.links[index]
     block.name()
@@ -131,7 +132,7 @@ def _modal_block(tree: Tree, index: int, block: ModalEquations, matrix: dict[tup
 
 
 def carry_column(
-    tree: Tree, index: int, wrench: Wrench, d: Freedom, matrix: dict[tuple[int, int], Any], hub: int = -1
+    tree: Tree, index: int, wrench: Wrench, d: Freedom, matrix: dict[tuple[int, int], Scalar], hub: int = -1
 ) -> Wrench | None:
     """Adds the elements of a column from a link to the ground, or to a hub; returns the wrench at the hub."""
     while index != hub:
@@ -155,7 +156,7 @@ def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
     return () if modes is None else modes.freedoms
 
 
-def set_element(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
+def set_element(matrix: dict[tuple[int, int], Scalar], a: Freedom, b: Freedom, value: Scalar) -> None:
     """An element of M: the sum, where modes meet a joint twice, through a node and through the held body."""
     i, j = sorted((a.index, b.index))
     matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"M_{i + 1}_{j + 1}")

@@ -11,11 +11,10 @@ nodes moves by φ_p too, in the axes of what holds it; W_p and M are then those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import minus, plus
+from armillary.algebra.vectors.scalars import Scalar, minus, plus
 from armillary.algebra.vectors.triples import Triple, named
 from armillary.mechanics.tree.loads import Wrench, twist_dot, wrench_at_parent, wrench_sum
 from armillary.mechanics.tree.tree import Freedom, Tree
@@ -26,7 +25,14 @@ Inertia = Callable[[Triple, Triple], Wrench]
 class ModalEquations:
     """Modal equations Σ M_pq ξ̇_q + W_p·(α, a) = f_p of one flexible link, as far as they are collected."""
 
-    def __init__(self, freedoms: tuple[Freedom, ...], M: Any, H: Any, P: Any, force: list[Any]) -> None:
+    def __init__(
+        self,
+        freedoms: tuple[Freedom, ...],
+        M: Sequence[Sequence[Scalar]],
+        H: Sequence[Triple],
+        P: Sequence[Triple],
+        force: list[Scalar],
+    ) -> None:
         self.freedoms = freedoms
         self.active = [p for p, d in enumerate(freedoms) if not d.prescribed]
         self.masses = {(p, q): M[p][q] for p in self.active for q in self.active if p <= q}
@@ -45,7 +51,7 @@ class ModalEquations:
             self.masses[p, q] = fn.named(self.masses[p, q], f"M_{label}")
 
 
-def modal_equations(tree: Tree, forces: Mapping[int, Any] | None = None) -> dict[int, ModalEquations]:
+def modal_equations(tree: Tree, forces: Mapping[int, Scalar] | None = None) -> dict[int, ModalEquations]:
     """A block for every flexible link, ``forces`` by speed index where the right sides are wanted."""
     found = {}
     for i, link in enumerate(tree.links):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import Triple, scaled
 
 
-def point_mass_inertia(mass: Any, r: Triple) -> Matrix:
+def point_mass_inertia(mass: Scalar, r: Triple) -> Matrix:
     """m (r·r 1 − r rᵀ)."""
     return moment_inertia(scaled(r, times(mass, 0.5)), r) if not is_zero(mass) else ZERO_MATRIX
 

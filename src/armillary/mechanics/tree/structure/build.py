@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, number
+from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_sum, matrix_vector
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
+from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined, scaled, unit
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.inertia.link_modes import link_modes
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
@@ -76,7 +76,7 @@ def build_tree(
 
 # Trees of frozen descriptions, before their expressions are read: the check of masses, the derivation and a
 # run need the same one.
-_UNREAD: WeakKeyDictionary[Description, dict[Any, Tree]] = WeakKeyDictionary()
+_UNREAD: WeakKeyDictionary[Description, dict[tuple[object, ...], Tree]] = WeakKeyDictionary()
 
 
 def _unread_tree(
@@ -224,7 +224,7 @@ class _TreeBuilder:
         Its three linear speeds then are directions of links, one by one, and can be given or eliminated.
         """
         for i, axis in enumerate("xyz"):
-            slide = Slide(unit(i), step.position[i], step.linear[i])
+            slide = Slide(unit(i), as_expr(step.position[i]), step.linear[i])
             here, turned = self._slide(f"{name}_{axis}", here, offset, turned, slide)
             offset = ZEROS
         w = step.angular
@@ -264,42 +264,45 @@ class _TreeBuilder:
             )
         return self._append(link), IDENTITY
 
-    def _inertia(self, body: Body) -> tuple[Any, Triple, Matrix]:
+    def _inertia(self, body: Body) -> tuple[Scalar, Triple, Matrix]:
         """(m, h, J) of a body about its link's origin, in the link's axes."""
         placement = self.placements[body.name]
         of_numbers = _plain_numbers(body, placement)
         if of_numbers is None:
             return _about_link(placement, body.mass, body.com_coordinates, body.inertia)
         mass, first, inertia = _about_link(*of_numbers)
-        return _node(mass), tuple(map(_node, first)), tuple(tuple(map(_node, row)) for row in inertia)  # type: ignore[return-value]
+        return _node(mass), joined(map(_node, first)), tuple(joined(map(_node, row)) for row in inertia)  # type: ignore[return-value]
 
 
-def _about_link(placement: Placement, mass: Any, com: Triple, inertia: Matrix) -> tuple[Any, Triple, Matrix]:
+def _about_link(
+    placement: Placement, mass: Scalar, com: Triple, inertia: Matrix
+) -> tuple[Scalar, Triple, Matrix]:
     centre = placement.point(com)
     own = placement.turned_inertia(inertia)
     return mass, scaled(centre, mass), matrix_sum(own, point_mass_inertia(mass, centre))
 
 
-def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Any, Triple, Matrix] | None:
+def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar, Triple, Matrix] | None:
     """A body's place, mass, mass centre and inertia as Python's numbers, whose sums and products are the same
     and take a fifth of the time; None where one of them is not known.
     """
-    given = [body.mass, *body.com_coordinates, *placement.origin]
+    given: list[Scalar] = [body.mass, *body.com_coordinates, *placement.origin]
     for row in (*body.inertia, *placement.rotation):
         given += row
-    values = [x.data if isinstance(x, Expr) and x.kind == "number" else x for x in given]
+    values: list[Scalar] = [x.data if isinstance(x, Expr) and x.kind == "number" else x for x in given]
     if any([isinstance(x, Expr) for x in values]):
         return None
     mass, com, origin, J, R = values[0], values[1:4], values[4:7], values[7:16], values[16:]
-    return Placement(placement.link, _rows(R), tuple(origin)), mass, tuple(com), _rows(J)
+    return Placement(placement.link, _rows(R), joined(origin)), mass, joined(com), _rows(J)
 
 
-def _rows(entries: list[Any]) -> Matrix:
-    return tuple(entries[:3]), tuple(entries[3:6]), tuple(entries[6:])
+def _rows(entries: list[Scalar]) -> Matrix:
+    return joined(entries[:3]), joined(entries[3:6]), joined(entries[6:])
 
 
-def _node(value: float) -> Any:
+def _node(value: Scalar) -> Scalar:
     """A number as an expression; zeros stay plain ones, which sums and products leave out."""
+    assert not isinstance(value, Expr)
     return number(value) if value else 0
 
 

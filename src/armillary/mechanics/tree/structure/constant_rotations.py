@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import Matrix, transposed
-from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.triples import Triple, cross_triples, unit
 from armillary.mechanics.tree.structure.rotation import AxisRotation, MatrixRotation, RotationChain
 from armillary.model.joints.base import across
@@ -17,7 +16,9 @@ def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
     """(i, ±1) where the axis is ± a coordinate axis."""
     for i in range(3):
         others = [axis[k] for k in range(3) if k != i]
-        value = axis[i].data if isinstance(axis[i], Expr) and axis[i].kind == "number" else axis[i]
+        value = axis[i]
+        if isinstance(value, Expr) and value.kind == "number":
+            value = value.data
         if all(is_zero(o) for o in others) and isinstance(value, int | float) and abs(value) == 1:
             return i, int(value)
     return None
@@ -62,12 +63,12 @@ def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
     return AxisRotation(axis, c, s if upwards else -s)
 
 
-def _exact(x: float) -> Any:
+def _exact(x: float) -> Scalar:
     """A cosine or sine without the last digits where it is a whole number."""
     return round(x) if abs(x - round(x)) < 1e-15 else x
 
 
-def _number(x: Any) -> float | None:
+def _number(x: Scalar) -> float | None:
     if isinstance(x, Expr):
         return float(x.data) if x.kind == "number" else None
     return float(x)
@@ -79,7 +80,7 @@ def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned
     return transposed(tuple(tuple(_tidy(x) for x in column) for column in columns))  # type: ignore[arg-type]
 
 
-def _tidy(x: Any) -> Any:
+def _tidy(x: Scalar) -> Scalar:
     """A number rounded to zero or ± one where it differs only by rounding, so that terms cancel exactly."""
     value = _number(x)
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x

@@ -18,10 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from armillary.algebra.vectors.matrices import Matrix, matrix_sum
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.structure.rotation import NoRotation, RotationChain
@@ -85,7 +84,7 @@ def _is_rotor(link: Link) -> bool:
     return all(is_zero(x) for x in (link.mass, *link.first, *rest))
 
 
-def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
+def _split(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matrix]:
     """(child after the split; mass, first moment and inertia that move, in the child's axes)."""
     none: Matrix = (ZEROS, ZEROS, ZEROS)
     if child.step == "slide":
@@ -110,7 +109,7 @@ def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
     return replace(child, mass=0, first=first, inertia=rest), child.mass, along, across
 
 
-def _sparsest(candidates: Iterable[Any], J_aa: Any, J_bb: Any) -> Any:
+def _sparsest(candidates: Iterable[Scalar], J_aa: Scalar, J_bb: Scalar) -> Scalar:
     """The λ that leaves the fewest diagonal elements in the child, and among those none in the parent."""
     return min(
         candidates,
@@ -121,12 +120,12 @@ def _sparsest(candidates: Iterable[Any], J_aa: Any, J_bb: Any) -> Any:
     )
 
 
-def _across(k: int, value: Any) -> Matrix:
+def _across(k: int, value: Scalar) -> Matrix:
     """value (1 − k kᵀ)."""
     return tuple(tuple(value if i == j and i != k else 0 for j in range(3)) for i in range(3))  # type: ignore[return-value]
 
 
-def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
+def _received(parent: Link, child: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
     """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
     r = child.offset
     constant = child.constant_rotation

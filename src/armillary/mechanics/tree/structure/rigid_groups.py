@@ -6,9 +6,8 @@ tree of links (build.py), which cuts the same joints into single steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,8 +19,8 @@ from armillary.algebra.vectors.matrices import (
     matrix_sum,
     scaled_matrix,
 )
-from armillary.algebra.vectors.scalars import is_zero, plus
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled
+from armillary.algebra.vectors.scalars import Scalar, ScalarMap, is_zero, plus
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined, scaled
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.structure.rotation import MatrixRotation
 from armillary.mechanics.tree.tree import Placement
@@ -32,7 +31,7 @@ from armillary.model.flexible.part import FlexiblePart
 
 GROUND = -1
 
-Reader = Callable[[Any], Any]  # of the description's expressions, without dimensions
+Reader = ScalarMap  # of the description's expressions, without dimensions
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class RigidGroup:
     mount: Matrix
     orient: Matrix
     bodies: tuple[Body, ...] = ()
-    mass: Any = 0
+    mass: Scalar = 0
     first: Triple = ZEROS
     inertia: Matrix = ZERO_MATRIX
 
@@ -68,7 +67,7 @@ class RigidGroup:
         """Inertia about the mass centre."""
         return matrix_sum(self.inertia, scaled_matrix(point_mass_inertia(self.mass, self.centre), -1))
 
-    def with_mass(self, mass: Any, centre: Triple, inertia: Matrix) -> Self:
+    def with_mass(self, mass: Scalar, centre: Triple, inertia: Matrix) -> Self:
         """The group with more mass at a place, and an inertia about that place."""
         return replace(
             self,
@@ -79,7 +78,7 @@ class RigidGroup:
 
     def with_body(self, body: Body, at: Placement, read: Reader) -> Self:
         """The group with one more body and its flexible part."""
-        centre = at.point(tuple(read(x) for x in body.com_coordinates))
+        centre = at.point(joined(read(x) for x in body.com_coordinates))
         own = at.turned_inertia(MatrixRotation(body.inertia).map(read).matrix)
         group = replace(self, bodies=(*self.bodies, body)).with_mass(read(body.mass), centre, own)
         if body.flex is None or not body.flex.part.mass:
@@ -88,15 +87,14 @@ class RigidGroup:
 
     def _with_flexible(self, part: FlexiblePart, at: Placement) -> Self:
         if at.rotation == IDENTITY and at.origin == ZEROS:
-            rows: Any = tuple(map(tuple, part.inertia.tolist()))
             return replace(
                 self,
                 mass=plus(self.mass, part.mass),
                 first=add(self.first, part.first.tolist()),
-                inertia=matrix_sum(self.inertia, rows),
+                inertia=matrix_sum(self.inertia, part.inertia.tolist()),
             )
         c = part.first / part.mass
-        own: Any = part.inertia - part.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+        own = part.inertia - part.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
         return self.with_mass(part.mass, at.point(c.tolist()), at.turned_inertia(own.tolist()))
 
 
@@ -124,7 +122,7 @@ def rigid_groups(system: Description, read: Reader, *, separate_flexible: bool) 
             placements[body.name] = Placement(GROUND - 1 - len(nodes), IDENTITY, ZEROS)
             nodes[placements[body.name].link] = body
             continue
-        place = base.point(tuple(read(x) for x in body.at))
+        place = base.point(joined(read(x) for x in body.at))
         orient = MatrixRotation(body.orient or IDENTITY).map(read).matrix
         begins = body.assembly.steps or base.link < GROUND or (separate_flexible and body.flex is not None)
         if begins:

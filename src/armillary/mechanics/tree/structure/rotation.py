@@ -15,9 +15,7 @@ recursions save.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import (
@@ -28,8 +26,8 @@ from armillary.algebra.vectors.matrices import (
     named_symmetric,
     transposed,
 )
-from armillary.algebra.vectors.scalars import minus, plus, times
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.scalars import Scalar, ScalarMap, minus, plus, times
+from armillary.algebra.vectors.triples import Triple, joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,7 @@ class NoRotation:
     def general_to_parent(self, a: Matrix, name: str) -> Matrix:
         return a
 
-    def map(self, f: Callable[[Any], Any]) -> NoRotation:
+    def map(self, f: ScalarMap) -> NoRotation:
         return self
 
 
@@ -57,22 +55,22 @@ class AxisRotation:
     """A turn about coordinate axis ``axis`` by the angle with this cosine and sine."""
 
     axis: int
-    cosine: Any
-    sine: Any
+    cosine: Scalar
+    sine: Scalar
 
     def to_parent(self, v: Triple) -> Triple:
         _, j, k = self._axes()
         out = list(v)
         out[j] = minus(times(self.cosine, v[j]), times(self.sine, v[k]))
         out[k] = plus(times(self.sine, v[j]), times(self.cosine, v[k]))
-        return tuple(out)
+        return joined(out)
 
     def to_child(self, v: Triple) -> Triple:
         _, j, k = self._axes()
         out = list(v)
         out[j] = plus(times(self.cosine, v[j]), times(self.sine, v[k]))
         out[k] = minus(times(self.cosine, v[k]), times(self.sine, v[j]))
-        return tuple(out)
+        return joined(out)
 
     def _axes(self) -> tuple[int, int, int]:
         return self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3
@@ -105,7 +103,7 @@ class AxisRotation:
         out[j][i], out[k][i] = column[j], column[k]
         return named_matrix(out, name)
 
-    def map(self, f: Callable[[Any], Any]) -> AxisRotation:
+    def map(self, f: ScalarMap) -> AxisRotation:
         return AxisRotation(self.axis, f(self.cosine), f(self.sine))
 
 
@@ -129,7 +127,7 @@ class MatrixRotation:
         half = named_matrix(matrix_product(self.matrix, a), f"{name}_half")
         return named_matrix(matrix_product(half, transposed(self.matrix)), name)
 
-    def map(self, f: Callable[[Any], Any]) -> MatrixRotation:
+    def map(self, f: ScalarMap) -> MatrixRotation:
         return MatrixRotation(tuple(tuple(f(x) for x in row) for row in self.matrix))  # type: ignore[arg-type]
 
 
@@ -152,7 +150,7 @@ class RotationChain:
     def general_to_parent(self, a: Matrix, name: str) -> Matrix:
         return self.first.general_to_parent(self.second.general_to_parent(a, f"{name}_joint"), name)
 
-    def map(self, f: Callable[[Any], Any]) -> RotationChain:
+    def map(self, f: ScalarMap) -> RotationChain:
         return RotationChain(self.first.map(f), self.second.map(f))
 
 
@@ -160,10 +158,10 @@ Rotation = NoRotation | AxisRotation | MatrixRotation | RotationChain
 
 
 def _named_triple(v: Triple) -> Triple:
-    return tuple(fn.named(x, "turned") for x in v)
+    return joined(fn.named(x, "turned") for x in v)
 
 
-def _triple_with(i: int, j: int, k: int, x: Any, y: Any, z: Any) -> Triple:
-    out: list[Any] = [0, 0, 0]
+def _triple_with(i: int, j: int, k: int, x: Scalar, y: Scalar, z: Scalar) -> Triple:
+    out: list[Scalar] = [0, 0, 0]
     out[i], out[j], out[k] = x, y, z
-    return tuple(out)
+    return joined(out)

@@ -8,13 +8,12 @@ good for any other basis of the same shapes. Second-order terms of the part are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import minus, times
+from armillary.algebra.vectors.scalars import Scalar, minus, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, negative
 from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Square
@@ -23,19 +22,19 @@ from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.part import FlexiblePart
 
-Pairs = Mapping[Any, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
+Pairs = Mapping[str, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
 
 # Elements of a reduced mass matrix this much smaller than its diagonal are rounding of M − PᵀP/M_total.
 _ROUNDING = 1e-13
 
 
-def columns(matrix: Any, place: Placement) -> list[Triple]:
+def columns(matrix: np.ndarray, place: Placement) -> list[Triple]:
     """The columns of a 3 × N array in a body's axes, in those of its group; zeros exactly zero."""
     return [matrix_vector(place.rotation, numbers(column)) for column in np.asarray(matrix).T]
 
 
 def appendage(
-    body: Body, place: Placement, group: HingedGroup, total_mass: Any, pairs: Pairs, read: Reader
+    body: Body, place: Placement, group: HingedGroup, total_mass: Scalar, pairs: Pairs, read: Reader
 ) -> Appendage:
     """The appendage of a flexible body."""
     assert body.flex is not None
@@ -63,7 +62,7 @@ def appendage(
     )
 
 
-def reduced_modal_mass(part: FlexiblePart, total_mass: Any) -> Square:
+def reduced_modal_mass(part: FlexiblePart, total_mass: Scalar) -> Square:
     """M − PᵀP/M_total."""
     shared = part.P.T @ part.P
     if isinstance(total_mass, Expr):
@@ -76,5 +75,5 @@ def reduced_modal_mass(part: FlexiblePart, total_mass: Any) -> Square:
     return _plain(np.where(np.abs(found) < _ROUNDING * scale, 0.0, found))
 
 
-def _plain(matrix: Any) -> list[list[Any]]:
+def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
     return [[float(x) if x else 0 for x in row] for row in matrix]

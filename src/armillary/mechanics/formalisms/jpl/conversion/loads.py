@@ -9,12 +9,20 @@ own; the rest acts on its carrier.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from armillary.algebra.vectors import vectors as vec
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import inner, plus
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, negative, scaled
+from armillary.algebra.vectors.scalars import Scalar, inner, plus
+from armillary.algebra.vectors.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    joined,
+    named,
+    negative,
+    scaled,
+)
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, HingedGroups
 from armillary.mechanics.tree.loads import own_point
@@ -30,12 +38,12 @@ from armillary.model.records import Load
 class VehicleLoads:
     """Torques by (group, hinge); forces and torques about o by group; both by flexible body and node."""
 
-    hinges: dict[tuple[int, int], Any] = field(default_factory=dict)
+    hinges: dict[tuple[int, int], Scalar] = field(default_factory=dict)
     torques: dict[int, Triple] = field(default_factory=dict)
     forces: dict[int, Triple] = field(default_factory=dict)
     nodes: dict[str, dict[str, tuple[Triple, Triple]]] = field(default_factory=dict)
 
-    def turn(self, group: int, hinge: int, torque: Any) -> None:
+    def turn(self, group: int, hinge: int, torque: Scalar) -> None:
         """More torque along a hinge."""
         self.hinges[group, hinge] = plus(self.hinges.get((group, hinge), 0), torque)
 
@@ -121,8 +129,8 @@ def _where(load: Load, body: Body, sign: int, found: HingedGroups, head: Body, r
     assert point is not None
     place = found.placements[point.body.name]
     if point.body is body and found.groups[place.link].body is head:
-        return place.point(tuple(read(x) for x in point.coordinates))
-    return tuple(read(x) for x in motion.position(point, head.origin).components(head.frame))
+        return place.point(joined(read(x) for x in point.coordinates))
+    return joined(read(x) for x in motion.position(point, head.origin).components(head.frame))
 
 
 def _from_node(load: Load, body: Body, sign: int, place: Placement, read: Reader) -> Triple:

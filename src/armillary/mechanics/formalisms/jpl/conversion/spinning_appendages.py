@@ -16,13 +16,12 @@ which is exact where these shapes span the complex ones: always, where none were
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import inner
+from armillary.algebra.vectors.scalars import Scalar, inner
 from armillary.algebra.vectors.triples import add, negative
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.conversion.appendages import Pairs, columns
@@ -54,11 +53,11 @@ class ComplexAppendage:
     amplitudes: Array
     damping: Array
 
-    def amplitude(self, delta: list[Any], eta: list[Any]) -> list[Any]:
+    def amplitude(self, delta: list[Scalar], eta: list[Scalar]) -> list[Scalar]:
         """y = 2 W (Ψ δ − Γ η)."""
         return _applied(2 * self.amplitudes @ np.hstack([self.modes.psi, -self.modes.gamma]), [*delta, *eta])
 
-    def rate(self, delta: list[Any], eta: list[Any]) -> list[Any]:
+    def rate(self, delta: list[Scalar], eta: list[Scalar]) -> list[Scalar]:
         """ẏ = −2 W (Γ σ δ + Ψ σ η); with δ̇ and η̇ the second rate."""
         shapes = np.hstack([self.modes.gamma, self.modes.psi]) * np.tile(self.modes.frequencies, 2)
         return _applied(-2 * self.amplitudes @ shapes, [*delta, *eta])
@@ -74,7 +73,7 @@ class ComplexAppendage:
         return {symbol: as_expr(value) for symbol, value in found.items()}
 
 
-def _applied(matrix: Array, values: list[Any]) -> list[Any]:
+def _applied(matrix: Array, values: list[Scalar]) -> list[Scalar]:
     return [inner([float(x) if x else 0 for x in row], values) for row in _without_rounding(matrix)]
 
 
@@ -83,7 +82,7 @@ def _without_rounding(matrix: Array) -> Array:
     return np.where(np.abs(matrix) > 1e-14 * np.abs(matrix).max(initial=0.0), matrix, 0.0)
 
 
-def complex_appendage(body: Body, total_mass: Any) -> ComplexAppendage:
+def complex_appendage(body: Body, total_mass: Scalar) -> ComplexAppendage:
     """The complex modes of a flexible body."""
     assert body.flex is not None
     part, where = body.flex.part, f"body '{body.name}'"

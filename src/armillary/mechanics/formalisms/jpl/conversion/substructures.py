@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
+
+import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import (
@@ -25,7 +26,7 @@ from armillary.algebra.vectors.matrices import (
     scaled_matrix,
     transposed,
 )
-from armillary.algebra.vectors.scalars import inner, is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, inner, is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import Triple, add, negative, scaled
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
@@ -41,7 +42,7 @@ from armillary.model.joints import Drift, Turn
 def reader(plain: Undimensioned) -> Reader:
     """A reader that gives plain numbers where it can: constants are then worked out at once."""
 
-    def read(x: Any) -> Any:
+    def read(x: Scalar) -> Scalar:
         found = plain(x)
         return float(found.data) if isinstance(found, Expr) and found.kind == "number" else found
 
@@ -55,7 +56,7 @@ class HingedGroup(RigidGroup):
     axes: tuple[Triple, ...] = ()
     turned: Matrix = IDENTITY
     rotors: tuple[int, ...] = ()  # groups that are its rotors
-    axial: Any = None  # of a rotor: its inertia about its axis
+    axial: Scalar | None = None  # of a rotor: its inertia about its axis
 
     @property
     def steps(self) -> tuple[Turn, ...]:
@@ -164,7 +165,7 @@ def _hinged(index: int, group: RigidGroup, read: Reader, formulation: str) -> Hi
     return HingedGroup(**vars(group), axes=axes, turned=matrix_product(group.mount, group.orient))
 
 
-def numbers(values: Any) -> Triple:
+def numbers(values: np.ndarray) -> Triple:
     """Three numbers as a triple, zeros exactly zero."""
     x, y, z = (float(v) if v else 0 for v in values)
     return x, y, z
@@ -203,5 +204,5 @@ def _find_rotors(groups: list[HingedGroup], armatures: Collection[Expr]) -> None
         groups[i] = replace(group, axial=axial)
 
 
-def _vanishes(x: Any, scale: float) -> bool:
+def _vanishes(x: Scalar, scale: float) -> bool:
     return is_zero(x) or (not isinstance(x, Expr) and abs(x) <= 1e-12 * scale)

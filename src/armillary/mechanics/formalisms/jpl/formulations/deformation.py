@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.vectors.matrices import (
     SIX,
@@ -23,7 +22,7 @@ from armillary.algebra.vectors.matrices import (
     scaled_matrix,
     skew,
 )
-from armillary.algebra.vectors.scalars import inner, minus, times
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.formulations.modal import ModalColumns
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage
@@ -101,13 +100,13 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
     )
 
 
-def inertia_work(slope: Matrix, squares: Sequence[Any], nominal: Triple) -> Any:
+def inertia_work(slope: Matrix, squares: Sequence[Scalar], nominal: Triple) -> Scalar:
     """½ (w·J' w − Ω·J' Ω): the work of the inertia forces beyond the nominal ones; ``squares`` of w."""
     half = [slope[i][j] if i != j else times(0.5, slope[i][i]) for i, j in SIX]
     return inner(half, [minus(x, y) for x, y in zip(squares, squares_of(nominal), strict=True)])
 
 
-def squares_of(w: Triple) -> list[Any]:
+def squares_of(w: Triple) -> list[Scalar]:
     """w_i w_j, in the order of SIX."""
     return [times(w[i], w[j]) for i, j in SIX]
 

@@ -20,10 +20,8 @@ of its body. Source: Fleischer and Likins (1975), eqs. 64 to 70.
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import inner, minus, plus, total
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, total
 from armillary.algebra.vectors.triples import (
     ZEROS,
     Triple,
@@ -39,7 +37,7 @@ from armillary.mechanics.formalisms.jpl.barycentres import barycentres
 from armillary.mechanics.formalisms.jpl.blocks import Blocks, ReferenceLoads, load_moment, reference_loads
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.formulations import modal
-from armillary.mechanics.formalisms.jpl.vehicle import Appendage, Vehicle
+from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Vehicle
 
 
 def assembled(vehicle: Vehicle) -> Assembled:
@@ -70,7 +68,7 @@ def shifts(vehicle: Vehicle) -> list[Triple]:
     ]
 
 
-def deflections(vehicle: Vehicle) -> list[list[Any]]:
+def deflections(vehicle: Vehicle) -> list[list[tuple[NodeLoad, Triple]]]:
     """Loaded nodes of each substructure with their displacements u = φ η."""
     return [
         [(load, combined(load.shape, a.coordinates)) for a in part.appendages for load in a.loads]
@@ -78,7 +76,7 @@ def deflections(vehicle: Vehicle) -> list[list[Any]]:
     ]
 
 
-def modal_force(part: Appendage, pull: Triple) -> list[Any]:
+def modal_force(part: Appendage, pull: Triple) -> list[Scalar]:
     """−C η̇ − K η + φᵀλ − Pᵀ pull, with the pull in the body's axes."""
     found = []
     for n in range(len(part.P)):

@@ -27,11 +27,9 @@ which spoiled the report's Fig. 9. Source: Fleischer and Likins (1975), eqs. 26 
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import matrix_sum, matrix_vector, named_matrix
-from armillary.algebra.vectors.scalars import inner, minus, plus, times, total
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times, total
 from armillary.algebra.vectors.triples import (
     ZEROS,
     Triple,
@@ -56,7 +54,7 @@ from armillary.mechanics.formalisms.jpl.formulations.deformation import (
     shape_integrals,
     squares_of,
 )
-from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage, Vehicle
+from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, SpinningAppendage, Vehicle
 
 
 def assembled(vehicle: Vehicle) -> Assembled:
@@ -94,7 +92,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
     return modal.assembled(blocks, rows, columns, forces)
 
 
-def _deflections(vehicle: Vehicle) -> list[list[Any]]:
+def _deflections(vehicle: Vehicle) -> list[list[tuple[NodeLoad, Triple]]]:
     return [
         [(load, combined(load.shape, (*a.delta, *a.eta))) for a in part.appendages for load in a.loads]
         for part in vehicle.substructures
@@ -145,7 +143,9 @@ def _pull(blocks: Blocks, loads: ReferenceLoads, others: list[Triple], k: int) -
     return named(blocks.attitude.back(k, pull), f"V_{k}")
 
 
-def _modal_force(part: SpinningAppendage, columns: modal.ModalColumns, V: Triple, own: Triple) -> list[Any]:
+def _modal_force(
+    part: SpinningAppendage, columns: modal.ModalColumns, V: Triple, own: Triple
+) -> list[Scalar]:
     """Q^R, then Q^I, without the terms of hinge rates."""
     N = len(part.frequencies)
     squares = [fn.named(x, "ww") for x in squares_of(own)]
@@ -161,7 +161,7 @@ def _modal_force(part: SpinningAppendage, columns: modal.ModalColumns, V: Triple
     return found
 
 
-def _nodal_work(part: SpinningAppendage, n: int, real: bool) -> Any:
+def _nodal_work(part: SpinningAppendage, n: int, real: bool) -> Scalar:
     """−2 Γᵀλ or −2 Ψᵀλ of the loads on nodes, whose shapes are 2 Ψ for δ and −2 Γ for η."""
     column, sign = (n + len(part.frequencies), 1) if real else (n, -1)
     work = [inner(load.shape[column], load.force) for load in part.loads]

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from armillary.algebra.vectors.scalars import inner, minus, total
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, total
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.mechanics.formalisms.jpl.blocks import Blocks
 from armillary.mechanics.formalisms.jpl.equations import Assembled
@@ -31,7 +30,7 @@ class ModalColumns:
     momenta: Modes
     moments: Modes
     mass: Square
-    rates: Sequence[Any]
+    rates: Sequence[Scalar]
 
 
 def carried(
@@ -46,9 +45,9 @@ def carried(
 
 def assembled(
     blocks: Blocks,
-    rows: dict[int, Any],
+    rows: dict[int, Scalar],
     appendages: Sequence[ModalColumns],
-    forces: Sequence[Sequence[Any]],
+    forces: Sequence[Sequence[Scalar]],
 ) -> Assembled:
     """All equations, from the right sides of the hinge rows and the modal forces of each appendage.
 
