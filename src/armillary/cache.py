@@ -2,8 +2,8 @@
 
 A file holds one object file under the digest of all that decides it (the program's text, how it is compiled,
 the processor, LLVM), or the choices of a search under that of its subject. So it is never wrong, only absent:
-whoever cannot read or write it compiles. A file appears whole or not at all, and begins with a digest of its
-content, so that neither two processes at once, nor a full disk, nor a damaged disk do harm.
+a process that cannot read or write it compiles. A file appears whole or not at all, and begins with a digest
+of its content, so that neither two processes at once, nor a full disk, nor a damaged disk do harm.
 
 ``ARMILLARY_CACHE`` names another folder, or is "off". Machine code from a folder that others may write to
 would be theirs to choose; the folder is made for this user alone.
@@ -36,7 +36,7 @@ def folder() -> Path | None:
 
 
 def _ours(place: Path) -> bool:
-    """Whether nobody else can put machine code there: it is this user's folder, or not there yet."""
+    """Whether no other user can write machine code there: it is this user's folder, or does not exist yet."""
     try:
         about = place.stat()
     except OSError:
@@ -136,7 +136,7 @@ def _entries(place: Path | None) -> list[tuple[float, int, Path]]:
 
 
 def _written(place: Path, length: int) -> int:
-    """Bytes written since the last scan, with those just written; as if all were, where nobody has counted.
+    """Bytes written since the last scan, with those just written; all of them, if there was no scan yet.
 
     Two processes that write at once may lose one's bytes, so that the scan comes a little later.
     """

@@ -81,7 +81,7 @@ class PictureWarning(UserWarning):
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """An optional module, imported now; if it is not installed, one sentence that says how to get it.
+    """An optional module, imported now; if it is not installed, the error names the extra to install.
 
     `purpose` is a plural noun ("NetCDF files") or starts with "to" ("to save NetCDF"):
 

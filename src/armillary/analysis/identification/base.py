@@ -30,7 +30,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.results.units import label_units
 
 _PLACES = 4  # of random places, as many times the number of parameters over that of speeds
-_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers of more digits than a reader wants
+_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers with more digits than are shown
 _DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others
 _WIDTH = 72  # characters of an expression in a table
 

@@ -42,7 +42,7 @@ def checked_lanes(lanes: object) -> int:
 
 
 def remark(section: ProgramSection, lanes: int) -> list[str]:
-    """What the head of a file says of vectors."""
+    """The lines about vectors in the head of a file."""
     if lanes == 1:
         return []
     if not section.packs:

@@ -1,6 +1,6 @@
 """Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with paints of materials.
 
-Axes are the file's, whatever <up_axis> says, as robots' programs (RViz, Gazebo) have it; lengths are
+Axes are the file's, whatever its <up_axis>, as in programs for robots (RViz, Gazebo); lengths are
 multiplied by <unit meter="…">. The XML is read as that of robot files: without entities or document types.
 
 Source: Khronos Group (2008), COLLADA 1.5 Specification, chapter 5.

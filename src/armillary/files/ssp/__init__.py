@@ -1,6 +1,6 @@
 """SSP packages: several FMUs and the connections between them in one file (.ssp).
 
 Enters: equations and FMU files, or a package. Leaves: a package (writing.py), or a verb of `System` that
-makes its FMUs parts of a system (element.py), from what the package says of itself (reading.py, package.py).
+makes its FMUs parts of a system (element.py), from the descriptions in the package (reading.py, package.py).
 loading.py makes a system of a package alone. The standard is SSP 1.0 (https://ssp-standard.org).
 """

@@ -33,8 +33,9 @@ SOON = (
 )
 LOST = 1e-6  # a closed contact has left its surface where its gap jumps to more: a slot or an edge ends
 NONE = 1e-12  # a force as small as this is none: what holds without load is not let go by rounding
-# Rate (1/s) at which a closed contact forgets the drift of its gap and its velocities. A higher one makes
-# explicit methods with long steps unstable: with 20, shafts in a clutch that held differed by 2e-9 in speed.
+# Rate (1/s) at which the drift of the gap and of the velocities of a closed contact is reduced. A higher
+# one makes explicit methods with long steps unstable: with 20, shafts in a clutch that held differed by 2e-9
+# in speed.
 RETURN = 1.0
 
 

@@ -148,7 +148,7 @@ def massless_body(
     displacement: Vector,
     drift: Vector,
 ) -> Body:
-    """A frame that moves as its joint says: the ground, or a node of a flexible body."""
+    """A frame that moves with its joint: the ground, or a node of a flexible body."""
     inertia = (_ZERO, _ZERO, _ZERO)
     body = Body(
         system, name, parent, joint, assembly, frame, _ZERO, None, ZERO, inertia, _ZERO, displacement, drift

@@ -193,7 +193,7 @@ _ZERO = (ZERO, ZERO, ZERO)
 
 
 def _set(body: Body, **values: Any) -> None:
-    """New values for what a body was made with, while nobody has used them."""
+    """New values for attributes of a body, before anything has used them."""
     for name, value in values.items():
         object.__setattr__(body, name, value)
 

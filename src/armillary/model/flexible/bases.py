@@ -114,8 +114,8 @@ def reduce_structure(
 ) -> tuple[Array, Array]:
     """Squares of the angular frequencies (N), and shapes n × 6 × N of unit modal mass, lowest first.
 
-    ``modes`` says how many, ``frequency_limit`` (rad/s) how far; without both all there are. For a
-    Craig-Bampton basis they count the normal modes; every freedom of the interface adds one.
+    ``modes`` is their number, ``frequency_limit`` (rad/s) the highest frequency; without both, all modes.
+    For a Craig-Bampton basis they count the normal modes; every freedom of the interface adds one.
     """
     where = structure.where
     if basis not in BASES:

@@ -27,7 +27,7 @@ class Kind:
     words: str
 
     def fits(self, value: Any) -> bool:
-        """Whether a value is of this kind; what its texts mean is checked by whoever reads them."""
+        """Whether a value is of this kind; the meaning of its texts is checked by the reader of the value."""
         raise NotImplementedError
 
     def schema(self) -> Schema:

@@ -79,7 +79,7 @@ def declare_parameter(
     default: float | None = None,
     units: str | None = None,
 ) -> Expr:
-    """A new parameter; its dimension is None where nobody has stated it."""
+    """A new parameter; its dimension is None if none is stated."""
     node = symbol(
         name,
         "parameter",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from armillary.runtime.models.instance import Instance
 
 _NOTHING = np.zeros(1)
-_MOVED = 1e-6  # by which a coordinate is moved that was named: the run says so
+_MOVED = 1e-6  # a named coordinate that is moved by more is noted in the run
 _TIME, _STATUS, _PATIENCE, _AGREEING = (FIELDS[k] for k in ("t", "status", "patience", "agreeing"))
 _FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after which Ctrl-C takes effect
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))

@@ -40,7 +40,7 @@ def started_memory(
 
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
-    """The place with statuses of contacts that nobody has given decided there; one that is struck bounces."""
+    """The place with the statuses of contacts decided where none was given; one that is struck bounces."""
     equations = instance.equations
     if not equations.system.contacts:
         return place

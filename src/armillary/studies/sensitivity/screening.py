@@ -145,7 +145,7 @@ def sensitivity(
 
     From a "saltelli" design Sobol' indices, from "morris" Morris screening, both by SALib; from any other the
     variance explained. Runs whose value is no finite number are left out, and with them the whole group of a
-    saltelli or morris design: where many are, what is left speaks of the rest alone.
+    saltelli or morris design: where many are, the results hold for the rest alone.
     """
     if not 0 < level < 1:
         raise ArmillaryError(f"the level of intervals lies between 0 and 1, as 0.95; it is {level}")

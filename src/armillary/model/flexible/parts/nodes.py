@@ -53,8 +53,8 @@ def from_nodes(
     all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
     in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node after node
     (3n × N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or
-    between the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` says
-    how many.
+    between the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` is
+    their number.
     ``total_mass``: frequencies and ratios are those of a free vehicle of that mass.
     ``shortening``: n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
     """

@@ -12,7 +12,7 @@ STUCK_ULPS = 64.0
 MOST_STUCK = 100  # gaps in a row
 LONGEST_STREAK = 5000
 SUSPECT = 1e-3  # of the longest gap
-# Of a run, the longest step of an adaptive method where there are contacts, unless the run says otherwise. A
+# Of a run, the longest step of an adaptive method where there are contacts, unless the run sets another. A
 # body in free flight allows any step, in which a corner would touch the floor and leave it again unseen.
 LONGEST_WITH_CONTACTS = 1e-3
 # In ``terminal``: the run ends at this event, and its step is taken again to end there, for a run with its
