@@ -12,6 +12,7 @@ from armillary.algebra.nodes.node import intern, negated
 from armillary.algebra.units.dimension import ONE, Dimension
 
 _LONG = 24  # terms of a constant sum
+_TRIVIAL = frozenset(("number", "symbol", "let", "call"))
 
 
 class Signed(str):
@@ -24,9 +25,10 @@ def let(definition: Expr, name: str = "z") -> Expr:
     The value of a negative product is that of the positive one, with the sign outside, unless its name is
     ``Signed``.
     """
-    if definition.constant or definition.kind in ("number", "symbol", "let", "call"):
+    kind = definition.kind
+    if definition.constant or kind in _TRIVIAL:
         return definition
-    if definition.kind == "product":
+    if kind == "product":
         coefficient, exponents = definition.data
         if coefficient < 0 and not isinstance(name, Signed):
             return negated(let(negated(definition), name))

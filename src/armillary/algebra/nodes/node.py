@@ -167,8 +167,13 @@ def intern(
     else:
         place = _KIND_ORDER[kind]
         stable = rounded = data
+        readable = "~"
         if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
             pass
+        elif kind == "let":
+            stable = rounded = _checksum(data)
+            if args[0].kind == "product":
+                settle(args[0])
         elif kind == "product":
             coefficient, exponents = data
             if type(coefficient) is float:
@@ -186,6 +191,7 @@ def intern(
             rounded = _nine_digits(data)
         else:
             stable = rounded = _stable(data)
+            readable = _readable_order(args)
             for a in args:
                 if a.kind == "product":
                     settle(a)
@@ -213,7 +219,7 @@ def intern(
                 digest = hash((place, *[a.digest for a in args], stable))
                 traits |= _INEXACT
         node.digest, node.rough = digest, rough
-        node.order = (place, _readable_order(node) if kind == "call" else "~", rough, digest)
+        node.order = (place, readable, rough, digest)
         node.constant = not traits & _VARIABLE
         node.smallness = 0
         if traits & _JUDGED or smallness:
@@ -330,10 +336,10 @@ def _nine_digits(value: Any) -> Any:
     return _NINE_DIGITS[value] if type(value) is float else value
 
 
-def _readable_order(node: Node) -> str:
+def _readable_order(args: tuple[Node, ...]) -> str:
     """Functions of one symbol sort by that symbol, as a reader expects; the rest by structure."""
-    simple = node.kind == "call" and len(node.args) == 1 and node.args[0].kind == "symbol"
-    return _natural(node.args[0].data.name) if simple else "~"
+    simple = len(args) == 1 and args[0].kind == "symbol"
+    return _natural(args[0].data.name) if simple else "~"
 
 
 def _natural(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr, _canonical_sum, _product, multiply
-from armillary.algebra.nodes.node import TRUNCATION, negated
+from armillary.algebra.nodes.node import PRODUCT_OF_TWO, TRUNCATION, negated
 from armillary.algebra.nodes.sum_of_two import sum_of_two
 from armillary.algebra.nodes.terms import common_dimension
 from armillary.algebra.units.dimension import ONE
@@ -15,30 +15,34 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
 
     None for other nodes, and where it is not as simple as that.
     """
-    if node.kind == "sum" and TRUNCATION.get() is None:
-        pairs = list(zip(node.data[1], args, strict=True))
-        if len(pairs) == 2 and node.data[0] == 0 and (made := sum_of_two(pairs)) is not None:
-            return made
-        terms = []
-        for c, e in pairs:
-            if e.kind == "product" and e.data[0] != 1:
-                e, c = negated(e), -c
-            terms.append((e, c))
-        return _canonical_sum(terms, node.data[0], common_dimension([e for e, _ in terms], checked=False))
-    if node.kind != "product" or node.unit is not ONE:
-        return None
-    coefficient = node.data[0]
-    if node.data == (1, (1, 1)):  # most often
+    if node.data is PRODUCT_OF_TWO:  # most often
         x, y = args
-        for e in args:
-            if e.kind == "product" and not is_negative(e):
+        minus = False
+        if x.kind == "product":
+            if not is_negative(x):
                 return None
-        minus = x.kind == "product"
-        x = x.args[0] if minus else x
+            x, minus = x.args[0], True
         if y.kind == "product":
+            if not is_negative(y):
+                return None
             y, minus = y.args[0], not minus
         made = multiply(x, y)
         return negated(made) if minus else made
+    if node.kind == "sum" and TRUNCATION.get() is None:
+        constant, coefficients = node.data
+        if len(args) == 2 and constant == 0:
+            found = sum_of_two(coefficients[0], args[0], coefficients[1], args[1])
+            if found is not None:
+                return found
+        terms = []
+        for c, e in zip(coefficients, args, strict=True):
+            if e.kind == "product" and e.data[0] != 1:
+                e, c = negated(e), -c
+            terms.append((e, c))
+        return _canonical_sum(terms, constant, common_dimension([e for e, _ in terms], checked=False))
+    if node.kind != "product" or node.unit is not ONE:
+        return None
+    coefficient = node.data[0]
     factors = []
     for base, n in zip(args, node.data[1], strict=True):
         if base.kind == "product":

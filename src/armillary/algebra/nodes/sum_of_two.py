@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armillary.algebra.nodes.node import DIFFERENCE, SUM_OF_TWO, TRUNCATION, NodeType, intern, negated
 from armillary.algebra.units.dimension import ONE, Dimension
 
 
-def sum_of_two(pairs: Sequence[tuple[float, NodeType]]) -> NodeType | None:
-    """The sum of two terms as ``total`` makes it, or None where it has more to do than put them in order:
-    open sums, collect, merge constants, take out factors, truncate, compare dimensions.
+def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
+    """c·a + d·b as ``total`` makes it, or None where it has more to do than put them in order: open sums,
+    collect, merge constants, take out factors, truncate, compare dimensions.
     """
-    (c, a), (d, b) = pairs
     if (c != 1 and c != -1) or (d != 1 and d != -1):
         return None
     p, q = a.kind, b.kind
@@ -33,13 +30,18 @@ def sum_of_two(pairs: Sequence[tuple[float, NodeType]]) -> NodeType | None:
         first = a.args[0]
         if first.constant or a.squares or a.unit is not ONE:
             return None
-        for factor in b.args if q == "product" else (b,):
-            if factor in a.args:
-                return None
+        for factor in a.args:
+            for other in b.args if q == "product" else (b,):
+                if factor is other:
+                    return None
     if q == "product":
         second = b.args[0]
-        if second.constant or b.squares or b.unit is not ONE or a in b.args:
+        if second.constant or b.squares or b.unit is not ONE:
             return None
+        if p != "product":
+            for factor in b.args:
+                if factor is a:
+                    return None
     dimension = a.dimension
     if dimension is not b.dimension:
         if dimension is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
 from armillary.algebra.nodes.arithmetic import NUMBERS
+from armillary.algebra.nodes.sum_of_two import sum_of_two
 
 Scalar = Expr | float  # numbers in arrays pass, too
 ScalarMap = Callable[[Scalar], Scalar]
@@ -34,12 +35,18 @@ def magnitude(x: Scalar) -> Scalar:
 def plus(a: Scalar, b: Scalar) -> Scalar:
     """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
     if type(a) is Expr and type(b) is Expr:  # most often
-        return b if a is ZERO else a if b is ZERO else sum_of_terms(((1, a), (1, b)))
+        if a is ZERO or b is ZERO:
+            return b if a is ZERO else a
+        made = sum_of_two(1, a, 1, b)
+        return sum_of_terms(((1, a), (1, b))) if made is None else made
     return b if is_zero(a) else a if is_zero(b) else a + b
 
 
 def minus(a: Scalar, b: Scalar) -> Scalar:
     """a − b, where a known zero leaves the other as it is."""
+    if type(a) is Expr and type(b) is Expr and a is not ZERO and b is not ZERO:  # most often
+        made = sum_of_two(1, a, -1, b)
+        return a - b if made is None else made
     return a if is_zero(b) else -b if is_zero(a) else a - b
 
 
@@ -88,7 +95,8 @@ def difference_of_products(a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar
         return -second
     first = product(a, b)
     if isinstance(first, Expr) and isinstance(second, Expr):
-        return sum_of_terms(((1, first), (-1, second)))
+        made = sum_of_two(1, first, -1, second)
+        return sum_of_terms(((1, first), (-1, second))) if made is None else made
     return first - second
 
 

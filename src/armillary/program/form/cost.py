@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.algebra.walk import operands_first
 
 
@@ -101,19 +102,24 @@ def count(roots: Iterable[Expr]) -> Operations:
 
 def count_nodes(nodes: Iterable[Expr]) -> Operations:
     """Operations of these nodes, constants excluded, their operands given."""
-    return sum_operations(node for node in nodes if not node.constant)
+    return sum_operations([node for node in nodes if not node.constant])
 
 
 def sum_operations(nodes: Iterable[Expr]) -> Operations:
     """Operations of these nodes, constants included, their operands given."""
     additions = multiplications = divisions = functions = 0
     for node in nodes:
-        if node.kind == "sum":
-            constant, coefficients = node.data
+        data = node.data
+        if data is PRODUCT_OF_TWO:  # most often
+            multiplications += 1
+        elif data is SUM_OF_TWO or data is DIFFERENCE:
+            additions += 1
+        elif node.kind == "sum":
+            constant, coefficients = data
             additions += len(coefficients) - (0 if constant else 1)
             multiplications += numbers_before(coefficients)
         elif node.kind == "product":
-            coefficient, exponents = node.data
+            coefficient, exponents = data
             more = product_operations(exponents, coefficient not in (1, -1))
             multiplications += more[0]
             divisions += more[1]

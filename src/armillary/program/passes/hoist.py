@@ -57,7 +57,8 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
     """
     while True:
         met = [n for n in graph.order if n not in constants.finished]
-        holding = {n for n in met if holds_unnamed(n)}
+        fixed = {n for n in graph.order if n.constant}
+        holding = {n for n in met if not fixed.isdisjoint(n.args) and holds_unnamed(n)}
         if not holding and not any([is_unnamed(r) for r in graph.roots]):
             constants.finished.update(met)
             return graph
