@@ -124,3 +124,21 @@ def test_what_is_no_text_must_be_a_name() -> None:
     ):
         with pytest.raises(arm.ArmillaryError):
             verb()
+
+
+def test_no_name_of_a_model_is_a_macro_of_its_c_equations(tmp_path: Path) -> None:
+    """A parameter APART was `const double __attribute__((noinline)) = …` in front of GCC."""
+
+    def written(folder: str, names: tuple[str, ...]) -> str:
+        s = arm.System("arms")
+        s.gravity(9.81, -s.ground.y)
+        a = s.body("a", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1.0, inertia=(1, 1, 1))
+        b = s.body("b", a, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass=1.0, inertia=(1, 1, 1))
+        s.moment("pull", sum((s.parameter(n, 1.0) for n in names), 1 * b.q1), b.z, on=b)
+        return (s.derive().export("c", tmp_path / folder) / "arms.c").read_text()
+
+    macros = set(re.findall(r"# *define (\w+)", written("plain", ())))
+    assert macros >= {"APART", "WHOLE"}
+    declared = set(re.findall(r"const double (\w+)", written("named", tuple(sorted(macros)))))
+    assert not macros & declared
+    assert declared >= {f"{macro}_1" for macro in macros}

@@ -26,10 +26,11 @@ RESULT = "double *restrict out"
 RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 
-# Names of the functions and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
+# Names of functions, macros and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
 _RESERVED = (
     *RESERVED,
-    *("sine_cosine", "sines_cosines", "reduced_sine_cosine", "large_sines_cosines"),
+    *("APART", "WHOLE", "IN_ORDER", "BARRIER", "ANGLES"),
+    *("sine_cosine", "sines_cosines", "reduced_sine_cosine", "reduced_sines_cosines", "large_sines_cosines"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )
 
