@@ -26,7 +26,7 @@ RESULT = "double *restrict out"
 RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 
-# Names of functions, macros and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
+# Functions, macros and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
 _RESERVED = (
     *RESERVED,
     *("APART", "WHOLE", "IN_ORDER", "BARRIER", "ANGLES"),
