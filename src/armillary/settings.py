@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, wraps
 from math import inf, isfinite
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Self, TypedDict, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from armillary.model.reading.kinds import (
     WholeNumber,
 )
 from armillary.model.units.values import BadValueError, finite, in_seconds, read_seconds
+from armillary.untyped import DataMapping, DataTable, Given
 
 Made = TypeVar("Made")
 
@@ -42,10 +43,10 @@ class Setting:
 
     help: str
     kind: Kind
-    read: Callable[[Any], Any]  # a value in a file, checked, as `RunSettings` holds it
+    read: Callable[[Given], Given]  # a value in a file, checked, as `RunSettings` holds it
     key: str = ""  # in the table [run] of a file, where it is not the name of the field
     units: str = ""
-    examples: tuple[Any, ...] = ()
+    examples: tuple[Given, ...] = ()
     option: bool = False  # whether `armillary run` has an option for it
 
     @property
@@ -57,32 +58,32 @@ class Setting:
 # ------------------------------------------------------------------------------------- values in files
 
 
-def _positive_seconds(value: Any) -> float:
+def _positive_seconds(value: object) -> float:
     seconds = read_seconds(value)
     if seconds <= 0.0:
         raise BadValueError(f"must be positive, not {shown(value)}")
     return seconds
 
 
-def _duration(value: Any) -> float:
+def _duration(value: object) -> float:
     seconds = read_seconds(value)
     if seconds < 0.0:
         raise BadValueError(f"must not be negative, not {shown(value)}")
     return seconds
 
 
-def _largest_step(value: Any) -> float:
+def _largest_step(value: object) -> float:
     return inf if value == inf else _positive_seconds(value)
 
 
-def _sample(value: Any) -> float | list[float]:
+def _sample(value: object) -> float | list[float]:
     return [read_seconds(v) for v in value] if isinstance(value, list) else _positive_seconds(value)
 
 
 _TEXTS = ("t_end", "t0", "step", "sample", "max_step")  # settings that may be text with a unit
 
 
-def _tolerance(value: Any) -> float:
+def _tolerance(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadValueError(f"needs a number, not {shown(value)}")
     number = finite(value)
@@ -91,29 +92,29 @@ def _tolerance(value: Any) -> float:
     return number
 
 
-def _tolerances(value: Any) -> float | list[float]:
+def _tolerances(value: object) -> float | list[float]:
     return [_tolerance(v) for v in value] if isinstance(value, list) else _tolerance(value)
 
 
-def _count(value: Any) -> int:
+def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise BadValueError(f"needs a whole number, at least 1, not {shown(value)}")
     return value
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     if not isinstance(value, str):
         raise BadValueError(f"must be a name, not {shown(value)}")
     return value
 
 
-_TIMES: tuple[Any, ...] = (0.01, "10 ms", "2 min")
+_TIMES: tuple[Given, ...] = (0.01, "10 ms", "2 min")
 
 
 # ------------------------------------------------------------------------------------------ the record
 
 
-def _setting(*what: Any, **more: Any) -> dict[str, Setting]:
+def _setting(*what: Given, **more: Given) -> dict[str, Setting]:
     """The metadata of a field."""
     return {"setting": Setting(*what, **more)}
 
@@ -187,19 +188,19 @@ class RunSettings:
             raise ArmillaryError(f"tolerances must be positive; rtol is {rtol} and atol {self.atol}")
 
     @classmethod
-    def from_file(cls, values: Mapping[str, Any]) -> Self:
+    def from_file(cls, values: DataMapping) -> Self:
         """The record from values by the keys of files, read by `Setting.read`."""
         given = {name: values[key] for name, key in FILE_KEYS.items() if key in values}
         start = given.get("t0", 0.0)
         return cls(**{**given, "t0": start, "t_end": start + given["t_end"]})
 
     @classmethod
-    def among(cls, arguments: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
+    def among(cls, arguments: DataMapping) -> tuple[Self, DataTable]:
         """The record of the settings among arguments by name, and the other arguments."""
         own = {name: value for name, value in arguments.items() if name in SETTINGS}
         return cls(**own), {name: value for name, value in arguments.items() if name not in SETTINGS}
 
-    def changed(self) -> dict[str, Any]:
+    def changed(self) -> DataTable:
         """The settings that are not as they are by default, by name."""
         return {
             f.name: value for f in fields(self) if not _is_default(value := getattr(self, f.name), f.default)
@@ -213,7 +214,7 @@ def by_value(function: Callable[..., Made]) -> Callable[..., Made]:
     kept = lru_cache(maxsize=_KEPT, typed=True)(function)
 
     @wraps(function)
-    def found(*arguments: Any) -> Made:
+    def found(*arguments: object) -> Made:
         try:
             hash(arguments)
         except TypeError:
@@ -223,7 +224,7 @@ def by_value(function: Callable[..., Made]) -> Callable[..., Made]:
     return found
 
 
-def _is_default(value: Any, default: Any) -> bool:
+def _is_default(value: Given, default: Given) -> bool:
     return value is None or (np.ndim(value) == 0 and bool(value == default))
 
 
@@ -262,9 +263,9 @@ class RunOptions(StepOptions, total=False):
     """All keywords of ``simulate`` but ``on_start``."""
 
     initial: Initial
-    parameters: Mapping[str, Any] | None
+    parameters: DataMapping | None
     memory: Mapping[str, float] | None
-    inputs: Any
+    inputs: Given
     t0: float | str
     sample: float | str | Sequence[float | str] | None
     progress: bool | Callable[[float], None]

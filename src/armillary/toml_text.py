@@ -6,13 +6,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+
+from armillary.untyped import DataMapping, Given
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _WIDE = 110
 
 
-def toml_text(data: Mapping[str, Any], sections: Mapping[str, int]) -> str:
+def toml_text(data: DataMapping, sections: Mapping[str, int]) -> str:
     """A document; ``sections`` says for each top-level table how deep its headers go: 1 for ``[gravity]``
     with a key per line, 2 for ``[bodies.A]``."""
     lines = [_pair(key, value) for key, value in data.items() if not _has_header(key, value, sections)]
@@ -30,15 +31,15 @@ def toml_text(data: Mapping[str, Any], sections: Mapping[str, int]) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _has_header(key: str, value: Any, sections: Mapping[str, int]) -> bool:
+def _has_header(key: str, value: object, sections: Mapping[str, int]) -> bool:
     return key in sections and (isinstance(value, Mapping) or _tables(value))
 
 
-def _tables(value: Any) -> bool:
+def _tables(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
 
 
-def _pair(key: str, value: Any) -> str:
+def _pair(key: str, value: object) -> str:
     line = f"{toml_key(key)} = {toml_value(value)}"
     if len(line) <= _WIDE or not isinstance(value, list) or not value:
         return line
@@ -46,7 +47,7 @@ def _pair(key: str, value: Any) -> str:
     return f"{toml_key(key)} = [{inner}\n]" if isinstance(value[0], list) else _wrapped(toml_key(key), value)
 
 
-def _wrapped(key: str, values: list[Any]) -> str:
+def _wrapped(key: str, values: list[Given]) -> str:
     """A long list over several lines."""
     rows: list[str] = [""]
     for item in values:
@@ -58,7 +59,7 @@ def _wrapped(key: str, values: list[Any]) -> str:
     return f"{key} = [{inner}\n]"
 
 
-def toml_value(value: Any) -> str:
+def toml_value(value: Given) -> str:
     """One value, on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"

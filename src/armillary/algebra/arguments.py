@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from armillary.algebra.nodes.arithmetic import plain_float, positive_whole
 from armillary.errors import ArmillaryError, UnknownNameError, nearest, shown, there_are
+from armillary.untyped import AnyFunction, DataTable
 
 Error = type[ArmillaryError]
 Kind = TypeVar("Kind")
@@ -19,7 +20,7 @@ _FEW = 12  # names that an error lists
 _LONGEST = 255  # bytes of the name of a file, on all usual file systems
 
 
-def real(value: Any, what: str, error: Error = ArmillaryError) -> float:
+def real(value: object, what: str, error: Error = ArmillaryError) -> float:
     """One number, which may be infinite."""
     found = plain_float(value)
     if found is None:
@@ -37,7 +38,7 @@ def reals(value: Any, what: str, error: Error = ArmillaryError) -> np.ndarray:
         raise error(f"{what} must be a number or an array of numbers, not {shown(value)}") from None
 
 
-def from_zero(value: Any, what: str, most: float = np.inf) -> float:
+def from_zero(value: object, what: str, most: float = np.inf) -> float:
     """A number from 0 to ``most``."""
     found = plain_float(value)
     if found is None or not 0 <= found <= most:
@@ -46,7 +47,7 @@ def from_zero(value: Any, what: str, most: float = np.inf) -> float:
     return found
 
 
-def count(value: Any, what: str, error: Error = ArmillaryError) -> int:
+def count(value: object, what: str, error: Error = ArmillaryError) -> int:
     """A positive whole number."""
     found = positive_whole(value)
     if found is None:
@@ -63,43 +64,43 @@ def index(value: Any, length: int, what: str, error: Error = ArmillaryError) -> 
     return int(value) % length
 
 
-def text(value: Any, what: str, error: Error = ArmillaryError) -> str:
+def text(value: object, what: str, error: Error = ArmillaryError) -> str:
     """A text."""
     if not isinstance(value, str):
         raise error(f"{what} must be a text, not {shown(value)}")
     return value
 
 
-def flag(value: Any, what: str, error: Error = ArmillaryError) -> bool:
+def flag(value: object, what: str, error: Error = ArmillaryError) -> bool:
     """True or False, of Python or of NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise error(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
-def function(value: Any, what: str, error: Error = ArmillaryError) -> Callable[..., Any]:
+def function(value: object, what: str, error: Error = ArmillaryError) -> AnyFunction:
     """A function, or whatever else can be called."""
     if not callable(value):
         raise error(f"{what} must be a function, not {shown(value)}")
-    found: Callable[..., Any] = value
+    found: AnyFunction = value
     return found
 
 
-def one_of(value: Any, known: Collection[str], what: str, error: Error = ArmillaryError) -> str:
+def one_of(value: object, known: Collection[str], what: str, error: Error = ArmillaryError) -> str:
     """One of several words."""
     if not isinstance(value, str) or value not in known:
         raise error(f"{what}{shown(value)}{nearest(value, known)}; {there_are(known)}")
     return value
 
 
-def place(name: Any, known: Sequence[str], missing: str) -> int:
+def place(name: object, known: Sequence[str], missing: str) -> int:
     """The place of a name among those of a result; ``missing`` is the beginning of the error, "… has no"."""
     if not isinstance(name, str) or name not in known:
         raise unknown_name(name, known, missing)
     return known.index(name)
 
 
-def unknown_name(name: Any, known: Collection[str], missing: str) -> UnknownNameError:
+def unknown_name(name: object, known: Collection[str], missing: str) -> UnknownNameError:
     """The error about a name that is none of the known ones; ``missing`` is its beginning."""
     given = name if isinstance(name, str) else shown(name)
     hint = nearest(name, known) or (f"; {there_are(known)}" if len(known) <= _FEW else "")
@@ -113,21 +114,21 @@ class NamedTable(dict[str, Item]):
         super().__init__(things or {})
         self.kind = kind
 
-    def __missing__(self, name: Any) -> Item:
+    def __missing__(self, name: object) -> Item:
         raise unknown_name(name, self.keys(), f"there is no {self.kind}")
 
     def copy(self) -> NamedTable[Item]:
         return NamedTable(self.kind, self)
 
 
-def table(value: Any, what: str, error: Error = ArmillaryError) -> dict[str, Any]:
+def table(value: object, what: str, error: Error = ArmillaryError) -> DataTable:
     """Values by name; a symbol is as good as its name, and None is an empty table."""
     if value is not None and not isinstance(value, Mapping):
         raise error(f"{what} must hold values by name, {{'name': value, …}}, not {shown(value)}")
     return {str(name): item for name, item in (value or {}).items()}
 
 
-def names_by_number(value: Any) -> Mapping[Any, Any]:
+def names_by_number(value: object) -> Mapping[Any, Any]:
     """Names for some of several things, by their numbers."""
     if not isinstance(value, Mapping):
         raise ArmillaryError(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
@@ -144,7 +145,7 @@ def item_count(value: Any) -> int:
         return -1
 
 
-def several(value: Any, what: str, error: Error = ArmillaryError) -> list[Any]:
+def several(value: object, what: str, error: Error = ArmillaryError) -> list[Any]:
     """A list of things; a text alone is a list of one."""
     if isinstance(value, str):
         return [value]
@@ -153,21 +154,21 @@ def several(value: Any, what: str, error: Error = ArmillaryError) -> list[Any]:
     return list(value)
 
 
-def pair(value: Any, what: str) -> tuple[Any, Any]:
+def pair(value: object, what: str) -> tuple[Any, Any]:
     """Two names, the key of a table of two sides."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise ArmillaryError(f"{what} are taken by two names, ['of', 'by'], not by {shown(value)}")
     return value
 
 
-def instance(value: Any, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:
+def instance(value: object, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:
     """An object of a class; ``what`` describes the need in errors."""
     if not isinstance(value, kind):
         raise error(f"{what} is needed, not {shown(value)}")
     return value
 
 
-def unsigned_zeros(values: Any) -> np.ndarray:
+def unsigned_zeros(values: object) -> np.ndarray:
     """Numbers as users see them: a zero has no sign (−0.0 + 0.0 is 0.0). In place where that may be."""
     found = np.asarray(values)
     if found.dtype.kind != "f" or not found.flags.writeable:
@@ -189,7 +190,7 @@ def file_path(value: Any, what: str, error: Error = ArmillaryError) -> Path:
     return Path(name)
 
 
-def read_only(values: Any) -> np.ndarray:
+def read_only(values: object) -> np.ndarray:
     """A copy of an array that cannot be written."""
     found = np.array(values)
     found.setflags(write=False)

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from armillary.untyped import DataTable
+
 Class = TypeVar("Class", bound=type)
 
 
@@ -19,7 +21,7 @@ def records_arguments(cls: Class) -> Class:
     make = cls.__init__  # type: ignore[misc]
 
     @wraps(make)
-    def recording(self: Any, *args: Any, **options: Any) -> None:
+    def recording(self: object, *args: object, **options: object) -> None:
         self.__dict__.setdefault("_given", (type(self), independent_copy(args), independent_copy(options)))
         make(self, *args, **options)
 
@@ -27,7 +29,7 @@ def records_arguments(cls: Class) -> Class:
     return cls
 
 
-def arguments_of(made: Any) -> dict[str, Any] | None:
+def arguments_of(made: object) -> DataTable | None:
     """The arguments that an object was made with, by name; None for one that does not record them."""
     if is_dataclass(made) and not isinstance(made, type):
         return {f.name: getattr(made, f.name) for f in fields(made)}
@@ -38,9 +40,7 @@ def arguments_of(made: Any) -> dict[str, Any] | None:
     return bound_arguments(inspect.signature(cls.__init__), (made, *args), options)
 
 
-def bound_arguments(
-    signature: inspect.Signature, args: tuple[Any, ...], options: dict[str, Any]
-) -> dict[str, Any]:
+def bound_arguments(signature: inspect.Signature, args: tuple[object, ...], options: DataTable) -> DataTable:
     """Arguments by name without the first, ``self``; what ``*values`` and ``**options`` took, among them."""
     found = dict(list(signature.bind(*args, **options).arguments.items())[1:])
     for parameter in signature.parameters.values():

@@ -49,37 +49,37 @@ class Expr(DisplayedNode):
     __slots__ = ()
     args: tuple[Expr, ...]
 
-    def __add__(self, other: Any) -> Expr:
+    def __add__(self, other: object) -> Expr:
         other = _operand(other)
         return NotImplemented if other is None else total(((1, self), (1, other)), checked=True)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Expr:
+    def __sub__(self, other: object) -> Expr:
         other = _operand(other)
         return NotImplemented if other is None else total(((1, self), (-1, other)), checked=True)
 
-    def __rsub__(self, other: Any) -> Expr:
+    def __rsub__(self, other: object) -> Expr:
         other = _operand(other)
         return NotImplemented if other is None else total(((1, other), (-1, self)), checked=True)
 
-    def __mul__(self, other: Any) -> Expr:
+    def __mul__(self, other: object) -> Expr:
         other = _operand(other)
         return NotImplemented if other is None else multiply(self, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Expr:
+    def __truediv__(self, other: object) -> Expr:
         other = _operand(other)
         if other is not None and self.kind == "number" and self.data == 1 and self.dimension is None:
             return power(other, -1)  # a reciprocal, whose 1 has no units to guess
         return NotImplemented if other is None else multiply(self, power(other, -1))
 
-    def __rtruediv__(self, other: Any) -> Expr:
+    def __rtruediv__(self, other: object) -> Expr:
         other = _operand(other)
         return NotImplemented if other is None else other / self
 
-    def __pow__(self, exponent: Any) -> Expr:
+    def __pow__(self, exponent: object) -> Expr:
         if isinstance(exponent, int | float):
             return power(self, exponent)
         other = _operand(exponent)
@@ -87,7 +87,7 @@ class Expr(DisplayedNode):
             return NotImplemented
         return power(self, other.data) if other.kind == "number" else general_power(self, other)
 
-    def __rpow__(self, base: Any) -> Expr:
+    def __rpow__(self, base: object) -> Expr:
         other = _operand(base)
         return NotImplemented if other is None else general_power(other, self)
 
@@ -102,16 +102,16 @@ class Expr(DisplayedNode):
     def __pos__(self) -> Expr:
         return self
 
-    def __lt__(self, other: Any) -> Expr:
+    def __lt__(self, other: object) -> Expr:
         return compare("lt", self, other)
 
-    def __le__(self, other: Any) -> Expr:
+    def __le__(self, other: object) -> Expr:
         return compare("le", self, other)
 
-    def __gt__(self, other: Any) -> Expr:
+    def __gt__(self, other: object) -> Expr:
         return compare("gt", self, other)
 
-    def __ge__(self, other: Any) -> Expr:
+    def __ge__(self, other: object) -> Expr:
         return compare("ge", self, other)
 
     def __eq__(self, other: object) -> bool:
@@ -141,7 +141,7 @@ class Expr(DisplayedNode):
     def __copy__(self) -> Expr:
         return self
 
-    def __deepcopy__(self, _: Any) -> Expr:
+    def __deepcopy__(self, _: object) -> Expr:
         return self
 
     def __reduce__(self) -> Any:
@@ -150,12 +150,12 @@ class Expr(DisplayedNode):
             "send the system, or the expression as text, str(expression)"
         )
 
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, function: object, method: str, *inputs: object, **options: object) -> Any:
         return apply_numpy(function, method, inputs, f"'{short(self)}'")
 
 
 def _node(
-    kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | None, key: tuple[Any, ...]
+    kind: str, args: tuple[Expr, ...], data: object, dimension: Dimension | None, key: tuple[object, ...]
 ) -> Expr:
     return intern(Expr, kind, args, data, dimension, key)
 
@@ -173,7 +173,7 @@ def symbol(
     role: str = "variable",
     *,
     dimension: Dimension | None = None,
-    owner: Any = None,
+    owner: object = None,
     units: str | None = None,
     about: str = "",
     default: float | None = None,
@@ -191,7 +191,7 @@ def symbol(
     return _node("symbol", (), record, dimension, key)
 
 
-def _operand(value: Any) -> Expr | None:
+def _operand(value: object) -> Expr | None:
     """An operand that a user wrote.
 
     A bare number has no known dimension: in −3*q − 5*u it is a gain with units of its own, so what it
@@ -206,7 +206,7 @@ def _operand(value: Any) -> Expr | None:
     return None
 
 
-def as_expr(value: Any) -> Expr:
+def as_expr(value: object) -> Expr:
     """A number or expression as an expression; an error for anything else."""
     node = _operand(value)
     if node is None:
@@ -587,13 +587,13 @@ def general_power(base: Expr, exponent: Expr) -> Expr:
 # ---------------------------------------------------------------- calls
 
 
-def call(function: Any, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:
+def call(function: object, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:
     """A function of arguments as a node, without simplification: use the functions of ``functions.py``."""
     args = tuple([number(a.data) if a.kind == "number" and a.dimension is None else a for a in args])
     return _node("call", args, function, dimension, ("call", function, args, dimension))
 
 
-def compare(relation: str, a: Any, b: Any) -> Expr:
+def compare(relation: str, a: object, b: object) -> Expr:
     """A comparison: 1 where it holds, else 0."""
     left, right = as_expr(a), as_expr(b)
     if left.kind == "number" and right.kind == "number":

@@ -110,7 +110,7 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
     return [new[root] for root in roots]
 
 
-def substitute(expression: Expr, values: Mapping[Any, Any]) -> Expr:
+def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:
     """The expression with symbols (or any nodes) replaced, simplified anew.
 
     A symbol may be given by its name, and its value as a number, which then has the dimension of the symbol.
@@ -125,7 +125,7 @@ def substitute(expression: Expr, values: Mapping[Any, Any]) -> Expr:
     return transform([root], known.get)[0]
 
 
-def _named(name: Any, root: Expr) -> list[Expr]:
+def _named(name: object, root: Expr) -> list[Expr]:
     """The symbols of this name in an expression."""
     held = symbols(root)
     found = [s for s in held if s.data.name == name]

@@ -6,7 +6,7 @@ equations, in the model's own units, whatever the states of the formalism: one p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +22,10 @@ from armillary.program.functions import shared_part
 from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
+from armillary.untyped import AnyFunction, DataMapping
 
 # What a description gives as expressions: energies, and vectors along the ground's axes.
-QUANTITIES: dict[str, Callable[..., Any]] = {
+QUANTITIES: dict[str, AnyFunction] = {
     "kinetic_energy": energy.kinetic_energy,
     "potential_energy": energy.potential_energy,
     "strain_energy": energy.strain_energy,
@@ -46,7 +47,7 @@ class PiecePlace(NamedTuple):
     t: Any
     q: Any
     u: Any = None  # at rest where left out
-    parameters: Mapping[str, Any] | None = None
+    parameters: DataMapping | None = None
     memory: Any = None
     states: Any = None  # of the user's own; their initial values where left out
 
@@ -67,7 +68,7 @@ class PieceFunctions:
             return self._mass_by_columns(large, at)
         return self._values(name, lambda: _flat(getattr(self.pieces, name)), at)
 
-    def jacobian(self, of: Any, axes: Any, at: PiecePlace) -> np.ndarray:
+    def jacobian(self, of: object, axes: object, at: PiecePlace) -> np.ndarray:
         """The Jacobian of a point or body."""
         key = _identity(of), _identity(axes)
         return self._values(key, lambda: _flat(self.pieces.jacobian(of, axes)), at)
@@ -90,7 +91,7 @@ class PieceFunctions:
         return found if found.ndim else float(found)
 
     def _values(
-        self, key: Any, made: Callable[[], tuple[list[Expr], tuple[int, ...]]], at: PiecePlace
+        self, key: object, made: Callable[[], tuple[list[Expr], tuple[int, ...]]], at: PiecePlace
     ) -> np.ndarray:
         if key not in self._functions:
             expressions, shape = made()
@@ -124,7 +125,7 @@ class PieceFunctions:
         return self._reader.read(self.model, at.q, at.u, None, at.t, at.memory, at.states, at.parameters)
 
 
-def _identity(thing: Any) -> Any:
+def _identity(thing: object) -> Any:
     """The identity of a point or body: a point that is made twice is the same point."""
     if isinstance(thing, Point):
         return thing.body.name, thing.coordinates

@@ -15,6 +15,7 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
+from armillary.untyped import DataMapping
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Places:
     shape: tuple[int, ...]
 
 
-def _repeated(places: Places, parameters: Mapping[str, Any] | None) -> Places:
+def _repeated(places: Places, parameters: Mapping[str, object] | None) -> Places:
     """A single place once for each of the parameters' values, where some are arrays."""
     given = table(parameters, "parameters=", ParameterError)
     counts = {len(value) for value in given.values() if np.ndim(value) == 1}
@@ -59,13 +60,13 @@ class PlaceReader:
     def read(
         self,
         model: CompiledModel,
-        q: Any,
-        u: Any,
-        udot: Any,
-        t: Any,
-        memory: Any,
-        states: Any,
-        parameters: Mapping[str, Any] | None = None,
+        q: object,
+        u: object,
+        udot: object,
+        t: object,
+        memory: object,
+        states: object,
+        parameters: Mapping[str, object] | None = None,
     ) -> Places:
         """Places, of which a single one is there once for each of the parameters' values where some are
         arrays; left out, speeds and rates are zero, states and memory as at the start of a run.
@@ -98,7 +99,12 @@ class PlaceReader:
         return Places(np.broadcast_to(times, shape).reshape(count), whole, rows[2], rows[4], shape)
 
     def rows(
-        self, value: Any, names: Sequence[str], what: str, noun: str, start: Mapping[str, float] | None = None
+        self,
+        value: object,
+        names: Sequence[str],
+        what: str,
+        noun: str,
+        start: Mapping[str, float] | None = None,
     ) -> np.ndarray:
         """Values along the last axis, in the order of the names; those that are left out as at the start."""
         start = self.start if start is None else start
@@ -114,11 +120,16 @@ class PlaceReader:
             )
         return found
 
-    def _numbers(self, value: Any, what: str) -> np.ndarray:
+    def _numbers(self, value: object, what: str) -> np.ndarray:
         return reals(value, f"{self.verb}: {what}")
 
     def _by_name(
-        self, value: Mapping[Any, Any], names: Sequence[str], start: Mapping[str, float], what: str, noun: str
+        self,
+        value: Mapping[Any, object],
+        names: Sequence[str],
+        start: Mapping[str, float],
+        what: str,
+        noun: str,
     ) -> np.ndarray:
         given = {str(key): self._numbers(x, f"{what}[{str(key)!r}]") for key, x in value.items()}
         if unknown := [name for name in given if name not in names]:
@@ -130,7 +141,7 @@ class PlaceReader:
         columns = [own[name] if name in own else np.array(start.get(name, 0.0)) for name in names]
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
-    def _stored(self, memory: Any, times: np.ndarray) -> np.ndarray:
+    def _stored(self, memory: object, times: np.ndarray) -> np.ndarray:
         if memory is None and not self.equations.system.memories:
             return np.empty(0)
         if memory is None or isinstance(memory, Mapping):
@@ -145,7 +156,7 @@ class PlaceReader:
         q: Mapping[Any, Any],
         u: Mapping[Any, Any] | None,
         times: np.ndarray,
-        parameters: Mapping[str, Any] | None,
+        parameters: DataMapping | None,
     ) -> tuple[Any, Any]:
         """Coordinates that close the loops, near those that are named, and speeds that agree with them; of
         the independent ones, those that are left out are zero unless a dependent one is named.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from armillary.algebra.arguments import file_path
 from armillary.atomic import reason, replacing
 from armillary.errors import ArmillaryError, alternatives
+from armillary.untyped import DataTable
 
 
 def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Callable[[], str]]) -> None:
@@ -24,11 +24,11 @@ def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Ca
         temporary.write_text(content, encoding="utf-8")
 
 
-def json_text(content: Mapping[str, Any], indent: int | None = 1) -> str:
+def json_text(content: Mapping[str, object], indent: int | None = 1) -> str:
     return json.dumps(content, ensure_ascii=False, indent=indent)
 
 
-def read_result(path: str | os.PathLike[str], what: str, key: str) -> dict[str, Any]:
+def read_result(path: str | os.PathLike[str], what: str, key: str) -> DataTable:
     """The content of a JSON file of this kind, which has this key."""
     target = file_path(path, "path")
     try:

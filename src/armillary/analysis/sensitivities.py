@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +34,7 @@ _SHOWN = 8  # outputs that a summary lists
 def sensitivities(
     model: CompiledModel,
     t_end: float | str,
-    to: Sequence[Any],
+    to: Sequence[object],
     of: Sequence[str] | None,
     ignore_jumps: bool,
     **how: Unpack[RunOptions],

@@ -14,6 +14,7 @@ import click
 
 from armillary.cli.show import as_json
 from armillary.errors import ArmillaryError, MissingExtraError, SimulationError
+from armillary.untyped import DataTable
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -92,7 +93,7 @@ class App(click.Group):
         return code
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as a sentence on stderr, without the line of code that gave it."""
     click.echo(f"{click.style('armillary: warning:', fg='yellow')} {message}", err=True)
 
@@ -139,7 +140,7 @@ def _messages(error: BaseException) -> tuple[list[str], int]:
     return [f"a fault of Armillary itself: {kind}: {error}; --debug shows where, please report it"], FAILED
 
 
-def _located(message: str) -> dict[str, Any]:
+def _located(message: str) -> DataTable:
     """A message with its file and line apart, where it begins with them."""
     found = re.match(r"([^\s:][^:\n]*\.\w+):(\d+): ", message)
     if not found:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
 from armillary.program.print.forms import FORMS, SPEEDS
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.program.configurations.table import ConfigurationTable
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def derive(
     source: str,
-    loading: dict[str, Any],
+    loading: DataTable,
     formalism: str | None,
     effort: str | None,
     compare: bool,
@@ -119,7 +120,7 @@ def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]
     return sections_document(equations, chosen, form)
 
 
-def _data(equations: DerivedEquations) -> dict[str, Any]:
+def _data(equations: DerivedEquations) -> DataTable:
     return {
         "command": "derive",
         "system": equations.system.name,
@@ -135,7 +136,7 @@ def _data(equations: DerivedEquations) -> dict[str, Any]:
     }
 
 
-def _listed(table: ConfigurationTable) -> list[dict[str, Any]]:
+def _listed(table: ConfigurationTable) -> list[DataTable]:
     return [
         {
             "number": entry.number,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
@@ -46,7 +47,7 @@ def _languages() -> Iterable[str]:
 def export(
     language: str,
     source: str,
-    loading: dict[str, Any],
+    loading: DataTable,
     formalism: str | None,
     effort: str | None,
     output: str | None,
@@ -90,7 +91,7 @@ def export(
     return 0
 
 
-def _settings(simulation: Simulation, language: str) -> dict[str, Any]:
+def _settings(simulation: Simulation, language: str) -> DataTable:
     """The values of a run file that the writer takes; values that would be lost are an error."""
     from armillary.errors import ArmillaryError
 

@@ -7,14 +7,14 @@ files are relative to the run file.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from armillary.run_files.run_file import ANALYSES
+from armillary.untyped import DataTable, Given
 
 
-def options_in_file(command: click.Command, name: str, source: str) -> dict[str, Any]:
+def options_in_file(command: click.Command, name: str, source: str) -> DataTable:
     """Options and arguments of a command by parameter; none without a run file that has a table for it."""
     if name not in ANALYSES or not source.endswith(".toml") or not Path(source).is_file():
         return {}
@@ -45,7 +45,7 @@ def _keys(option: click.Parameter) -> list[str]:
     return [text.lstrip("-") for text in option.opts if text.startswith("--") or text[:1] != "-"]
 
 
-def _value(option: click.Parameter, value: Any, folder: Path) -> Any:
+def _value(option: click.Parameter, value: object, folder: Path) -> Given:
     if isinstance(option.type, click.Path):
         return str(folder / str(value))
     if not option.multiple and option.nargs == 1:
@@ -55,5 +55,5 @@ def _value(option: click.Parameter, value: Any, folder: Path) -> Any:
     return [_text(item) for item in (value if isinstance(value, list) else [value])]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return ",".join(map(_text, value)) if isinstance(value, list) else str(value)

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from armillary.cli import show
+from armillary.untyped import AnyFunction, DataMapping, DataTable
 
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
@@ -82,7 +83,7 @@ def format_examples(command: click.Command, formatter: click.HelpFormatter) -> N
                 formatter.write(f"  {line.strip()}\n")
 
 
-def command(examples: str) -> Callable[[Callable[..., Any]], Command]:
+def command(examples: str) -> Callable[[AnyFunction], Command]:
     """A command, with example lines for its help."""
     return click.command(cls=Command, epilog=examples)
 
@@ -187,12 +188,12 @@ held_option = click.option(
 )
 
 
-def plot_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def plot_option(what: str) -> Callable[[AnyFunction], AnyFunction]:
     """The option for a picture of some outputs."""
     return click.option("--plot", type=click.Path(), help=f"Draw {what}: .png, .svg, .pdf or .html.")
 
 
-def names_option(*declarations: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def names_option(*declarations: str, help: str) -> Callable[[AnyFunction], AnyFunction]:
     """An option for a list of names, with commas or repeated."""
 
     def listed(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
@@ -201,7 +202,7 @@ def names_option(*declarations: str, help: str) -> Callable[[Callable[..., Any]]
     return click.option(*declarations, multiple=True, metavar="NAME,…", help=help, callback=listed)
 
 
-def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+def model_argument(function: Callable[..., object]) -> AnyFunction:
     """A run file or model, and as ``loading`` how to load it; a file cannot grant itself trust."""
 
     @click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())
@@ -214,17 +215,17 @@ def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
         help="How to import URDF or MJCF: floating=true, keyframe=home, stops.stiffness=1e4, …",
     )
     @wraps(function)
-    def with_loading(*args: Any, trust: bool, importing: tuple[str, ...], **others: Any) -> Any:
+    def with_loading(*args: object, trust: bool, importing: tuple[str, ...], **others: object) -> Any:
         return function(*args, loading=_loading(trust, importing), **others)  # fmt: skip
 
     return with_loading
 
 
-def _loading(trust: bool, importing: tuple[str, ...]) -> dict[str, Any]:
+def _loading(trust: bool, importing: tuple[str, ...]) -> DataTable:
     """Options of `open_model`; stops.stiffness=1e4 is an entry of the table stops."""
     from armillary.run_files.run_file import parse_setting
 
-    found: dict[str, Any] = {"trust": True} if trust else {}
+    found: DataTable = {"trust": True} if trust else {}
     for name, value in map(parse_setting, importing):
         table, dot, key = name.partition(".")
         if dot:
@@ -245,7 +246,7 @@ def _run_option(key: str, setting: Any) -> Any:
     return click.option(f"--{key}", type=NameType(key, names), help=setting.help)
 
 
-def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def run_options(function: Callable[..., object]) -> AnyFunction:
     """Options for the settings of a run that have one; the command gets them as ``settings``, by the names
     that `RunFile.setting` takes.
     """
@@ -254,38 +255,38 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     own = {key: setting for key, setting in RUN_TABLE.items() if setting.option}
 
     @wraps(function)
-    def with_settings(*args: Any, **others: Any) -> Any:
+    def with_settings(*args: object, **others: object) -> Any:
         given = {f"run.{key}": others.pop(key) for key in own}
         return function(*args, settings=given, **others)
 
-    made: Callable[..., Any] = with_settings
+    made: AnyFunction = with_settings
     for key, setting in reversed(own.items()):
         made = _run_option(key, setting)(made)
     return made
 
 
-def formalism_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def formalism_option(function: Callable[..., object]) -> AnyFunction:
     from armillary.settings import FORMALISM
 
-    found: Callable[..., Any] = _run_option("formalism", FORMALISM)(function)
+    found: AnyFunction = _run_option("formalism", FORMALISM)(function)
     return found
 
 
-def effort_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def effort_option(function: Callable[..., object]) -> AnyFunction:
     from armillary.settings import EFFORT
 
-    found: Callable[..., Any] = _run_option("effort", EFFORT)(function)
+    found: AnyFunction = _run_option("effort", EFFORT)(function)
     return found
 
 
-def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def settings_option(function: Callable[..., object]) -> AnyFunction:
     return click.option(
         "--set", "assignments", multiple=True, type=SettingType(), metavar="NAME=VALUE",
         help='A value in place of the file\'s: SPEED="60 mile/hour", initial.A.q1="2 deg", run.step=1e-3.',
     )(function)  # fmt: skip
 
 
-def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def input_option(function: Callable[..., object]) -> AnyFunction:
     return click.option(
         "--input", "signals", multiple=True, metavar="NAME=FILE",
         help="Data over time for an input: road=road.csv; may be repeated.",
@@ -304,7 +305,12 @@ class Result(Protocol):
 
 
 def emit_result(
-    found: Result, output: str | None, plot: str | None, json_wanted: bool, data: Mapping[str, Any], text: str
+    found: Result,
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+    data: Mapping[str, object],
+    text: str,
 ) -> int:
     """The result of a command: the files that --output and --plot name, and ``data`` or ``text``."""
     if output is not None:
@@ -319,7 +325,7 @@ def emit_result(
 
 
 def simulation(
-    source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
+    source: str, loading: DataMapping, settings: DataMapping, assignments: tuple[str, ...] = ()
 ) -> Simulation:
     """The run file or model at a path, with the values of the command line in place of its own."""
     from armillary.run_files.execute import Simulation
@@ -327,7 +333,7 @@ def simulation(
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
 
 
-def simulation_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+def simulation_argument(function: Callable[..., object]) -> AnyFunction:
     """A run file or model with values of the command line; the command gets both as ``simulation``."""
 
     @model_argument
@@ -335,12 +341,12 @@ def simulation_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     @formalism_option
     @wraps(function)
     def with_simulation(
-        *args: Any,
+        *args: object,
         source: str,
-        loading: dict[str, Any],
+        loading: DataTable,
         assignments: tuple[str, ...],
         formalism: str | None,
-        **others: Any,
+        **others: object,
     ) -> Any:
         found = simulation(source, loading, {"run.formalism": formalism}, assignments)
         return function(*args, simulation=found, **others)
@@ -349,7 +355,10 @@ def simulation_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def study_setup(
-    source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
+    source: str,
+    loading: Mapping[str, object],
+    settings: Mapping[str, object],
+    assignments: tuple[str, ...] = (),
 ) -> StudySetup:
     """The study file at a path, with the values of the command line in place of its own."""
     from armillary.studies.study_files.setup import StudySetup
@@ -358,7 +367,7 @@ def study_setup(
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
 
 
-def _overridden(file: File, settings: Mapping[str, Any], assignments: tuple[str, ...]) -> File:
+def _overridden(file: File, settings: Mapping[str, object], assignments: tuple[str, ...]) -> File:
     from armillary.run_files.run_file import COMMAND_LINE, parse_setting
 
     given = {name: value for name, value in settings.items() if value not in (None, [])}

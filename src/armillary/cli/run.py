@@ -14,6 +14,7 @@ import click
 
 from armillary.cli import options, show
 from armillary.cli.partial_runs import failure_with_data, partial_run
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -42,8 +43,8 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
 @options.quiet_option
 def run(
     source: str,
-    loading: dict[str, Any],
-    settings: dict[str, Any],
+    loading: DataTable,
+    settings: DataTable,
     assignments: tuple[str, ...],
     signals: tuple[str, ...],
     select: tuple[str, ...],
@@ -85,7 +86,7 @@ def run(
     return 130 if interrupted else 0
 
 
-def _data(simulation: Simulation, made: Run, written: list[Path]) -> dict[str, Any]:
+def _data(simulation: Simulation, made: Run, written: list[Path]) -> DataTable:
     return {
         "command": "run",
         "system": made.system,

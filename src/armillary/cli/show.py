@@ -38,12 +38,12 @@ def _numeric(cell: str) -> bool:
     return True
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     """JSON that every reader takes: what is no finite number becomes null."""
     return json.dumps(_finite(value), ensure_ascii=False, indent=2)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -53,7 +53,7 @@ def _finite(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
-def emit(json_wanted: bool, data: Mapping[str, Any], text: str) -> None:
+def emit(json_wanted: bool, data: Mapping[str, object], text: str) -> None:
     """The result of a command: ``data`` for scripts, or ``text`` for people."""
     click.echo(as_json({"ok": True, **data}) if json_wanted else text)
 

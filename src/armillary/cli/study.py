@@ -6,12 +6,13 @@ import shlex
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
 from armillary.cli.partial_runs import failure_with_data, partial_run
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.studies import Study
@@ -98,7 +99,7 @@ def run(
 
 
 def _open(
-    source: str, settings: dict[str, Any], assignments: tuple[str, ...], trust: bool
+    source: str, settings: DataTable, assignments: tuple[str, ...], trust: bool
 ) -> tuple[Study, list[str]]:
     """The study of a file, or the one in a folder, with the number of runs of the command; and its title,
     where it has one.
@@ -135,7 +136,7 @@ def _interrupted(made: Study, json_wanted: bool) -> int:
     return 130
 
 
-def _data(command: str, made: Study) -> dict[str, Any]:
+def _data(command: str, made: Study) -> DataTable:
     from armillary.cli.study_tables import spreads
 
     status = made.status()

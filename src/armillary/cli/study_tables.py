@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from armillary.cli import show
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.studies import Study
 from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.untyped import AnyFunction
 
 _LEVELS = {"lowest": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "highest": 1.0}
 
@@ -70,9 +70,7 @@ def draw(study: Study, folder: Path, names: Sequence[str], found: Mapping[str, S
     """Charts of a study in a folder."""
     known = study.table().columns
     shown = [name for name in names if name in known]
-    charts: dict[str, Callable[..., Any]] = {
-        f"fan {name}": partial(study.fan, name) for name in study.outputs
-    }
+    charts: dict[str, AnyFunction] = {f"fan {name}": partial(study.fan, name) for name in study.outputs}
     charts |= {f"histogram {name}": partial(study.histogram, name) for name in names}
     charts |= {f"sensitivity {name}": each.plot for name, each in found.items()}
     if shown:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, MissingExtraError, require
 from armillary.results.files import BATCH, netcdf_label, require_netcdf, require_readable
 from armillary.results.record import as_json, distinct
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
@@ -67,7 +68,7 @@ def write_batch(batch: Batch, path: Path) -> None:
     data.to_netcdf(path, engine="h5netcdf")
 
 
-def read_batch(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_batch(path: str | os.PathLike[str]) -> DataTable:
     """The fields of the batch in a file that `write_batch` made."""
     target = file_path(path, "the file of a batch")
     if target.suffix.lower() != ".nc":
@@ -92,7 +93,7 @@ def read_batch(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ArmillaryError(f"'{path}' is not a batch saved by Armillary, or is damaged: {error}") from error
 
 
-def _fields(about: dict[str, Any], stored: dict[str, np.ndarray]) -> dict[str, Any]:
+def _fields(about: DataTable, stored: dict[str, np.ndarray]) -> DataTable:
     runs = about["runs"]
     varying = [*about["parameters"], *about["initial"], *about["memory"]]
     labels = labels_of(history=about["histories"], metric=about["metrics"], varied=varying)

@@ -74,7 +74,7 @@ class Slot(NamedTuple):
     value: Any
     where: Any = None  # None: at every row
 
-    def renewed(self, old: Any) -> Any:
+    def renewed(self, old: object) -> Any:
         """The number after a row at which the condition holds."""
         return self.reduction.step(old, self.value)
 
@@ -116,7 +116,7 @@ class Metric:
         kept = (Slot(LAST, row.t), Slot(LAST, row.y)) if self.keeps_row else ()
         return (*self.own_slots(row), *kept)
 
-    def row(self, t: Any, y: Any, slots: Sequence[Any]) -> MetricRow:
+    def row(self, t: object, y: object, slots: Sequence[object]) -> MetricRow:
         """A row with the one before, as the slots have it."""
         return MetricRow(t, self.observed(y), *(slots[-2:] if self.keeps_row else ()))
 
@@ -148,7 +148,7 @@ class Metric:
             found.append(reduction.whole(kept) if kept.size else reduction.start)
         return found
 
-    def of(self, time: Any, values: Any) -> Any:
+    def of(self, time: object, values: object) -> Any:
         """The metric of a history: a number, or an array for a histogram."""
         t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
         if not len(t):

@@ -19,6 +19,7 @@ from armillary.ensembles.metrics import Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, nearest, require
 from armillary.results.pickles import PickledValue
+from armillary.untyped import DataMapping, DataTable
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Batch(PickledValue):
     units: Mapping[str, str]
     definitions: Mapping[str, Metric]
     messages: Mapping[int, str]
-    info: Mapping[str, Any]
+    info: DataMapping
     picture: MotionPicture | None = None  # of its motions; no part of the batch's value or file
 
     def __post_init__(self) -> None:
@@ -120,7 +121,7 @@ class Batch(PickledValue):
     def to_xarray(self) -> xarray.Dataset:
         """Everything as an xarray dataset over ``run`` and ``time``."""
         xr = require("xarray", extra="data", purpose="Labelled datasets")
-        variables: dict[str, Any] = {}
+        variables: DataTable = {}
         labels = labels_of(history=self.histories, metric=self.metrics, varied=self.varied)
         for name, values in self.histories.items():
             variables[labels["history"][name]] = (
@@ -128,7 +129,7 @@ class Batch(PickledValue):
                 values,
                 {"units": self.units.get(name, "")},
             )
-        coordinates: dict[str, Any] = {"run": np.arange(self.runs)}
+        coordinates: DataTable = {"run": np.arange(self.runs)}
         if self.histories:
             coordinates["time"] = ("time", self.time, {"units": "s"})
         for name, values in self.metrics.items():
@@ -308,7 +309,7 @@ def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
     return found
 
 
-def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
+def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, object]) -> Batch:
     """The results as users read them."""
     model, columns = plan.model, {c.name: c for c in plan.model.equations.targets.columns}
     good = (outcome.status == FINISHED) | (outcome.status == EVENT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Sized
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.algebra.units.units import is_quantity, magnitude_in_si
 from armillary.errors import ArmillaryError, ParameterError, UnitsError
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataMapping, DataTable
 
 _MOST = 2**30  # runs of a batch
 
@@ -25,18 +26,18 @@ def differs(value: Any) -> bool:
     return isinstance(size, Sized) and np.asarray(size).ndim > 0
 
 
-def of_run(inside: Mapping[str, Any], i: int) -> dict[str, float]:
+def of_run(inside: DataMapping, i: int) -> dict[str, float]:
     return {name: float(v[i]) if np.ndim(v) else float(v) for name, v in inside.items()}
 
 
-def values_by_name(what: str, given: Any) -> dict[str, Any]:
+def values_by_name(what: str, given: Any) -> DataTable:
     """Values by name, of symbols too."""
     if given is not None and not hasattr(given, "items"):
         raise ArmillaryError(f"{what}= must hold values by name, {{'name': values, …}}, not {given!r}")
     return {str(name): value for name, value in (given or {}).items()}
 
 
-def initial_by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
+def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
     """Initial values by name, from a mapping or from whole states, a row per run."""
     if initial is None:
         return {}
@@ -61,7 +62,7 @@ def without_texts(value: Any, read: Callable[[str], float]) -> Any:
     return [read(v) if isinstance(v, str) else v for v in value] if texts else value
 
 
-def column_of(value: Any, where: str, factor: float, units: Any, dimension: Any) -> np.ndarray:
+def column_of(value: Any, where: str, factor: float, units: Any, dimension: object) -> np.ndarray:
     """One number per run, in stated units, of which ``factor`` makes the model's own."""
     if is_quantity(value):
         size, own = magnitude_in_si(value)

@@ -37,6 +37,7 @@ from armillary.runtime.models.parameters import (
     with_these,
 )
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
+from armillary.untyped import DataTable
 
 _EXAMINED = 64  # sets of parameters whose rates are followed to where they might jump
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -63,7 +64,7 @@ class Starts(VariedValues):
         self,
         model: CompiledModel,
         parameters: Given | None,
-        initial: Any,
+        initial: object,
         memory: Given | None,
         runs: int | None,
         t0: float,
@@ -96,7 +97,7 @@ class Starts(VariedValues):
             if why := self.model.refused(dict(zip(table.names, table.inside(values), strict=True))):
                 raise ParameterError(with_these(why))
             return
-        inside: dict[str, Any] = dict(zip(table.names, table.inside(values).tolist(), strict=True))
+        inside: DataTable = dict(zip(table.names, table.inside(values).tolist(), strict=True))
         inside |= self.columns["parameters"]
         self._judge(inside)
         known = {name: inside[name] for name in (*values, *self.columns["parameters"])}
@@ -104,7 +105,7 @@ class Starts(VariedValues):
         if self.model.may_refuse:
             self._judge_sets(known)
 
-    def _judge(self, inside: dict[str, Any]) -> None:
+    def _judge(self, inside: DataTable) -> None:
         """Runs whose parameters give a body a negative mass or moment of inertia: they will not be made."""
         for where, quantities, evaluated in self.quantities:
             for value, what in zip(evaluated(inside), quantities, strict=True):
@@ -114,13 +115,13 @@ class Starts(VariedValues):
                 for i in np.flatnonzero((sizes < 0) & ~self.unable):
                     self._fail(int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters")
 
-    def _judge_masses(self, inside: dict[str, Any]) -> None:
+    def _judge_masses(self, inside: DataTable) -> None:
         """Runs whose parameters leave a joint without any mass to move: they will not be made."""
         for i, why in self.table.masses.all_singular(inside, self.runs).items():
             if not self.unable[i]:
                 self._fail(i, with_these(why))
 
-    def _judge_sets(self, inside: dict[str, Any]) -> None:
+    def _judge_sets(self, inside: DataTable) -> None:
         """Runs that this kind of model refuses: they will not be made. Of many, some that lie far apart are
         examined, and all others only where one of these is refused.
         """
@@ -365,7 +366,7 @@ class Starts(VariedValues):
         return memory
 
     @cached_property
-    def _first_initial(self) -> dict[str, Any]:
+    def _first_initial(self) -> DataTable:
         """Initial values of the first run, without Euler parameters that differ: those are made unit run by
         run.
         """

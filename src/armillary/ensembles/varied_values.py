@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,9 @@ from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import ParameterTable, text_number
 from armillary.runtime.start.initial import initial_values
+from armillary.untyped import DataMapping, DataTable
 
-Given = Mapping[str, Any]
+Given = DataMapping
 
 
 class VariedValues:
@@ -33,7 +33,7 @@ class VariedValues:
         model: CompiledModel,
         table: ParameterTable,
         parameters: Given | None,
-        initial: Any,
+        initial: object,
         memory: Given | None,
         inputs: DrivenInputs | None,
     ) -> None:
@@ -107,7 +107,7 @@ class VariedValues:
         signals = self.given_inputs.signals if self.given_inputs is not None else {}
         return found | {f"input '{name}'": s.runs for name, s in signals.items() if s.runs is not None}
 
-    def shared(self, kind: str) -> dict[str, Any]:
+    def shared(self, kind: str) -> DataTable:
         """What is the same in all runs, as it was given."""
         return {name: value for name, value in self._given[kind].items() if not differs(value)}
 
@@ -118,17 +118,17 @@ class VariedValues:
             for kind, found in self._given.items()
         }
 
-    def single(self, i: int) -> dict[str, Any]:
+    def single(self, i: int) -> DataTable:
         """Arguments for ``simulate`` of one run, in stated units."""
 
         def of(value: Any) -> Any:
             return value[i] if differs(value) else value
 
-        values: dict[str, Any] = {
+        values: DataTable = {
             kind: {name: of(value) for name, value in found.items()} for kind, found in self._given.items()
         }
         return values | ({} if self.given_inputs is None else {"inputs": self.given_inputs.of_run(i)})
 
     @property
-    def _first_parameters(self) -> dict[str, Any]:
+    def _first_parameters(self) -> DataTable:
         return {name: value[0] if differs(value) else value for name, value in self._parameters.items()}

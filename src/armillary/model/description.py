@@ -6,7 +6,7 @@ functions over it, each in the file of its idea; ``stages.System`` lists them as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +35,7 @@ from armillary.model.records import (
 )
 from armillary.model.shapes import shape as body_shape
 from armillary.model.units.unit_system import unit_system
+from armillary.untyped import AnyFunction, DataTable
 
 if TYPE_CHECKING:
     from armillary.model.space.attraction import Attractor
@@ -67,8 +68,8 @@ class Description:
         self.started: list[Expr] = []
         self.reactions: dict[str, tuple[Expr, ...]] = {}
         self.efforts: dict[Expr, Expr] = {}
-        self.functions: NamedTable[tuple[Callable[..., Any], Any]] = NamedTable("function")
-        self.definitions: dict[str, Any] = {}
+        self.functions: NamedTable[tuple[AnyFunction, Any]] = NamedTable("function")
+        self.definitions: DataTable = {}
         self.calls: dict[Any, Call] = {}  # that made expressions and vectors, for saved models
         self.declared_only = False  # unknown names in texts are errors, not new parameters
         self.gravities: list[Gravity] = []

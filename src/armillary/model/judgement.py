@@ -6,7 +6,7 @@ one description gives both the small and the full model.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
@@ -44,7 +44,7 @@ def judgements(system: Description) -> dict[Expr, int]:
     return found
 
 
-def _declare_order(system: Description, things: tuple[Any, ...], order: int) -> None:
+def _declare_order(system: Description, things: tuple[object, ...], order: int) -> None:
     word = _WORDS[order]
     if not things:
         raise ModelError(f"{word}() names nothing; give quantities, e.g. system.{word}('A.q1', 'A.u1')")
@@ -55,7 +55,7 @@ def _declare_order(system: Description, things: tuple[Any, ...], order: int) -> 
     system.smallness.update(dict.fromkeys(nodes, order))
 
 
-def _quantity_of(system: Description, thing: Any, word: str) -> Expr:
+def _quantity_of(system: Description, thing: object, word: str) -> Expr:
     """What a declaration is about: the quantity itself, without a number before it."""
     known = set(system.parameters)
     node = system.expression(thing, f"declared {word}")

@@ -12,6 +12,7 @@ import numpy as np
 
 from armillary.algebra.arguments import from_zero, place, table
 from armillary.columns import aligned
+from armillary.untyped import DataTable
 
 # Two samples belong to the same instant when their times differ by no more than this part of the interval:
 # above what rounding does to a sum of 100,000 steps (3e-12, measured), far below any sampling step.
@@ -106,7 +107,7 @@ class Comparison:
         single = len(self.only_here) + len(self.only_there)
         return found if self.complete else f"{found}, and {single} {_are(single)} in one of them only"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> DataTable:
         """Plain values that JSON takes; a difference that is no finite number is the text "nan" or "inf"."""
         return {
             "agree": self.agree,
@@ -264,5 +265,5 @@ def _mark(difference: Difference) -> str:
     return "" if difference.agrees else "differs"
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

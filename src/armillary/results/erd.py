@@ -28,13 +28,14 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import UnitsError
 from armillary.results.record import FileContent, distinct, empty_metadata, metadata_lines, read_metadata
+from armillary.untyped import DataTable
 
 _MAGIC = "ERDFILEV"
 _OWN = "ARMILRUN"
@@ -114,7 +115,7 @@ class _Header(NamedTuple):
     step: float
     texts: dict[str, str]  # by keyword; HISTORY lines joined
     lists: dict[str, str]  # by keyword of _WIDTHS, as they stand behind it
-    own: dict[str, Any]
+    own: DataTable
 
 
 def _read_header(file: TextIO) -> _Header:

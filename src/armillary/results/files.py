@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from armillary.results.record import (
     stack,
 )
 from armillary.results.units import UNKNOWN
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     import pandas
@@ -128,7 +129,7 @@ def _write_netcdf(path: Path, record: FileContent) -> None:
     h5netcdf = require("h5netcdf", extra="data", purpose="NetCDF files")
     dataset = to_xarray(record)
     samples = record.time.size
-    packed: dict[str, Any] = {}
+    packed: DataTable = {}
     if samples:
         packed = {
             "compression": "gzip",

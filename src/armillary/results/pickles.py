@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from armillary.untyped import DataTable
+
 
 class PickledValue:
     """A frozen dataclass that is pickled, and copied between processes, as plain data.
@@ -28,13 +30,13 @@ class PickledValue:
         return self
 
 
-def _is_read_only(value: Any) -> bool:
+def _is_read_only(value: object) -> bool:
     return isinstance(value, MappingProxyType) or (
         isinstance(value, np.ndarray) and not value.flags.writeable
     )
 
 
-def _made_again(kind: type, held: dict[str, Any], read_only: tuple[str, ...] = ()) -> Any:
+def _made_again(kind: type, held: DataTable, read_only: tuple[str, ...] = ()) -> Any:
     made: Any = object.__new__(kind)
     for name, value in held.items():
         if name in read_only and isinstance(value, np.ndarray):

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from armillary.untyped import DataTable
+
 TIME = "time"
 
 _LINE = re.compile(r'(\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
@@ -26,11 +28,11 @@ class FileContent(NamedTuple):
     names: tuple[str, ...]
     time: np.ndarray
     values: np.ndarray
-    metadata: dict[str, Any]
+    metadata: DataTable
     over: str = TIME
 
 
-def metadata_lines(metadata: dict[str, Any], *, ascii_only: bool = False) -> Iterator[str]:
+def metadata_lines(metadata: DataTable, *, ascii_only: bool = False) -> Iterator[str]:
     """The metadata with one fact per line: `units "A.q1": "rad"`."""
     for key, value in metadata.items():
         pairs: Iterable[tuple[Any, Any]] | None = None
@@ -46,13 +48,13 @@ def metadata_lines(metadata: dict[str, Any], *, ascii_only: bool = False) -> Ite
             )
 
 
-def empty_metadata() -> dict[str, Any]:
+def empty_metadata() -> DataTable:
     """Metadata without a fact, for `read_metadata` to fill."""
     tables = ("units", "descriptions", "parameters", "parameter_units", "info")
     return {key: {} for key in tables} | {"events": []}
 
 
-def read_metadata(metadata: dict[str, Any], line: str) -> bool:
+def read_metadata(metadata: DataTable, line: str) -> bool:
     """Whether a line was one of `metadata_lines`; its content is entered."""
     match = _LINE.match(line)
     if match is None:
@@ -87,5 +89,5 @@ def stack(columns: list[np.ndarray], time: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else np.empty((time.size, 0))
 
 
-def as_json(value: Any, ascii_only: bool = False) -> str:
+def as_json(value: object, ascii_only: bool = False) -> str:
     return json.dumps(value, ensure_ascii=ascii_only)

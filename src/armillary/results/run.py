@@ -27,6 +27,7 @@ from armillary.results.files import to_pandas, to_xarray, write_record
 from armillary.results.plots.run_plot import plot
 from armillary.results.record import FileContent
 from armillary.results.units import UNKNOWN, conversion, label_units
+from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
     import pandas
@@ -83,7 +84,7 @@ class Run:
     def __post_init__(self) -> None:
         names = tuple(self.names)
         parameters = {name: float(value) for name, value in self.parameters.items()}
-        made: dict[str, Any] = {
+        made: DataTable = {
             "time": _read_only(arguments.unsigned_zeros(self.time)),
             "values": _read_only(arguments.unsigned_zeros(self.values)),
             "names": names,
@@ -355,7 +356,7 @@ class Run:
         if not len(self):
             raise ArmillaryError(f"run of '{self.system}' has no samples")
 
-    def _metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> DataTable:
         """All but names and samples, as values that JSON keeps."""
         return {
             "armillary_run": FILE_VERSION,
@@ -417,11 +418,11 @@ def _locked(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _frozen(mapping: dict[str, Any]) -> Mapping[str, Any]:
+def _frozen(mapping: DataTable) -> DataMapping:
     return MappingProxyType(mapping)
 
 
-def _named(kind: str, things: dict[str, Any]) -> Mapping[str, Any]:
+def _named(kind: str, things: DataTable) -> DataMapping:
     return MappingProxyType(arguments.NamedTable(kind, things))
 
 
@@ -429,7 +430,7 @@ def _nonempty(texts: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in texts.items() if text}
 
 
-def _plain(key: str, value: Any) -> Info:
+def _plain(key: str, value: object) -> Info:
     """A value that every file format keeps."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, str | int | float):

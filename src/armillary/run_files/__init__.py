@@ -8,7 +8,9 @@ finds the model. Nothing is imported before it is used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation, run
@@ -23,7 +25,7 @@ _HOMES = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Given:
     if name not in _HOMES:
         raise AttributeError(f"module 'armillary.run_files' has no attribute '{name}'")
     from importlib import import_module

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, alternatives
@@ -24,6 +24,7 @@ from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
 from armillary.settings import RunSettings
 from armillary.stages import System
 from armillary.toml_text import toml_key
+from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.runtime.start.hooks import OnStart
@@ -36,14 +37,14 @@ _LONGEST = 200  # characters of a file name; most systems take 255, and the echo
 
 def run(
     path: str | os.PathLike[str],
-    settings: Mapping[str, Any] | None = None,
+    settings: DataMapping | None = None,
     *,
     save: bool = False,
     progress: bool | Callable[[float], None] = True,
     on_input: OnInput | None = None,
     on_start: OnStart | None = None,
     on_echo: OnEcho | None = None,
-    **options: Any,
+    **options: Given,
 ) -> Run:
     """The run that a run file describes, with other ``settings`` where given.
 
@@ -79,12 +80,12 @@ class Simulation:
         *,
         on_input: OnInput | None = None,
         on_echo: OnEcho | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         self.file = user_input(file, on_input)
         file = self.file
         self.on_echo = on_echo
-        self.changes: dict[str, Any] = {}  # initial values that on_start gave
+        self.changes: DataTable = {}  # initial values that on_start gave
         self.seconds: dict[str, float] = {}  # of each stage
         with self._stage("load"):
             self.system = _open(file, options)
@@ -146,7 +147,7 @@ class Simulation:
             raise RunFileError([f"{place}how long is the run? give [run] duration, or --duration"])
         return RunSettings.from_file(given)
 
-    def given(self) -> dict[str, dict[str, Any]]:
+    def given(self) -> dict[str, DataTable]:
         """The values that are not the model's own: parameters, initial values, memories with constant inputs,
         and inputs over time.
         """
@@ -155,7 +156,7 @@ class Simulation:
         initial = {name: v.number for name, v in values.initial.items() if v.given}
         memory = {name: v.number for name, v in {**values.inputs, **values.memory}.items() if v.given}
         inputs = {name: found.signal for name, found in values.signals.items()}
-        tables: dict[str, dict[str, Any]] = {
+        tables: dict[str, DataTable] = {
             "parameters": parameters, "initial": initial, "memory": memory, "inputs": inputs,
         }  # fmt: skip
         return {name: table for name, table in tables.items() if table}
@@ -217,7 +218,7 @@ class Simulation:
             self.seconds[name] = time.perf_counter() - started
 
 
-def _open(file: RunFile, options: dict[str, Any]) -> System:
+def _open(file: RunFile, options: DataTable) -> System:
     """The model of a run file; a missing one is an error with the line that names it."""
     try:
         return open_model(file.model, file.folder, **options)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from armillary.errors import ArmillaryError
 from armillary.results.run import Run
 from armillary.run_files.resolve import RunValue, RunValues
 from armillary.run_files.run_file import RunFile, RunFileError
+from armillary.untyped import DataMapping, DataTable, Given
 
-OnInput = Callable[[dict[str, Any]], Mapping[str, Any] | None]
+OnInput = Callable[[DataTable], DataMapping | None]
 OnEcho = Callable[[Run], str | Iterable[str]]
 SOURCE, START = "on_input", "on_start"
 
@@ -44,10 +44,10 @@ def user_input(file: RunFile, function: OnInput | None) -> RunFile:
     return made.under(file)
 
 
-def recording(on_start: Any, changes: dict[str, Any]) -> Any:
+def recording(on_start: Given, changes: DataTable) -> Given:
     """The same function, with what it returns recorded in ``changes``."""
 
-    def recorded(values: dict[str, float]) -> Any:
+    def recorded(values: dict[str, float]) -> Given:
         found = on_start(values)
         if isinstance(found, Mapping):
             changes.update({str(name): value for name, value in found.items()})
@@ -56,12 +56,12 @@ def recording(on_start: Any, changes: dict[str, Any]) -> Any:
     return recorded
 
 
-def with_changes(values: RunValues, changes: Mapping[str, Any], run: Run) -> RunValues:
+def with_changes(values: RunValues, changes: DataMapping, run: Run) -> RunValues:
     """The values of a run with those that on_start gave, for the echo file: it gives the same run without
     the function.
     """
     first = run.initial if len(run) else {}
-    tables: dict[str, Any] = {}
+    tables: DataTable = {}
     for table in ("initial", "inputs", "memory"):
         known: dict[str, RunValue] = dict(getattr(values, table))
         for name in changes.keys() & known.keys():

@@ -7,11 +7,11 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from armillary.errors import ArmillaryError, nearest, nearest_file
 from armillary.files.model.load import FORMATS
 from armillary.stages import System, load
+from armillary.untyped import DataTable
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLACES = (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples")  # in a wheel; in a checkout
@@ -22,7 +22,11 @@ class NoSuchModelError(ArmillaryError):
 
 
 def open_model(
-    model: str | os.PathLike[str], folder: str | os.PathLike[str] = "", *, trust: bool = False, **options: Any
+    model: str | os.PathLike[str],
+    folder: str | os.PathLike[str] = "",
+    *,
+    trust: bool = False,
+    **options: object,
 ) -> System:
     """The system in a model file, whose path is relative to ``folder``, or the example of that name.
 
@@ -122,7 +126,7 @@ def example_module(name: str) -> ModuleType:
     return module
 
 
-def example_system(name: str, *, trust: bool = False, **options: Any) -> System:
+def example_system(name: str, *, trust: bool = False, **options: object) -> System:
     """The model of an example, as it is by default."""
     first = example_files(name)[0]
     if (example_folder() / f"{name}.py").is_file():
@@ -136,7 +140,7 @@ def example_system(name: str, *, trust: bool = False, **options: Any) -> System:
     return _loaded(first, trust, options)
 
 
-def _loaded(path: Path, trust: bool, options: dict[str, Any]) -> System:
+def _loaded(path: Path, trust: bool, options: DataTable) -> System:
     """A model file; only a text model can name machine code, so that there is something to trust."""
     granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
     return load(path, **granted, **options)

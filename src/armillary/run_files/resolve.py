@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, nearest, suggestion
@@ -25,6 +25,7 @@ from armillary.run_files.signals import FileSignal, file_signal, gathered, is_si
 from armillary.runtime.inputs.reading import factor
 from armillary.settings import RUN_TABLE
 from armillary.stages import System
+from armillary.untyped import Given
 
 MODEL = "model default"
 JOINT = "joint default"
@@ -269,7 +270,7 @@ def known_names(key: str) -> Iterable[str]:
     return ()
 
 
-def _setting(key: str, value: Any) -> Any:
+def _setting(key: str, value: object) -> Given:
     """A value of [run], read and checked."""
     found = RUN_TABLE[key].read(value)
     known = known_names(key)

@@ -38,12 +38,13 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.errors import ArmillaryError, shortened, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.model.reading.kinds import shown
 from armillary.settings import RUN_TABLE
+from armillary.untyped import DataTable, Given
 
 TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
 RUN_KEYS = tuple(RUN_TABLE)
@@ -62,14 +63,14 @@ class RunFileError(ArmillaryError):
         self.problems = tuple(shortened(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Given, ...]:
         return RunFileError, (self.problems,)
 
 
 class SourcedValue(NamedTuple):
     """A value as written, and where: "step.toml:5", "command line"."""
 
-    value: Any
+    value: Given
     source: str
 
 
@@ -111,7 +112,7 @@ class RunFile:
 
         def entries(table: str) -> dict[str, SourcedValue]:
             found = content.get(table, {})
-            known = _KNOWN.get(table, found)
+            known: Collection[str] = _KNOWN.get(table) or found
             sound = {k: v for k, v in found.items() if k in known} if isinstance(found, dict) else {}
             values = by_dotted_name(sound, lambda name: table not in _KNOWN and table != "inputs")
             return {
@@ -141,7 +142,7 @@ class RunFile:
         """A run file that only names a model, or an example; results go to the current folder."""
         return cls(model=str(model), folder=Path(), stem=Path(model).stem)
 
-    def setting(self, settings: Mapping[str, Any], source: str = "override") -> RunFile:
+    def setting(self, settings: Mapping[str, object], source: str = "override") -> RunFile:
         """The same with other values: parameters by name, all else as "initial.A.q1", "run.step", …"""
         changed = {table: dict(getattr(self, _ATTRIBUTES[table])) for table in TABLES}
         problems = []
@@ -155,20 +156,20 @@ class RunFile:
             changed[table][key] = SourcedValue(value, source)
         if problems:
             raise RunFileError(problems)
-        tables: dict[str, Any] = {_ATTRIBUTES[table]: values for table, values in changed.items()}
+        tables: DataTable = {_ATTRIBUTES[table]: values for table, values in changed.items()}
         return replace(self, **tables)
 
     def under(self, other: RunFile) -> RunFile:
         """The same, but with what another run file sets wherever that sets something."""
         attributes = _ATTRIBUTES.values()
-        both: dict[str, Any] = {a: {**getattr(self, a), **getattr(other, a)} for a in attributes}
+        both: DataTable = {a: {**getattr(self, a), **getattr(other, a)} for a in attributes}
         return replace(self, **both)
 
 
 _ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}
 
 
-def parse_setting(text: str) -> tuple[str, Any]:
+def parse_setting(text: str) -> tuple[str, Given]:
     """The name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; it is a number, true or false where it
     reads so.
     """
@@ -180,7 +181,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     return name.strip(), _plain(value.strip())
 
 
-def _plain(text: str) -> Any:
+def _plain(text: str) -> Given:
     for kind in (int, float):
         try:
             return kind(text)
@@ -246,12 +247,12 @@ def where(document: Document, *keys: str) -> str:
 
 
 def by_dotted_name(
-    values: Mapping[str, Any], nested: Callable[[str], bool], prefix: tuple[str, ...] = ()
-) -> dict[str, tuple[tuple[str, ...], Any]]:
+    values: Mapping[str, object], nested: Callable[[str], bool], prefix: tuple[str, ...] = ()
+) -> dict[str, tuple[tuple[str, ...], Given]]:
     """Keys and values by dotted name, so that RB.q1 = 1 is the same as "RB.q1" = 1; a table whose name is
     ``nested`` holds further names.
     """
-    found: dict[str, tuple[tuple[str, ...], Any]] = {}
+    found: dict[str, tuple[tuple[str, ...], Given]] = {}
     for key, value in values.items():
         keys = (*prefix, key)
         if isinstance(value, dict) and nested(".".join(keys)):

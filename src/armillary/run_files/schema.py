@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.files.model.schema import SCHEMA_VERSION
 from armillary.model.reading.kinds import (
     COUNT,
@@ -24,6 +22,7 @@ from armillary.model.reading.kinds import (
 from armillary.model.signals.memory import INTERPOLATIONS
 from armillary.run_files.run_file import ANALYSES
 from armillary.settings import RUN_TABLE
+from armillary.untyped import DataTable
 
 
 def _values(about: str) -> Kind:
@@ -67,6 +66,6 @@ RUN_FILE = Form(
 )
 
 
-def run_schema() -> dict[str, Any]:
+def run_schema() -> DataTable:
     """The schema of run files."""
     return {"$schema": SCHEMA_VERSION, "title": "Armillary run file", **RUN_FILE.schema()}

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.algebra.units.csv_columns import read_columns
 from armillary.errors import ArmillaryError, suggestion
 from armillary.model.reading.kinds import shown
 from armillary.run_files.run_file import COMMAND_LINE, SourcedValue
 from armillary.runtime.inputs.signal import Signal
+from armillary.untyped import DataTable
 
 _OF_FILES = ("file", "time", "column", "units", "interpolation")
 _OF_POINTS = ("t", "y", "units", "interpolation")
@@ -37,10 +38,10 @@ class FileSignal(NamedTuple):
     """An input over time: its signal, the table that describes it, and where that stands."""
 
     signal: Signal
-    table: dict[str, Any]
+    table: DataTable
     source: str
 
-    def described(self, folder: Path) -> dict[str, Any]:
+    def described(self, folder: Path) -> DataTable:
         """The table for a run file in another folder."""
         if "file" not in self.table:
             return self.table
@@ -63,7 +64,7 @@ def gathered(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
     return found
 
 
-def is_signal(value: Any) -> bool:
+def is_signal(value: object) -> bool:
     """Whether an entry of [inputs] is data over time, and no constant."""
     return isinstance(value, dict) or (isinstance(value, str) and value.lower().endswith(_SUFFIXES))
 

@@ -55,7 +55,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
 
         return find_configurations(self, limit)
 
-    def inverse(self, rates: Mapping[Any, Any]) -> dict[str, Expr]:
+    def inverse(self, rates: Mapping[Any, object]) -> dict[str, Expr]:
         """Efforts that give the speeds these rates, as expressions by the names of speeds.
 
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
@@ -71,7 +71,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
 
         return base_parameters(self)
 
-    def export(self, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
+    def export(self, language: str, path: str | os.PathLike[str], **options: object) -> Path:
         """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""
         from armillary.export.languages import export
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from armillary.errors import ArmillaryError
 from armillary.program import equations as derived
@@ -59,10 +59,10 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         self,
         path: str | os.PathLike[str],
         *,
-        sliders: Any = None,
-        inputs: Any = None,
+        sliders: object = None,
+        inputs: object = None,
         plots: Sequence[str] | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         initial: Initial = None,
         memory: Mapping[str, float] | None = None,
         method: str | None = None,
@@ -85,7 +85,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         )  # fmt: skip
 
     def with_sensitivities(
-        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+        self, to: Sequence[object], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> SensitiveModel:
         """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
 
@@ -101,7 +101,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     def sensitivities(
         self,
         t_end: float | str,
-        to: Sequence[Any],
+        to: Sequence[object],
         of: Sequence[str] | None = None,
         *,
         ignore_jumps: bool = False,
@@ -118,14 +118,14 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def inverse(
         self,
-        q: Any,
-        u: Any = None,
-        udot: Any = None,
-        parameters: Mapping[str, Any] | None = None,
+        q: object,
+        u: object = None,
+        udot: object = None,
+        parameters: Mapping[str, object] | None = None,
         *,
-        t: Any = 0.0,
-        memory: Any = None,
-        states: Any = None,
+        t: object = 0.0,
+        memory: object = None,
+        states: object = None,
         actuators: Sequence[str] | None = None,
         reactions: Sequence[str] = (),
     ) -> Efforts:
@@ -151,17 +151,17 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def sweep(
         self,
-        driven: Mapping[str, Any],
+        driven: Mapping[str, object],
         outputs: Sequence[str] | None = None,
         *,
-        speeds: Mapping[str, Any] | None = None,
-        accelerations: Mapping[str, Any] | None = None,
+        speeds: Mapping[str, object] | None = None,
+        accelerations: Mapping[str, object] | None = None,
         derivatives: bool = False,
         static: bool = False,
         grid: bool = False,
         held: Sequence[str] | None = None,
         start: Initial = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         time: float | str = 0.0,
     ) -> Sweep:
         """Positions of the mechanism along a path, without its dynamics: loops closed, constraints kept.
@@ -185,10 +185,10 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def linearize(
         self,
-        at: Any = None,
+        at: object = None,
         inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> LinearModel:
         """The linear model of small changes about an operating point: exact A, B, C and D.
 
@@ -201,7 +201,9 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         return linearize(self, at, inputs, outputs, parameters)
 
-    def undamped_modes(self, at: Any = None, *, parameters: Mapping[str, Any] | None = None) -> UndampedModes:
+    def undamped_modes(
+        self, at: object = None, *, parameters: Mapping[str, object] | None = None
+    ) -> UndampedModes:
         """Undamped modes at rest from mass matrix and stiffness: ω² M φ = K φ.
 
         ``at`` is an equilibrium, as for ``linearize``. Loads that depend on the speeds are left out; all of
@@ -215,17 +217,17 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def trim(
         self,
-        fixed: Mapping[str, Any] | None = None,
+        fixed: Mapping[str, object] | None = None,
         free: Sequence[str] | None = None,
-        rates: Mapping[str, Any] | None = None,
+        rates: Mapping[str, object] | None = None,
         *,
-        inputs: Sequence[str] | Mapping[str, Any] = (),
-        outputs: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        bounds: Mapping[str, Any] | None = None,
-        starts: Any = None,
+        inputs: Sequence[str] | Mapping[str, object] = (),
+        outputs: Mapping[str, object] | None = None,
+        parameters: Mapping[str, object] | None = None,
+        bounds: Mapping[str, object] | None = None,
+        starts: object = None,
         settle: bool = False,
-        memory: Mapping[str, Any] | None = None,
+        memory: Mapping[str, object] | None = None,
         t: float | str = 0.0,
     ) -> OperatingPoint:
         """A steady motion: a state whose rates are given, zero where they are not, and the inputs that hold
@@ -249,16 +251,16 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def equilibrium(
         self,
-        fixed: Mapping[str, Any] | None = None,
+        fixed: Mapping[str, object] | None = None,
         free: Sequence[str] | None = None,
         *,
-        inputs: Sequence[str] | Mapping[str, Any] = (),
-        outputs: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        bounds: Mapping[str, Any] | None = None,
-        starts: Any = None,
+        inputs: Sequence[str] | Mapping[str, object] = (),
+        outputs: Mapping[str, object] | None = None,
+        parameters: Mapping[str, object] | None = None,
+        bounds: Mapping[str, object] | None = None,
+        starts: object = None,
         settle: bool = False,
-        memory: Mapping[str, Any] | None = None,
+        memory: Mapping[str, object] | None = None,
         t: float | str = 0.0,
     ) -> OperatingPoint:
         """A state of rest: all rates are zero, those of cyclic coordinates too; otherwise as ``trim``."""
@@ -269,7 +271,9 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
             parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
         )  # fmt: skip
 
-    def trace(self, op: OperatingPoint, name: str, start: Any, stop: Any, *, points: int = 1000) -> Branch:
+    def trace(
+        self, op: OperatingPoint, name: str, start: object, stop: object, *, points: int = 1000
+    ) -> Branch:
         """The branch of operating points through one of them, along ``name`` from ``start`` to ``stop``.
 
         ``name`` is a parameter or input, or a state that ``op`` has fixed, or one of its prescribed outputs
@@ -290,14 +294,14 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def regressor(
         self,
-        q: Any,
-        u: Any = None,
-        udot: Any = None,
-        parameters: Mapping[str, Any] | None = None,
+        q: object,
+        u: object = None,
+        udot: object = None,
+        parameters: Mapping[str, object] | None = None,
         *,
-        t: Any = 0.0,
-        memory: Any = None,
-        states: Any = None,
+        t: object = 0.0,
+        memory: object = None,
+        states: object = None,
     ) -> Regressor:
         """Efforts at places of a motion as linear functions of the base parameters, e = Y π + e₀.
 
@@ -309,14 +313,14 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def solve(
         self,
-        outputs: Mapping[str, Any],
+        outputs: Mapping[str, object],
         *,
-        limits: Mapping[str, Any] | None = None,
+        limits: Mapping[str, object] | None = None,
         held: Sequence[str] | None = None,
         start: Initial = None,
         starts: int = 20,
         shown: Sequence[str] | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         time: float | str = 0.0,
     ) -> Solutions:
         """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
@@ -336,12 +340,12 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     def workspace(
         self,
-        ranges: Mapping[str, Any],
+        ranges: Mapping[str, object],
         outputs: Sequence[str],
         *,
         points: int = 41,
         start: Initial = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         time: float | str = 0.0,
     ) -> Workspace:
         """Outputs that are reached over ranges (low, high) of coordinates, and where they end.
@@ -359,10 +363,10 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         *,
         step: float | str | None = None,
         method: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        initial: Mapping[str, Any] | Any = None,
-        memory: Mapping[str, Any] | None = None,
-        inputs: Any = None,
+        parameters: Mapping[str, object] | None = None,
+        initial: Mapping[str, object] | object = None,
+        memory: Mapping[str, object] | None = None,
+        inputs: object = None,
         t0: float | str = 0.0,
         sample: float | str | Sequence[float | str] | None = None,
         watch: float | str | None = None,

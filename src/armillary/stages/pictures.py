@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
+
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
@@ -69,8 +71,8 @@ class ModelPictures(MotionPictures):
         path: str | os.PathLike[str] | None = None,
         *,
         view: str = "auto",
-        initial: Mapping[str, Any] | Sequence[float] | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, object] | Sequence[float] | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> str:
         """A sketch of the mechanism where runs start, as SVG text; ``path`` is a file for it.
 
@@ -84,8 +86,8 @@ class ModelPictures(MotionPictures):
     def view(
         self,
         *,
-        initial: Mapping[str, Any] | Sequence[float] | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        initial: DataMapping | Sequence[float] | None = None,
+        parameters: DataMapping | None = None,
         title: str = "",
         view: str = "oblique",
         theme: str | None = None,

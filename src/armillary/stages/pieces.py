@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from armillary.program.pieces.pieces import Pieces
 
 
-Parameters = Mapping[str, Any] | None  # values by name, of one place or of each row
+Parameters = DataMapping | None  # values by name, of one place or of each row
 
 
 class EquationPieces:
@@ -124,54 +125,94 @@ class ModelPieces:
         return PieceFunctions(model, model.equations._pieces)
 
     def mass_matrix(
-        self, t: Any, q: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
+        self,
+        t: object,
+        q: object,
+        parameters: Parameters = None,
+        *,
+        memory: object = None,
+        states: object = None,
     ) -> np.ndarray:
         """M of M u̇ = f."""
         return self._piece_functions.matrix("mass_matrix", _place(t, q, None, parameters, memory, states))
 
     def forcing(
-        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
+        self,
+        t: object,
+        q: object,
+        u: object,
+        parameters: Parameters = None,
+        *,
+        memory: object = None,
+        states: object = None,
     ) -> np.ndarray:
         """f of M u̇ = f."""
         return self._piece_functions.matrix("forcing", _place(t, q, u, parameters, memory, states))
 
     def coriolis(
-        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
+        self,
+        t: object,
+        q: object,
+        u: object,
+        parameters: Parameters = None,
+        *,
+        memory: object = None,
+        states: object = None,
     ) -> np.ndarray:
         """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
         return self._piece_functions.matrix("coriolis", _place(t, q, u, parameters, memory, states))
 
-    def coriolis_matrix(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> np.ndarray:
+    def coriolis_matrix(self, t: object, q: object, u: object, parameters: Parameters = None) -> np.ndarray:
         """C with C u = c; see ``Equations.coriolis_matrix``."""
         return self._piece_functions.matrix("coriolis_matrix", _place(t, q, u, parameters))
 
     def gravity_forces(
-        self, t: Any, q: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
+        self,
+        t: object,
+        q: object,
+        parameters: Parameters = None,
+        *,
+        memory: object = None,
+        states: object = None,
     ) -> np.ndarray:
         """Generalised forces of gravity that acts uniformly on all bodies."""
         return self._piece_functions.matrix("gravity_forces", _place(t, q, None, parameters, memory, states))
 
     def elastic_forces(
-        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
+        self,
+        t: object,
+        q: object,
+        u: object,
+        parameters: Parameters = None,
+        *,
+        memory: object = None,
+        states: object = None,
     ) -> np.ndarray:
         """Generalised forces of stiffness and damping of flexible bodies."""
         return self._piece_functions.matrix("elastic_forces", _place(t, q, u, parameters, memory, states))
 
     def load_forces(
-        self, t: Any, q: Any, u: Any, parameters: Parameters = None, *, memory: Any = None, states: Any = None
+        self,
+        t: object,
+        q: object,
+        u: object,
+        parameters: Parameters = None,
+        *,
+        memory: object = None,
+        states: object = None,
     ) -> dict[str, np.ndarray]:
         """Generalised forces of each load by its name."""
         return self._piece_functions.loads(_place(t, q, u, parameters, memory, states))
 
     def input_map(
         self,
-        t: Any,
-        q: Any,
-        u: Any = None,
+        t: object,
+        q: object,
+        u: object = None,
         parameters: Parameters = None,
         *,
-        memory: Any = None,
-        states: Any = None,
+        memory: object = None,
+        states: object = None,
     ) -> np.ndarray:
         """B of f = f₀ + B w for the declared inputs w."""
         return self._piece_functions.matrix("input_map", _place(t, q, u, parameters, memory, states))
@@ -179,8 +220,8 @@ class ModelPieces:
     def jacobian(
         self,
         of: Point | Body | str,
-        t: Any,
-        q: Any,
+        t: object,
+        q: object,
         parameters: Parameters = None,
         *,
         axes: Body | str | None = None,
@@ -188,34 +229,34 @@ class ModelPieces:
         """The Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
         return self._piece_functions.jacobian(of, axes, _place(t, q, None, parameters))
 
-    def kinetic_energy(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> Any:
+    def kinetic_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Any:
         """Kinetic energy of all bodies."""
         return self._piece_functions.quantity("kinetic_energy", _place(t, q, u, parameters))
 
-    def potential_energy(self, t: Any, q: Any, parameters: Parameters = None) -> Any:
+    def potential_energy(self, t: object, q: object, parameters: Parameters = None) -> Any:
         """Potential energy of gravity."""
         return self._piece_functions.quantity("potential_energy", _place(t, q, None, parameters))
 
-    def strain_energy(self, t: Any, q: Any, parameters: Parameters = None) -> Any:
+    def strain_energy(self, t: object, q: object, parameters: Parameters = None) -> Any:
         """Strain energy of flexible bodies."""
         return self._piece_functions.quantity("strain_energy", _place(t, q, None, parameters))
 
-    def total_energy(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> Any:
+    def total_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Any:
         """The sum of kinetic, potential and strain energy."""
         return self._piece_functions.quantity("total_energy", _place(t, q, u, parameters))
 
-    def momentum(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> np.ndarray:
+    def momentum(self, t: object, q: object, u: object, parameters: Parameters = None) -> np.ndarray:
         """Linear momentum, along the ground's axes."""
         found = self._piece_functions.quantity("momentum", _place(t, q, u, parameters))
         return cast("np.ndarray", found)
 
-    def angular_momentum(self, t: Any, q: Any, u: Any, parameters: Parameters = None) -> np.ndarray:
+    def angular_momentum(self, t: object, q: object, u: object, parameters: Parameters = None) -> np.ndarray:
         """Angular momentum about the ground's origin, along the ground's axes."""
         return cast(
             "np.ndarray", self._piece_functions.quantity("angular_momentum", _place(t, q, u, parameters))
         )
 
-    def mass_centre(self, t: Any, q: Any, parameters: Parameters = None) -> np.ndarray:
+    def mass_centre(self, t: object, q: object, parameters: Parameters = None) -> np.ndarray:
         """Place of the mass centre of all bodies, along the ground's axes."""
         return cast(
             "np.ndarray", self._piece_functions.quantity("mass_centre", _place(t, q, None, parameters))

@@ -180,7 +180,7 @@ class System(OtherStages, description.Description):
         return compare(self)
 
 
-def load(path: str | os.PathLike[str], **options: Any) -> System:
+def load(path: str | os.PathLike[str], **options: object) -> System:
     """The system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
     A file is data; nothing in it is executed. ``options`` are those of the importers, such as

@@ -9,12 +9,12 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from armillary.errors import ArmillaryError
 from armillary.studies.sampling import OPEN_ENDED, Design
 from armillary.studies.store.folder import Folder, write_json
 from armillary.studies.store.layout import StoreLayout
+from armillary.untyped import DataMapping, Given
 from armillary.version import VERSION
 
 FORMAT = 1
@@ -36,7 +36,7 @@ class Definition:
     runs, block how many, and in one block     stored    columns and arrays of the results
     """
 
-    content: Mapping[str, Any]
+    content: DataMapping
 
     @property
     def layout(self) -> StoreLayout:
@@ -51,9 +51,9 @@ class Definition:
         return str(self.content["system"])
 
     @property
-    def inputs(self) -> Mapping[str, Mapping[str, Any]]:
+    def inputs(self) -> Mapping[str, DataMapping]:
         """Inputs over time, by name: what identifies their data."""
-        found: Mapping[str, Mapping[str, Any]] = self.content["run"].get("inputs", {})
+        found: Mapping[str, DataMapping] = self.content["run"].get("inputs", {})
         return found
 
     @property
@@ -69,7 +69,7 @@ class Definition:
         """The attributes of the store."""
         return {"system": self.system, "armillary": self.content["armillary"], "study": self.digest}
 
-    def with_runs(self, runs: int, design: Mapping[str, Any]) -> Definition:
+    def with_runs(self, runs: int, design: Mapping[str, object]) -> Definition:
         return replace(self, content={**self.content, "runs": runs, "design": dict(design)})
 
     def with_text(self, checksum: str) -> Definition:
@@ -85,21 +85,21 @@ class Definition:
         )
 
 
-def _checksum(data: Any) -> str:
+def _checksum(data: object) -> str:
     text = json.dumps(data, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _without(data: Any, keys: tuple[str, ...]) -> Any:
+def _without(data: Given, keys: tuple[str, ...]) -> Given:
     return {key: value for key, value in data.items() if key not in keys} if keys else data
 
 
-def make_definition(**content: Any) -> Definition:
+def make_definition(**content: object) -> Definition:
     """A definition by this Armillary, with values as a file gives them back."""
     return Definition(plain({"armillary": VERSION, **content}))
 
 
-def plain(data: Any) -> Any:
+def plain(data: object) -> Given:
     """Data as a JSON file gives it back: tuples are lists."""
     return json.loads(json.dumps(data))
 
@@ -194,7 +194,7 @@ def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
     return f"of a {kind} design all runs depend on their number, so give another folder, {as_it_is}"
 
 
-def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+def differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, Given, Given]]:
     """Where two pieces of data differ: path, value there, value here; None where there is none."""
     if isinstance(old, Mapping | None) and isinstance(new, Mapping | None) and old != new:
         old, new = old or {}, new or {}
@@ -231,7 +231,7 @@ def _label(path: str) -> str:
     return path.removeprefix("run.").replace(".", " ", 1)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     text = "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 

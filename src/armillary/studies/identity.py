@@ -21,6 +21,7 @@ from armillary.program.sensitivities.equations import DerivedSensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System, load
 from armillary.studies.store.folder import Folder
+from armillary.untyped import DataTable
 
 # The address of a foreign function is another one in the next process.
 _ADDRESS = re.compile(r"inttoptr \(?i64 \d+")
@@ -31,7 +32,7 @@ _TEXT = 1e-12  # error of a value that is written in its units and read again
 _ROUNDING = 1e-6  # error of rates and outputs computed in another order
 
 
-def identity(model: CompiledModel) -> dict[str, Any]:
+def identity(model: CompiledModel) -> DataTable:
     """A model as data: the digest of its program, and the values that it brings along.
 
     The program's text has equations, outputs, events and formalism; it does not have default values, which
@@ -113,7 +114,7 @@ def text_checksum(folder: Folder) -> str:
 
 
 def rebuild_model(
-    folder: Folder, about: dict[str, Any], *, build: str | None = None, trust: bool = False
+    folder: Folder, about: DataTable, *, build: str | None = None, trust: bool = False
 ) -> CompiledModel:
     """The model of a study, from the function that builds it or from its text, derived as it was.
 
@@ -137,7 +138,7 @@ def rebuild_model(
     return model
 
 
-def _from_text(folder: Folder, about: dict[str, Any], trust: bool) -> System:
+def _from_text(folder: Folder, about: DataTable, trust: bool) -> System:
     """The system that the text in a study's folder describes."""
     changed = "text" in about and text_checksum(folder) != about["text"]
     try:
@@ -151,7 +152,7 @@ def _from_text(folder: Folder, about: dict[str, Any], trust: bool) -> System:
         ) from error
 
 
-def _difference(about: dict[str, Any], model: CompiledModel) -> str:
+def _difference(about: DataTable, model: CompiledModel) -> str:
     """How a model differs from the one of a study; "" where it does not."""
     own = _default_values(model)
     for kind, word in _KINDS.items():

@@ -17,10 +17,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from armillary.atomic import reason
 from armillary.errors import ArmillaryError
+from armillary.untyped import DataTable
 
 NAME = "lock"
 BEAT = 5.0  # seconds between two touches
@@ -105,7 +105,7 @@ class StudyLock:
             ) from error
         return True
 
-    def _if_dead(self, found: dict[str, Any]) -> str:
+    def _if_dead(self, found: DataTable) -> str:
         """When a study can be taken over from a process that cannot be looked for: on another machine."""
         if _is_here(found) or (age := _age(self.path)) is None:
             return ""
@@ -115,7 +115,7 @@ class StudyLock:
             f"{self._stale:g} s is taken for dead; "
         )
 
-    def _remove(self, found: dict[str, Any]) -> None:
+    def _remove(self, found: DataTable) -> None:
         """A stale lock moved away. Another may have done so before and made his own: that one is put back."""
         aside = self.path.with_name(f".{NAME}-{self._token}")
         try:
@@ -146,19 +146,19 @@ def owner(folder: Path) -> str:
     return "" if found is None or _is_stale(path, found, STALE) else _description(found)
 
 
-def _description(found: dict[str, Any]) -> str:
+def _description(found: DataTable) -> str:
     return (
         f"process {found.get('pid', '?')} on {found.get('host', 'some machine')}, since "
         f"{found.get('since', 'just now')}"
     )
 
 
-def _is_here(found: dict[str, Any]) -> bool:
+def _is_here(found: DataTable) -> bool:
     """Whether an owner is a process that this one could see."""
     return found.get("host") == socket.gethostname() and found.get("processes") == _processes()
 
 
-def _is_stale(path: Path, found: dict[str, Any], stale: float) -> bool:
+def _is_stale(path: Path, found: DataTable, stale: float) -> bool:
     if _is_here(found) and not _alive(found.get("pid")):
         return True
     age = _age(path)
@@ -173,7 +173,7 @@ def _age(path: Path) -> float | None:
         return None
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> DataTable | None:
     """The content of a lock, {} while it is being written; None where there is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -191,7 +191,7 @@ def _processes() -> str:
     return ""
 
 
-def _alive(pid: Any) -> bool:
+def _alive(pid: object) -> bool:
     if not isinstance(pid, int) or sys.platform == "win32":  # there, a signal 0 ends the process
         return True
     try:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.runtime.progress import clock, report_line
 from armillary.studies.store.layout import StoreLayout
@@ -100,7 +99,7 @@ class Progress:
 
 
 @contextmanager
-def reporting(wanted: bool | Callable[[Status], Any], progress: Progress) -> Iterator[Callable[[], None]]:
+def reporting(wanted: bool | Callable[[Status], object], progress: Progress) -> Iterator[Callable[[], None]]:
     """A function to call after each block: it calls the user's function with the status, or shows a line."""
 
     def words(_: float, status: Status) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from armillary.studies.sampling import Design
 from armillary.studies.store.input_data import described
 from armillary.studies.store.layout import StoreLayout
 from armillary.studies.store.zarr_store import LARGEST
+from armillary.untyped import DataMapping, DataTable, Given
 
 _BLOCKS = 100  # so many make progress visible, and little is lost with one
 _FEWEST, _MOST = 256, 65_536  # runs in a block: work for all lanes and threads; memory
@@ -47,9 +47,9 @@ _TRIED = 20  # runs, of which one at least must be possible
 def define(
     model: CompiledModel,
     design: Design,
-    how: Mapping[str, Any],
+    how: DataMapping,
     metrics: Metrics | None,
-    outputs: Any,
+    outputs: Given,
     block: int | None,
 ) -> Definition:
     """A study's definition; ``how`` are arguments of ``simulate_batch``, inputs over time as signals."""
@@ -57,7 +57,7 @@ def define(
     vary = {name: kind_of(model, name) for name in design.names}
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
-    def tried(values: Values) -> tuple[dict[str, Any], Plan]:
+    def tried(values: Values) -> tuple[DataTable, Plan]:
         """How runs are made, and the plan of one, which checks both."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
@@ -85,8 +85,8 @@ def define(
 
 
 def _plain_run(
-    model: CompiledModel, how: Mapping[str, Any], vary: Mapping[str, str], first: Mapping[str, float]
-) -> dict[str, Any]:
+    model: CompiledModel, how: DataMapping, vary: Mapping[str, str], first: Mapping[str, float]
+) -> DataTable:
     """How runs are made, as plain data: fixed values in their stated units."""
     run = {key: _data(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
     if INPUTS in how:
@@ -110,14 +110,14 @@ def _plain_run(
     return run | {kind: values for kind, values in fixed.items() if values}
 
 
-def _initial(model: CompiledModel, name: str, value: Any) -> Any:
+def _initial(model: CompiledModel, name: str, value: object) -> Given:
     symbol = next((s for s in model.equations.system.initial if s.data.name == name), None)
     if symbol is None or not (isinstance(value, str) or is_quantity(value)):
         return _data(value)  # unknown names are an error when the runs are planned
     return state_number(symbol, value, f"the initial value of '{name}'") / state_factor(symbol)
 
 
-def _memory(model: CompiledModel, name: str, value: Any) -> Any:
+def _memory(model: CompiledModel, name: str, value: object) -> Given:
     system = model.equations.system
     if name not in system.memories or not is_quantity(value):
         return _data(value)
@@ -125,7 +125,7 @@ def _memory(model: CompiledModel, name: str, value: Any) -> Any:
     return plain_number(value, f"memory '{name}'", system.units, memory.symbol.dimension) / memory.factor
 
 
-def _data(value: Any) -> Any:
+def _data(value: object) -> Given:
     """A value as JSON keeps it."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

@@ -88,7 +88,7 @@ class StudyResults:
 
     # ------------------------------------------------------------ results
 
-    def dataset(self, **options: Any) -> xarray.Dataset:
+    def dataset(self, **options: object) -> xarray.Dataset:
         """An xarray dataset over the store: histories over ``run`` and ``time``, metrics, status, and what
         varies as coordinates.
 

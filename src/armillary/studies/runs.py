@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from armillary.studies.store.layout import (
     StoredColumn,
     StoreLayout,
 )
+from armillary.untyped import DataMapping, DataTable
 
 PARAMETER, INITIAL, MEMORY = "parameters", "initial", "memory"
 KINDS = (PARAMETER, INITIAL, MEMORY)
@@ -70,7 +71,7 @@ def units_of(model: CompiledModel) -> dict[str, str]:
     return {name: memory.symbol.data.units or "" for name, memory in system.memories.items()} | found
 
 
-def arguments(how: Mapping[str, Any], vary: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+def arguments(how: DataMapping, vary: Mapping[str, str], values: Mapping[str, object]) -> DataTable:
     """Arguments of a simulation: how it is run, with the varied values among the fixed ones."""
     found = dict(how)
     for kind in KINDS:
@@ -178,7 +179,7 @@ class ModelRuns:
     def _batch(self, values: Values) -> Batch:
         with self._preparing:
             prepared = self._prepared = self._prepared or self._prepare(values)
-        starts: dict[str, Any] = {kind: self._arguments(values).get(kind) for kind in KINDS}
+        starts: DataTable = {kind: self._arguments(values).get(kind) for kind in KINDS}
         batch = prepared(**starts, runs=_length(values), threads=self._threads)
         if np.any(batch.status == ENDS[NOT_RUN]):
             raise KeyboardInterrupt  # a batch keeps what it has; of a block only the whole counts
@@ -189,7 +190,7 @@ class ModelRuns:
         kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
         return Prepared(self._model, settings, device=self._device, runs=_length(values), **kept, **others)
 
-    def _arguments(self, values: Values) -> dict[str, Any]:
+    def _arguments(self, values: Values) -> DataTable:
         return arguments(self._content["run"], self._content["vary"], values) | self._inputs
 
 

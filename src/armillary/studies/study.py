@@ -79,7 +79,7 @@ class Study(StudyResults):
         path: str | os.PathLike[str],
         t_end: float | str,
         *,
-        vary: Mapping[str, Any],
+        vary: Mapping[str, object],
         design: str = "random",
         runs: int | None = None,
         seed: int = 0,
@@ -93,10 +93,10 @@ class Study(StudyResults):
         build: str | None = None,
         step: float | str | None = None,
         method: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        initial: Mapping[str, Any] | None = None,
-        memory: Mapping[str, Any] | None = None,
-        inputs: Any = None,
+        parameters: Mapping[str, object] | None = None,
+        initial: Mapping[str, object] | None = None,
+        memory: Mapping[str, object] | None = None,
+        inputs: object = None,
         t0: float | str = 0.0,
         rtol: float = 1e-9,
         atol: float | Sequence[float] = 1e-11,
@@ -229,7 +229,7 @@ class Study(StudyResults):
         self._no_text = save_model(self._model, folder)
         return definition.with_text("" if self._no_text else text_checksum(folder))
 
-    def _run(self, lock: StudyLock, on: Any, progress: Any, threads: int | None, device: str) -> None:
+    def _run(self, lock: StudyLock, on: object, progress: Any, threads: int | None, device: str) -> None:
         folder, definition = self._folder, self._definition
         layout = definition.layout
         found = finished_blocks(folder, layout, definition.digest)
@@ -265,7 +265,7 @@ class Study(StudyResults):
 
     def _run_on(
         self,
-        on: Any,
+        on: object,
         missing: Sequence[int],
         lock: StudyLock,
         done: Callable[[BlockRecord], None],
@@ -326,7 +326,7 @@ class Study(StudyResults):
     def _block_values(self, first: int, end: int) -> Values:
         return self._require_design().block(first, end)
 
-    def rerun(self, run: int, **changed: Any) -> Run:
+    def rerun(self, run: int, **changed: object) -> Run:
         """One run of the study made again by itself, with all outputs, at the times of the study's
         histories; ``changed`` are arguments of ``simulate``, such as ``sample`` (None: every step).
         """
@@ -336,7 +336,7 @@ class Study(StudyResults):
         return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | driven | changed))
 
 
-def _signals(model: CompiledModel, inputs: Any, settings: RunSettings) -> dict[str, Signal]:
+def _signals(model: CompiledModel, inputs: object, settings: RunSettings) -> dict[str, Signal]:
     """Inputs over time as signals; all runs have the same ones."""
     if inputs is None or (isinstance(inputs, Mapping) and not inputs):
         return {}

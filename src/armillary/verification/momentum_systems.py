@@ -14,6 +14,7 @@ import numpy as np
 from armillary.model.joints import Free, Prismatic, Revolute, Spherical
 from armillary.stages import System
 from armillary.stages.equations import Equations
+from armillary.untyped import DataTable
 from armillary.verification.reference import reference
 
 AXES = "xyz"
@@ -41,13 +42,13 @@ class MomentumSystem:
             for i in model["locked"]:
                 self.system.lock(self.speeds[i])
 
-    def _root(self, body: dict[str, Any]) -> Any:
+    def _root(self, body: DataTable) -> Any:
         return self.system.body(body["name"], joint=Free(), **rigid(body))
 
-    def _joint(self, joint: dict[str, Any]) -> dict[str, str]:
+    def _joint(self, joint: DataTable) -> dict[str, str]:
         """Massless bodies and springs of one joint; speeds by the data's names."""
         name, s = joint["name"], self.system
-        frame: dict[str, Any] = {"mass": 0, "inertia": 0}
+        frame: DataTable = {"mass": 0, "inertia": 0}
         last = self._inner(joint)
         springs = iter(zip(*(_padded(joint, key) for key in ("stiffness", "damping", "rest")), strict=True))
         rotation = [] if joint["rotation"] == "spherical" else joint["axes"]
@@ -81,7 +82,7 @@ class MomentumSystem:
         self.last = last
         return speeds
 
-    def _inner(self, joint: dict[str, Any]) -> Any:
+    def _inner(self, joint: DataTable) -> Any:
         """The frame of the node from which a joint leads on."""
         body, name = self.bodies[joint["inner"]], joint["name"]
         orient = joint.get("C_inner")
@@ -91,7 +92,7 @@ class MomentumSystem:
             f"{name}_node", parent=body, at=joint["r_inner"], orient=orient, mass=0, inertia=0
         )
 
-    def _outer(self, joint: dict[str, Any]) -> dict[str, str]:
+    def _outer(self, joint: DataTable) -> dict[str, str]:
         """The outer body, by its own reference point and axes; speeds of its modes."""
         outer = self.data["model"]["bodies"][joint["outer"]]
         name, held = outer["name"], joint["name"] if "Psi_outer" in joint else None
@@ -107,7 +108,7 @@ class MomentumSystem:
         self.places[f"{name} modes"] = [f"{name}.q{i}" for i in modes]
         return {f"{name}.xi{i}": f"{name}.u{i}" for i in modes}
 
-    def _modes(self, outer: dict[str, Any], inboard: dict[str, Any]) -> dict[str, Any]:
+    def _modes(self, outer: DataTable, inboard: DataTable) -> DataTable:
         """Particles, and massless nodes where joints are."""
         number = len(self.bodies) - 1
         ends = [
@@ -129,7 +130,7 @@ class MomentumSystem:
             "damping_matrix": np.array(outer["C"]) * self.damped,
         }
 
-    def coordinates(self, config: dict[str, Any]) -> dict[str, float]:
+    def coordinates(self, config: DataTable) -> dict[str, float]:
         """Values of all coordinates, by name."""
         found = dict(zip(self.places["root"], [*config["x0"], *config["quat0"]], strict=True))
         for body, eta in zip(self.data["model"]["bodies"], config["eta"], strict=True):
@@ -139,7 +140,7 @@ class MomentumSystem:
                 found |= dict(zip(self.places.get(f"{joint['name']} {key}", []), numbers, strict=True))
         return found
 
-    def mass_centre(self, state: dict[str, Any]) -> np.ndarray:
+    def mass_centre(self, state: DataTable) -> np.ndarray:
         """The common mass centre at a state of the data, from its bodies' places there."""
         moment, mass = np.zeros(3), 0.0
         for body, place, eta in zip(
@@ -151,7 +152,7 @@ class MomentumSystem:
             mass += own["m"]
         return moment / mass
 
-    def state(self, config: dict[str, Any], speeds: list[float]) -> dict[str, float]:
+    def state(self, config: DataTable, speeds: list[float]) -> dict[str, float]:
         """Initial values of a run, without those of locked speeds."""
         locked = {str(u) for u in self.system.locked}
         values = dict(zip(self.speeds, speeds, strict=True))
@@ -168,7 +169,7 @@ def _derived(name: str, locked: bool, damped: bool) -> Equations:
     return MomentumSystem(name, locked=locked, damped=damped).system.derive("momentum")
 
 
-def rigid(body: dict[str, Any]) -> dict[str, Any]:
+def rigid(body: DataTable) -> DataTable:
     """Mass, mass centre and inertia about it, from first moment and inertia about the reference point."""
     centre = np.array(body["c"]) / body["m"]
     shift = body["m"] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
@@ -176,5 +177,5 @@ def rigid(body: dict[str, Any]) -> dict[str, Any]:
     return {"mass": body["m"], "com": centre.tolist(), "inertia": inertia}
 
 
-def _padded(joint: dict[str, Any], key: str) -> list[float]:
+def _padded(joint: DataTable, key: str) -> list[float]:
     return [*map(float, joint.get(key, [])), *[0.0] * 12][:12]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
+from armillary.untyped import DataTable
 
 
 class Check(NamedTuple):
@@ -120,7 +121,7 @@ class Row(NamedTuple):
     kind: str
     remark: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> DataTable:
         """Plain values for JSON, with None for a number that is not finite."""
         kept = self._asdict()
         return kept | {"found": self.found if math.isfinite(self.found) else None}

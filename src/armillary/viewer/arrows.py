@@ -28,6 +28,7 @@ from armillary.program.poses import moving_bodies
 from armillary.results import Run
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.functions import ModelFunctions
+from armillary.untyped import DataTable
 from armillary.viewer.parts.appearance import Appearance
 from armillary.viewer.poses import Poses
 
@@ -38,7 +39,7 @@ _LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads, 
 class Arrows:
     """Arrows by kind, name, and place on a body; ``vectors`` has three numbers for each in every row."""
 
-    entries: list[dict[str, Any]]
+    entries: list[DataTable]
     vectors: np.ndarray  # rows × 3 arrows
 
 
@@ -59,12 +60,10 @@ def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Se
     return Arrows([*entries, *found], np.concatenate([values, held], axis=1))
 
 
-def _described(
-    equations: DerivedEquations, look: Appearance
-) -> tuple[list[dict[str, Any]], list[Sequence[Expr]]]:
+def _described(equations: DerivedEquations, look: Appearance) -> tuple[list[DataTable], list[Sequence[Expr]]]:
     """Entries and vectors of loads, velocities and weights, in the model's units."""
     system, ground = equations.system, equations.system.ground.frame
-    entries: list[dict[str, Any]] = []
+    entries: list[DataTable] = []
     vectors: list[Sequence[Expr]] = []
 
     def add(kind: str, name: str, dimension: Dimension, body: Body, at: np.ndarray, vector: Any) -> None:
@@ -129,7 +128,7 @@ def _columns(run: Run, equations: DerivedEquations, wanted: Sequence[Expr]) -> n
 
 def _reactions(
     run: Run, equations: DerivedEquations, poses: Poses, look: Appearance, names: Sequence[str]
-) -> tuple[list[dict[str, Any]], np.ndarray]:
+) -> tuple[list[DataTable], np.ndarray]:
     """Forces and moments of the joints on bodies, at the origins of the bodies."""
     for name in names:
         if name not in look.named:
@@ -140,7 +139,7 @@ def _reactions(
         return [], np.zeros((len(run), 0))
     compiled = compile_equations(equations)
     found = inverse(compiled, run, reactions=tuple(names)).reactions
-    entries: list[dict[str, Any]] = []
+    entries: list[DataTable] = []
     columns: list[np.ndarray] = []
     for name in names:
         R = poses.rotations[:, poses.names.index(name)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
+from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.arrows import Arrows, arrows_of
 from armillary.viewer.pages.encoding import packed
 from armillary.viewer.parts.appearance import COLOURS, Appearance
@@ -26,7 +26,7 @@ ARROW_LEVELS = 2047  # levels of arrows, which are drawn and shown with three di
 ROWS = 20_000  # of a motion in a page: more are thinned
 
 
-def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> dict[str, Any]:
+def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> DataTable:
     """A figure without a motion: bodies, springs and bending parts with the values of parameters.
 
     The page moves it by a motion of its own; seven numbers per body of ``bodies``, in this order, then the
@@ -35,7 +35,7 @@ def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> d
     return content_of(Appearance(equations, parameters))
 
 
-def content_of(look: Appearance) -> dict[str, Any]:
+def content_of(look: Appearance) -> DataTable:
     """What is drawn of a system, as data of a page."""
     index = {body.name: i for i, body in enumerate(look.bodies)}
     bodies = [
@@ -68,7 +68,7 @@ class PageFigure:
     modes, and outputs.
     """
 
-    content: dict[str, Any]
+    content: DataTable
     time: np.ndarray
     channels: np.ndarray
     amplitudes: np.ndarray
@@ -77,7 +77,7 @@ class PageFigure:
     arrows: Arrows
     meshes: MeshStore
 
-    def packed(self) -> dict[str, Any]:
+    def packed(self) -> DataTable:
         """The figure as data of a page. Bodies that travel far are placed from those that carry them, so that
         16 bits resolve where they are on each other: ``bases`` has the index of that body, or −1.
         """
@@ -131,7 +131,7 @@ def figure_of(
 
 def paths_of(
     equations: DerivedEquations, parameters: Mapping[str, float], names: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> list[DataTable]:
     """Points whose paths are drawn: mass centres of bodies, or points of bodies as "body.point"."""
     look, found = Appearance(equations, parameters), []
     for name in names:
@@ -147,7 +147,7 @@ def paths_of(
     return found
 
 
-def carriers(content: Mapping[str, Any], channels: np.ndarray) -> list[int]:
+def carriers(content: DataMapping, channels: np.ndarray) -> list[int]:
     """For each body the index of its parent where it travels far, else −1."""
     travelled = np.ptp(channels, axis=0).reshape(-1, 7)[:, :3].max(axis=1)
     bodies = zip(content["bodies"], travelled, strict=True)
@@ -203,7 +203,7 @@ def _rows(run: Run) -> np.ndarray:
     return np.unique(np.rint(np.linspace(0, len(run) - 1, ROWS)).astype(int))
 
 
-def times_of(times: np.ndarray) -> dict[str, Any]:
+def times_of(times: np.ndarray) -> DataTable:
     """Equal steps by their number, others one by one."""
     n = len(times)
     step = (times[-1] - times[0]) / (n - 1) if n > 1 else 1.0

@@ -18,6 +18,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataTable
 from armillary.viewer.parts.appearance import COLOURS, Appearance
 from armillary.viewer.poses import PoseFunction, Poses
 
@@ -27,7 +28,7 @@ VIEWS = ("auto", "oblique", "x", "y", "z")
 
 
 def draw(
-    model: CompiledModel, path: Any, *, view: str = "auto", initial: Any = None, parameters: Any = None
+    model: CompiledModel, path: object, *, view: str = "auto", initial: Any = None, parameters: Any = None
 ) -> str:
     """The sketch of a model in the position where runs start, also written to a file where one is named;
     "svg" alone names the format.
@@ -64,7 +65,7 @@ class Sketch:
 
     # ------------------------------------------------------------ where things are
 
-    def placed(self, body: Body, place: Any) -> np.ndarray:
+    def placed(self, body: Body, place: object) -> np.ndarray:
         """A place of a body, in the ground's axes."""
         if body.name not in self.index:
             return np.asarray(place, dtype=float)
@@ -152,7 +153,7 @@ class Sketch:
         title = f"<title>{escape(self.look.name)}</title>"
         return "\n".join([head, title, *self.lines, "</svg>"]) + "\n"
 
-    def _add(self, tag: str, content: str = "", **attributes: Any) -> None:
+    def _add(self, tag: str, content: str = "", **attributes: object) -> None:
         shown = " ".join(f'{key.replace("_", "-")}="{value}"' for key, value in attributes.items())
         self.lines.append(f"<{tag} {shown}>{content}</{tag}>" if content else f"<{tag} {shown}/>")
 
@@ -175,7 +176,7 @@ class Sketch:
         steps = self.look.joint_axes(body)
         if fixed and steps and not any(isinstance(s, Drift) for s in body.assembly.steps):
             self._support(x, y)
-        style: dict[str, Any] = {"fill": "#fff", "stroke": "#222", "stroke_width": 1.6}
+        style: DataTable = {"fill": "#fff", "stroke": "#222", "stroke_width": 1.6}
         for kind, axis in steps:
             if kind is Tumble:
                 self._circle(x, y, _SYMBOL)
@@ -194,7 +195,7 @@ class Sketch:
             here = np.array([x, y])
             box = [here + i * long * d + j * wide * n for i, j in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
             self._path(map(tuple, box), closed=True, **style)
-            dashes: dict[str, Any] = {} if kind is Slide else {"stroke_dasharray": "5 2 1 2"}
+            dashes: DataTable = {} if kind is Slide else {"stroke_dasharray": "5 2 1 2"}
             ends = [tuple(here + side * 1.7 * long * d) for side in (-1, 1)]
             self._path(ends, stroke="#222", stroke_width=1, **dashes)
 
@@ -205,7 +206,7 @@ class Sketch:
     def _support(self, x: float, y: float) -> None:
         """The ground under a joint: a triangle on a hatched line."""
         s = 1.5 * _SYMBOL
-        style: dict[str, Any] = {"stroke": "#222", "stroke_width": 1.4}
+        style: DataTable = {"stroke": "#222", "stroke_width": 1.4}
         self._path([(x, y), (x - s, y + 1.5 * s), (x + s, y + 1.5 * s)], closed=True, fill="#fff", **style)
         self._path([(x - 1.6 * s, y + 1.5 * s), (x + 1.6 * s, y + 1.5 * s)], **style)
         for k in range(-3, 4):
@@ -234,7 +235,7 @@ class Sketch:
             x, y = ends[0][0] + 12, ends[0][1] + 18
             self._text(x, y, shown, fill="#333", font_style="italic", font_size="11")
 
-    def _text(self, x: float, y: float, words: str, **style: Any) -> None:
+    def _text(self, x: float, y: float, words: str, **style: object) -> None:
         halo = {"paint_order": "stroke", "stroke": "#fff", "stroke_width": "3"}
         self._add("text", escape(words), x=f"{x:.1f}", y=f"{y:.1f}", **halo, **style)
 

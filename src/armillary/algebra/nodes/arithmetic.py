@@ -39,7 +39,7 @@ def number_power(value: float, exponent: float) -> float:
     return whole(result)
 
 
-def positive_whole(value: Any) -> int | None:
+def positive_whole(value: object) -> int | None:
     """A positive whole number that a user gave, of 64 bits; None for whatever else."""
     number = None if isinstance(value, bool) else plain_float(value)
     return int(number) if number is not None and 1 <= number < 2**63 and number == int(number) else None

@@ -301,7 +301,7 @@ def _forget(entry: _Entry, table: dict[tuple[Any, ...], _Entry] = _table) -> Non
         table[entry.key] = found  # made anew before the old one was forgotten
 
 
-def _stable(data: Any) -> Any:
+def _stable(data: object) -> Any:
     """What of a node's data enters its digest: equal in every process, unlike the hash of a string."""
     if isinstance(data, str):
         return _checksum(data)
@@ -332,7 +332,7 @@ class _Rounding(dict[float, float]):
 _NINE_DIGITS = _Rounding()
 
 
-def _nine_digits(value: Any) -> Any:
+def _nine_digits(value: object) -> Any:
     return _NINE_DIGITS[value] if type(value) is float else value
 
 

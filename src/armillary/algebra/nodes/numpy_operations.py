@@ -32,7 +32,7 @@ _OUR_NAMES = {
 }
 
 
-def apply_numpy(function: Any, method: str, inputs: tuple[Any, ...], what: str) -> Any:
+def apply_numpy(function: Any, method: str, inputs: tuple[object, ...], what: str) -> Any:
     """An operation of a NumPy scalar and an expression; an error that names the remedy for all else."""
     name = function.__name__
     if name not in _OPERATIONS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from armillary.algebra.nodes.node import Node
 from armillary.algebra.notation.typesetting import GREEK, Notation, Pieces, name_parts
@@ -92,7 +92,7 @@ class _Latex(Notation):
 LATEX = _Latex()
 
 
-def latex(expression: Any, limit: int | None = None) -> str:
+def latex(expression: object, limit: int | None = None) -> str:
     """The expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
     if not isinstance(expression, Node):
         raise ExpressionError(f"latex: {shown(expression)} is not an expression")

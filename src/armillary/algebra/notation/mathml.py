@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from html.entities import name2codepoint
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from armillary.algebra.notation.typesetting import GREEK, Notation, Pieces, name_parts
 
@@ -103,7 +103,7 @@ class _MathMl(Notation):
 MATHML = _MathMl()
 
 
-def mathml(expression: Any, limit: int | None = None) -> str:
+def mathml(expression: object, limit: int | None = None) -> str:
     """The inside of a ``<math>`` element; empty if longer than ``limit`` characters."""
     return MATHML.typeset(expression, limit)
 

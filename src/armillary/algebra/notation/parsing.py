@@ -31,8 +31,9 @@ from armillary.algebra.expression import Expr, number, power, total
 from armillary.algebra.functions import BY_NAME, RESERVED, and_, equal, not_, not_equal, or_
 from armillary.algebra.walk import product_of
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError, nearest
+from armillary.untyped import AnyFunction, DataTable
 
-Functions = Mapping[str, tuple[Callable[..., Any], Any]]
+Functions = Mapping[str, tuple[AnyFunction, Any]]
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -74,7 +75,7 @@ _SHORT = 8
 
 
 def parse(
-    text: str, names: Callable[[str], Any], functions: Functions = BY_NAME, *, checked: bool = True
+    text: str, names: Callable[[str], object], functions: Functions = BY_NAME, *, checked: bool = True
 ) -> Any:
     """The expression, vector or other object that a text means.
 
@@ -122,12 +123,14 @@ class _Waiting:
 
 
 class _Parser:
-    def __init__(self, text: str, names: Callable[[str], Any], functions: Functions, checked: bool) -> None:
+    def __init__(
+        self, text: str, names: Callable[[str], object], functions: Functions, checked: bool
+    ) -> None:
         self.checked = checked
         self.text = text
         self.names = names
         self.functions = functions
-        self.known: dict[str, Any] = {}
+        self.known: DataTable = {}
         self.operands: list[Any] = []
         self.stack: list[_Open | _Waiting] = []
 
@@ -264,7 +267,7 @@ class _Parser:
             else:
                 self.operands[-1] = self._combined(top, self.operands[-1], right)
 
-    def _prefixed(self, sign: _Waiting, value: Any) -> Any:
+    def _prefixed(self, sign: _Waiting, value: object) -> Any:
         if sign.symbol == "not":
             self._scalar(value, sign)
             return not_(value)
@@ -272,7 +275,7 @@ class _Parser:
             return value
         return self._guarded(sign.column, f"negate {_a(value)}", operator.neg, value)
 
-    def _combined(self, waiting: _Waiting, left: Any, right: Any) -> Any:
+    def _combined(self, waiting: _Waiting, left: object, right: object) -> Any:
         symbol, column = waiting.symbol, waiting.column
         right = self._finished(right)
         if waiting.level in (_SUM, _PRODUCT):
@@ -288,11 +291,11 @@ class _Parser:
             return self._guarded(column, "", _RELATIONS[symbol], left, right)
         return self._applied(symbol, left, right, column)
 
-    def _scalar(self, value: Any, waiting: _Waiting) -> None:
+    def _scalar(self, value: object, waiting: _Waiting) -> None:
         if not isinstance(value, Expr):
             self._fail(f"'{waiting.symbol}' needs scalars, not {_a(value)}", waiting.column)
 
-    def _finished(self, value: Any) -> Any:
+    def _finished(self, value: object) -> Any:
         """The value of a chain; any other value as it is."""
         if not isinstance(value, _Chain):
             return value
@@ -331,13 +334,13 @@ class _Parser:
             parts = joined + (parts[-1:] if len(parts) % 2 else [])
         return parts[0][0]
 
-    def _applied(self, symbol: str, left: Any, right: Any, column: int) -> Any:
+    def _applied(self, symbol: str, left: object, right: object, column: int) -> Any:
         function, phrase = _ARITHMETIC[symbol]
         return self._guarded(column, phrase.format(_a(left), _a(right)), function, left, right)
 
     # ------------------------------------------------------------ errors
 
-    def _guarded(self, column: int, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _guarded(self, column: int, what: str, function: Callable[..., object], *arguments: object) -> Any:
         """A value made by someone else's code; what goes wrong there is reported here, with the place."""
         try:
             return function(*arguments)
@@ -360,7 +363,7 @@ class _Parser:
         raise ExpressionError(message, self.text, column)
 
 
-def _a(value: Any) -> str:
+def _a(value: object) -> str:
     return "a scalar" if isinstance(value, Expr) else f"a {type(value).__name__.lower()}"
 
 

@@ -22,7 +22,7 @@ def number_text(value: float) -> str:
     return repr(float(value))
 
 
-def text(expression: Any, names: Mapping[Any, str] | None = None, limit: int | None = None) -> str:
+def text(expression: object, names: Mapping[Any, str] | None = None, limit: int | None = None) -> str:
     """The expression as one line, e.g. ``m*(L*cos(q) - x)^2``.
 
     What the graph shares the text repeats, so it may become exponentially long: ``limit`` stops it after that
@@ -102,7 +102,7 @@ def _product_pieces(node: Any, place: int) -> list[Any]:
     return _wrapped(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
 
 
-def _power_pieces(base: Any, exponent: float) -> list[Any]:
+def _power_pieces(base: object, exponent: float) -> list[Any]:
     if exponent == 0.5:
         return ["sqrt(", (base, SUM), ")"]
     if exponent == 1:

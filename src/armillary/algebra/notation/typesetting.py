@@ -121,7 +121,7 @@ class Notation(ABC):
 
     # ------------------------------------------------------------------------------------------- the walk
 
-    def typeset(self, expression: Any, limit: int | None = None) -> str:
+    def typeset(self, expression: object, limit: int | None = None) -> str:
         """The expression; empty if longer than ``limit`` characters."""
         out: list[str] = []
         length = 0

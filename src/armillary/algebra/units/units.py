@@ -296,7 +296,7 @@ def to_si(value: Any, unit: str | Unit) -> Any:
     return value * (parse_unit(unit) if isinstance(unit, str) else unit).scale
 
 
-def is_quantity(value: Any) -> bool:
+def is_quantity(value: object) -> bool:
     """Whether the value brings its own units, as Pint's quantities do."""
     return hasattr(value, "magnitude") and hasattr(value, "units") and hasattr(value, "to_base_units")
 

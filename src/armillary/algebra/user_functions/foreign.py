@@ -23,7 +23,7 @@ class ForeignFunction:
     """
 
     def __init__(
-        self, name: str, address: Any, arity: int, partials: Sequence[Callable[..., Any]] | None = None
+        self, name: str, address: object, arity: int, partials: Sequence[Callable[..., object]] | None = None
     ) -> None:
         text(name, "the name of a foreign function", ExpressionError)
         if isinstance(arity, bool) or not isinstance(arity, int) or arity < 1:
@@ -56,7 +56,7 @@ class ForeignFunction:
     def __repr__(self) -> str:
         return f"<foreign function '{self.name}' of {self.arity} argument(s)>"
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         """The function at expressions (a node), or at numbers and arrays (values)."""
         if len(args) != self.arity:
             raise ExpressionError(f"'{self.name}' takes {self.arity} argument(s), but has {len(args)}")
@@ -64,7 +64,7 @@ class ForeignFunction:
             return self.value(*args)
         return call(self, tuple(as_expr(a) for a in args), self.dimension)
 
-    def value(self, *args: Any) -> Any:
+    def value(self, *args: object) -> Any:
         """Value at numbers or arrays, through ctypes, one point after another."""
         function = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * self.arity)(self.address)
         where = np.broadcast_arrays(*[np.asarray(a, dtype=float) for a in args])

@@ -83,7 +83,7 @@ class Piecewise:
         size = " × ".join(str(len(b)) for b in self.breaks)
         return f"<table '{self.name}' of {size} points>"
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         """The table at expressions (a node), or at numbers and arrays (values)."""
         if len(args) != self.arity:
             raise ExpressionError(f"table '{self.name}' takes {self.arity} argument(s), but has {len(args)}")
@@ -101,7 +101,7 @@ class Piecewise:
                 )
         return call(self, nodes, self.dimension)
 
-    def value(self, *args: Any) -> Any:
+    def value(self, *args: object) -> Any:
         """Value at numbers or arrays."""
         where = np.broadcast_arrays(*[reals(a, f"the argument of table '{self.name}'") for a in args])
         inside = np.ones(where[0].shape, dtype=bool)
@@ -149,7 +149,7 @@ class Piecewise:
         return [self.derivative(axis)(*args) for axis in range(self.arity)]
 
 
-def _frozen(values: Any) -> np.ndarray:
+def _frozen(values: object) -> np.ndarray:
     array = np.ascontiguousarray(values, dtype=float) + 0.0  # −0 becomes 0: equal tables have equal digests
     array.setflags(write=False)
     return array
@@ -174,8 +174,8 @@ class Table(Piecewise):
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
+        x: object,
+        y: object,
         *,
         kind: str = "linear",
         outside: str = "clamp",
@@ -234,9 +234,9 @@ class Table2(Piecewise):
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
-        z: Any,
+        x: object,
+        y: object,
+        z: object,
         *,
         kind: str = "linear",
         outside: str = "clamp",
@@ -307,7 +307,7 @@ def _check_options(name: str, kind: str, outside: str) -> None:
             raise ExpressionError(f"table '{name}': {what} must be {choice}, not {value!r}")
 
 
-def _data(name: str, letter: str, values: Any, units: str) -> tuple[np.ndarray, Dimension | None]:
+def _data(name: str, letter: str, values: object, units: str) -> tuple[np.ndarray, Dimension | None]:
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -322,7 +322,7 @@ def _data(name: str, letter: str, values: Any, units: str) -> tuple[np.ndarray, 
     return array * unit.scale, unit.dimension
 
 
-def _axis(name: str, letter: str, values: Any, units: str) -> tuple[np.ndarray, Dimension | None]:
+def _axis(name: str, letter: str, values: object, units: str) -> tuple[np.ndarray, Dimension | None]:
     array, dimension = _data(name, letter, values, units)
     if array.ndim != 1 or len(array) < 2:
         found = f"not shape {array.shape}"

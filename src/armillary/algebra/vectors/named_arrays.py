@@ -34,7 +34,7 @@ class ExpressionVector:
     def __iter__(self) -> Iterator[Expr]:
         return iter(self.elements)
 
-    def evaluate(self, values: Mapping[Any, Any]) -> np.ndarray:
+    def evaluate(self, values: Mapping[Any, object]) -> np.ndarray:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
         return _evaluated(self.elements, values, (len(self.names),))
 
@@ -66,7 +66,7 @@ class ExpressionMatrix:
         """Numbers of rows and columns."""
         return len(self.rows), len(self.columns)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         if isinstance(key, tuple) and len(key) == 2:
             row = self.elements[_place(key[0], self.rows, f"rows of {self.what}")]
             return row[_place(key[1], self.columns, f"columns of {self.what}")]
@@ -78,7 +78,7 @@ class ExpressionMatrix:
     def __iter__(self) -> Iterator[tuple[Expr, ...]]:
         return iter(self.elements)
 
-    def evaluate(self, values: Mapping[Any, Any]) -> np.ndarray:
+    def evaluate(self, values: Mapping[Any, object]) -> np.ndarray:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
         return _evaluated([e for row in self.elements for e in row], values, self.shape)
 
@@ -119,14 +119,14 @@ def _short(expression: Expr) -> str:
     return text(expression, limit=_SHOWN)
 
 
-def _evaluated(elements: Sequence[Expr], values: Mapping[Any, Any], shape: tuple[int, ...]) -> np.ndarray:
+def _evaluated(elements: Sequence[Expr], values: Mapping[Any, object], shape: tuple[int, ...]) -> np.ndarray:
     if not elements:
         return np.zeros(shape)
     found = np.broadcast_arrays(*evaluate_all(elements, values))
     return np.stack(found, axis=-1, dtype=float).reshape(*found[0].shape, *shape)
 
 
-def _place(key: Any, names: tuple[str, ...], what: str) -> int:
+def _place(key: object, names: tuple[str, ...], what: str) -> int:
     if isinstance(key, str):
         if key not in names:
             raise ArmillaryError(

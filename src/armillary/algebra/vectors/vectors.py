@@ -57,7 +57,7 @@ class Frame:
         """The three unit vectors."""
         return self.x, self.y, self.z
 
-    def vector(self, components: Sequence[Any]) -> Vector:
+    def vector(self, components: Sequence[object]) -> Vector:
         """The vector with these components along x, y, z."""
         return Vector({(self, i): c for i, c in enumerate(components)})
 
@@ -119,7 +119,7 @@ class Combination:
     def __init__(self, terms: dict[Any, Any]) -> None:
         self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
 
-    def __add__(self, other: Any) -> Self:
+    def __add__(self, other: object) -> Self:
         if isinstance(other, int | float) and other == 0:  # so that sum(vectors) works
             return self
         if type(other) is not type(self):
@@ -134,7 +134,7 @@ class Combination:
     def __neg__(self) -> Self:
         return self.map(lambda c: -c)
 
-    def __sub__(self, other: Any) -> Self:
+    def __sub__(self, other: object) -> Self:
         return self + (-other) if type(other) is type(self) else NotImplemented
 
     def __mul__(self, scalar: Any) -> Self:
@@ -149,13 +149,13 @@ class Combination:
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, _: Any) -> Self:
+    def __deepcopy__(self, _: object) -> Self:
         return self
 
     def __reduce__(self) -> Any:
         raise ExpressionError(f"the {type(self).__name__.lower()} '{self}' cannot be pickled: {_OF_SYSTEM}")
 
-    def map(self, function: Callable[[Any], Any]) -> Self:
+    def map(self, function: Callable[[Any], object]) -> Self:
         """The same with the function applied to every coefficient."""
         return type(self)({key: function(c) for key, c in self.terms.items()})
 
@@ -223,7 +223,7 @@ def outer(a: Vector, b: Vector) -> Dyadic:
     return Dyadic({(k1, k2): product(c1, c2) for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
 
 
-def dot(a: Any, b: Any) -> Any:
+def dot(a: object, b: object) -> Any:
     """Dot product of two vectors (a scalar), of a vector and a dyadic (a vector), or of two dyadics (a
     dyadic).
     """
@@ -287,7 +287,7 @@ def magnitude(a: Vector) -> Any:
     return fn.sqrt(fn.maximum(dot(a, a), 0)) if several else length(a)
 
 
-def _check_vector(value: Any, verb: str) -> None:
+def _check_vector(value: object, verb: str) -> None:
     if not isinstance(value, Vector):
         raise ExpressionError(f"{verb}: {shown(value)} is not a vector, such as body.x or position(point)")
 
@@ -332,7 +332,7 @@ def angle(a: Vector, b: Vector, about: Vector | None = None) -> Any:
     return fn.atan2(magnitude(normal), cosine) * fn.sign(dot(about, normal))
 
 
-def _unwrapped(sine: Any, cosine: Any) -> Any:
+def _unwrapped(sine: object, cosine: object) -> Any:
     if isinstance(sine, Expr) and isinstance(cosine, Expr) and cosine.kind == "call" and cosine.data == "cos":
         argument = cosine.args[0]
         for candidate in (argument, -argument):

@@ -16,6 +16,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
 from armillary.results.units import UNKNOWN, conversion
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataMapping, DataTable
 
 _TIME = ("time", "t")
 
@@ -32,8 +33,8 @@ class Experiment:
     """
 
     data: Any
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    initial: Mapping[str, Any] = field(default_factory=dict)
+    parameters: DataMapping = field(default_factory=dict)
+    initial: DataMapping = field(default_factory=dict)
     memory: Mapping[str, float] = field(default_factory=dict)
     sigma: Any = None
     t0: float = 0.0
@@ -60,7 +61,7 @@ class Measured:
 
 
 def measured(
-    model: CompiledModel, data: Any, outputs: Sequence[str] | None, sigma: Any
+    model: CompiledModel, data: object, outputs: Sequence[str] | None, sigma: object
 ) -> tuple[Measured, ...]:
     """All experiments, read and checked against the model's outputs."""
     given = list(data) if isinstance(data, list | tuple) else [data]
@@ -75,7 +76,7 @@ def measured(
 
 
 def _read(
-    model: CompiledModel, experiment: Experiment, name: str, outputs: list[str] | None, sigma: Any
+    model: CompiledModel, experiment: Experiment, name: str, outputs: list[str] | None, sigma: object
 ) -> Measured:
     time, columns, units = _table(experiment.data, name)
     time = _checked_time(time, experiment.t0, name)
@@ -96,7 +97,7 @@ def _read(
 # ---------------------------------------------------------------------------------------- tables
 
 
-def _table(data: Any, name: str) -> tuple[Any, dict[str, Any], dict[str, str]]:
+def _table(data: Any, name: str) -> tuple[Any, DataTable, dict[str, str]]:
     """Time, columns and their units, from whatever holds them."""
     if isinstance(data, str | os.PathLike):
         data = load_run(data)
@@ -128,7 +129,7 @@ def _table(data: Any, name: str) -> tuple[Any, dict[str, Any], dict[str, str]]:
     return columns.pop(found[0]), columns, {}
 
 
-def _numbers(values: Any, length: int | None, what: str) -> np.ndarray:
+def _numbers(values: object, length: int | None, what: str) -> np.ndarray:
     try:
         if np.asarray(values).dtype.kind in "cmM":  # of complex numbers and times floats are something else
             raise TypeError
@@ -141,7 +142,7 @@ def _numbers(values: Any, length: int | None, what: str) -> np.ndarray:
     return found
 
 
-def _seconds(values: Any, t0: float) -> Any:
+def _seconds(values: object, t0: float) -> Any:
     """Dates as seconds from the first on, which is t0, durations in seconds, and all else as it is."""
     try:
         found = np.asarray(values)
@@ -159,7 +160,7 @@ def _seconds(values: Any, t0: float) -> Any:
     return found / np.timedelta64(1, "s") if found.dtype.kind == "m" else values
 
 
-def _checked_time(values: Any, t0: float, name: str) -> np.ndarray:
+def _checked_time(values: object, t0: float, name: str) -> np.ndarray:
     time = _numbers(_seconds(values, t0), None, f"the time of {name}")
     if not len(time):
         raise ArmillaryError(f"{name} has no rows")
@@ -176,7 +177,7 @@ def _checked_time(values: Any, t0: float, name: str) -> np.ndarray:
 
 
 def _chosen(
-    model: CompiledModel, columns: Mapping[str, Any], outputs: list[str] | None, name: str
+    model: CompiledModel, columns: Mapping[str, object], outputs: list[str] | None, name: str
 ) -> list[str]:
     """Columns to be fitted: those named, or all; each must be an output of the model."""
     known = model.output_names

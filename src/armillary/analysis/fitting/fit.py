@@ -53,12 +53,12 @@ _POINTS = 400  # of a curve beside the data
 
 def fit(
     model: CompiledModel,
-    data: Any,
+    data: object,
     parameters: Wanted = None,
     initial: Wanted = None,
     *,
     outputs: Sequence[str] | None = None,
-    sigma: Any = None,
+    sigma: object = None,
     loss: str = "linear",
     max_evaluations: int = 200,
     ignore_jumps: bool = False,

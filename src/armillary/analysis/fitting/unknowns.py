@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,9 @@ from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.program.sensitivities.directions import Direction, directions
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import plain_number
+from armillary.untyped import DataMapping, DataTable
 
-Wanted = Sequence[str] | Mapping[str, Any] | None
+Wanted = Sequence[str] | DataMapping | None
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def unknowns(
     return tuple(found)
 
 
-def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection[str]) -> dict[str, Any]:
+def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection[str]) -> DataTable:
     """What is wanted by name, with what is said of its start and bounds."""
     if isinstance(wanted, Mapping):
         named = {str(name): given for name, given in wanted.items()}
@@ -85,7 +85,7 @@ def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection
 
 
 def _unknown(
-    model: CompiledModel, d: Direction, label: str, experiment: int | None, given: Any, start: Any
+    model: CompiledModel, d: Direction, label: str, experiment: int | None, given: object, start: object
 ) -> Unknown:
     where = f"'{d.name}' to be fitted"
     low, high = -math.inf, math.inf
@@ -108,7 +108,7 @@ def _unknown(
     return Unknown(label, d.name, d.role == "parameter", experiment, d.units, value, low, high)
 
 
-def _plain(model: CompiledModel, d: Direction, value: Any, where: str) -> float:
+def _plain(model: CompiledModel, d: Direction, value: object, where: str) -> float:
     """A number in stated units, or a quantity; infinite bounds are none."""
     if isinstance(value, float) and math.isinf(value):
         return value

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class ExcitingTrajectory:
     units: Mapping[str, str]
     factors: np.ndarray  # from stated units to the model's own
 
-    def at(self, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def at(self, t: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Coordinates, speeds and their rates at times, joints along the last axis."""
         return _motion(np.asarray(t, dtype=float), self.period, self.centre, self.amplitudes)
 
@@ -141,7 +141,7 @@ def exciting_trajectory(
     samples: int = 100,
     starts: int = 2,
     seed: int = 0,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> ExcitingTrajectory:
     """A periodic motion within limits along which the base parameters show as well as possible.
 
@@ -226,7 +226,7 @@ class _Joints:
         self.acceleration = _largest(acceleration_limits, names, "acceleration_limits=") * self.factors
 
 
-def _check_names(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+def _check_names(given: Mapping[str, object], known: tuple[str, ...], what: str) -> None:
     if unknown := [name for name in given if name not in known]:
         raise ArmillaryError(
             f"{what} names '{unknown[0]}'{nearest(str(unknown[0]), known)}; there are {', '.join(known)}"
@@ -251,7 +251,7 @@ class _ConditionSearch:
         joints: _Joints,
         time: np.ndarray,
         harmonics: int,
-        parameters: Mapping[str, Any] | None,
+        parameters: Mapping[str, object] | None,
     ) -> None:
         self.made, self.joints, self.time, self.harmonics = made, joints, time, harmonics
         self.parameters = parameters

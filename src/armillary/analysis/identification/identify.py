@@ -56,13 +56,13 @@ _EVALUATIONS = 100  # of bodies, on the way to the nearest possible ones
 
 def identify(
     model: CompiledModel,
-    motion: Any,
-    efforts: Any,
+    motion: object,
+    efforts: object,
     *,
     friction: Sequence[str] | Mapping[str, Sequence[str]] = (),
-    udot: Any = None,
-    parameters: Mapping[str, Any] | None = None,
-    sigma: Any = None,
+    udot: object = None,
+    parameters: Mapping[str, object] | None = None,
+    sigma: object = None,
     prior: float = 1.0,
     consistent: bool = True,
 ) -> Identification:
@@ -153,7 +153,9 @@ def _friction_units(
     return found
 
 
-def _places(model: CompiledModel, made: RegressorModel, motion: Any, udot: Any) -> tuple[Places, Run | None]:
+def _places(
+    model: CompiledModel, made: RegressorModel, motion: Any, udot: object
+) -> tuple[Places, Run | None]:
     if isinstance(motion, ExcitingTrajectory):
         motion = (*_in_order(made, motion), motion.udot)
     if isinstance(motion, tuple | list) and len(motion) == 3:
@@ -168,7 +170,7 @@ def _in_order(made: RegressorModel, motion: ExcitingTrajectory) -> tuple[np.ndar
     return motion.q[:, order], motion.u
 
 
-def _efforts(names: tuple[str, ...], efforts: Any, run: Run | None, rows: int) -> np.ndarray:
+def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int) -> np.ndarray:
     """Measured efforts, a column for each speed."""
     if isinstance(efforts, Mapping):
         if missing := [name for name in names if name not in efforts]:
@@ -224,7 +226,7 @@ def _friction_columns(made: RegressorModel, speeds: np.ndarray, terms: list[tupl
     return found
 
 
-def _sigma(names: tuple[str, ...], sigma: Any) -> np.ndarray | None:
+def _sigma(names: tuple[str, ...], sigma: object) -> np.ndarray | None:
     if sigma is None:
         return None
     if isinstance(sigma, Mapping) and (missing := [n for n in names if n not in sigma]):
@@ -261,7 +263,11 @@ def _weighted(
 
 
 def _possible(
-    made: RegressorModel, parameters: Mapping[str, Any] | None, rows: np.ndarray, x: np.ndarray, prior: float
+    made: RegressorModel,
+    parameters: Mapping[str, object] | None,
+    rows: np.ndarray,
+    x: np.ndarray,
+    prior: float,
 ) -> tuple[dict[str, BodyInertia], np.ndarray]:
     """Bodies that are physically possible, nearest to x as the data see it, and their base parameters."""
     from scipy.optimize import least_squares
@@ -301,7 +307,7 @@ def _possible(
 
 
 def _body_map(
-    made: RegressorModel, parameters: Mapping[str, Any] | None
+    made: RegressorModel, parameters: Mapping[str, object] | None
 ) -> tuple[list[str], np.ndarray, np.ndarray, list[np.ndarray]]:
     """(bodies with mass, B and b of base parameters π = B φ + b, φ of the description)."""
     linear, groups = made.linear, made.groups
@@ -332,7 +338,7 @@ def _body_map(
     return names, G[:n] + groups.shares @ G[n:], g[:n] + groups.shares @ g[n:], list(start.values())
 
 
-def parameter_values(made: RegressorModel, parameters: Mapping[str, Any] | None) -> dict[Expr, float]:
+def parameter_values(made: RegressorModel, parameters: Mapping[str, object] | None) -> dict[Expr, float]:
     """Values of all parameters in the model's own units, NaN where there is none."""
     table, plain = parameter_table(made.functions.equations), made.equations.reduction.plain
     known = table.values(parameters)

@@ -36,6 +36,7 @@ from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
+from armillary.untyped import DataTable
 
 ENTRIES = ("m", "hx", "hy", "hz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -125,7 +126,7 @@ def _parametrised(
     """Symbols for the numbers of links, with what they stand for, and the tree of these symbols."""
     made: list[LinkParameter] = []
 
-    def parameter(name: str, value: Any, of_bodies: Any, dimension: Dimension) -> Expr:
+    def parameter(name: str, value: object, of_bodies: object, dimension: Dimension) -> Expr:
         node = symbol(name, owner=system.identity)
         made.append(LinkParameter(name, node, as_expr(value), as_expr(of_bodies), dimension))
         return node
@@ -139,7 +140,7 @@ def _parametrised(
 
     links: list[Link] = []
     for own, link in zip(known.links, general.links, strict=True):
-        new: dict[str, Any] = {}
+        new: DataTable = {}
         for (entry, value), (_, of_bodies) in zip(_entries(own), _entries(link), strict=True):
             wanted = not is_zero(of_bodies) if every else not is_zero(value)
             name = f"{link.name}.{entry}"
@@ -151,7 +152,7 @@ def _parametrised(
     return tuple(made), replace(general if every else known, links=tuple(links))
 
 
-def _matrix(six: Sequence[Any]) -> Matrix:
+def _matrix(six: Sequence[object]) -> Matrix:
     J = dict(zip(ELEMENTS, six, strict=True))
     return tuple(tuple(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,7 +46,7 @@ class Regressor:
     values: np.ndarray
     rest: np.ndarray
 
-    def efforts(self, parameters: Any = None) -> np.ndarray:
+    def efforts(self, parameters: object = None) -> np.ndarray:
         """Y π + e₀ for base parameters π; left out, for the values that they have in the description."""
         pi = self.parameters.values if parameters is None else reals(parameters, "parameters=")
         if pi.shape != (len(self.parameters),):
@@ -105,7 +104,7 @@ class RegressorModel:
         wanted = {"regressor": chosen, "rest": list(self.linear.rest)}
         return ModelFunctions(self.equations, wanted, self.linear.expressions.rates)
 
-    def at(self, places: Places, parameters: Mapping[str, Any] | None) -> tuple[np.ndarray, np.ndarray]:
+    def at(self, places: Places, parameters: Mapping[str, object] | None) -> tuple[np.ndarray, np.ndarray]:
         """Rows of Y and e₀ at places."""
         at = (places.t, places.states, parameters, places.memory, places.rates)
         columns = len(self.groups.independent)
@@ -156,14 +155,14 @@ def regressor_model(model: CompiledModel, *, every: bool = False) -> RegressorMo
 
 def regressor(
     model: CompiledModel,
-    q: Any,
-    u: Any = None,
-    udot: Any = None,
-    parameters: Mapping[str, Any] | None = None,
+    q: object,
+    u: object = None,
+    udot: object = None,
+    parameters: Mapping[str, object] | None = None,
     *,
-    t: Any = 0.0,
-    memory: Any = None,
-    states: Any = None,
+    t: object = 0.0,
+    memory: object = None,
+    states: object = None,
 ) -> Regressor:
     """The regressor at places of a motion; see ``Model.regressor``."""
     made = regressor_model(model)

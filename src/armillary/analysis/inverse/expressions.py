@@ -14,7 +14,7 @@ from armillary.errors import ArmillaryError, nearest, shown
 from armillary.program.equations import DerivedEquations
 
 
-def effort_expressions(equations: DerivedEquations, rates: Mapping[Any, Any]) -> dict[str, Expr]:
+def effort_expressions(equations: DerivedEquations, rates: Mapping[Any, object]) -> dict[str, Expr]:
     """Efforts along all speeds that are not dependent, by name; see ``Equations.inverse``."""
     if not isinstance(rates, Mapping):
         raise ArmillaryError(

@@ -29,14 +29,14 @@ _OFF = 1e-5  # by which a loop may be open, as at the start of a run
 
 def inverse(
     model: CompiledModel,
-    q: Any,
-    u: Any = None,
-    udot: Any = None,
-    parameters: Mapping[str, Any] | None = None,
+    q: object,
+    u: object = None,
+    udot: object = None,
+    parameters: Mapping[str, object] | None = None,
     *,
-    t: Any = 0.0,
-    memory: Any = None,
-    states: Any = None,
+    t: object = 0.0,
+    memory: object = None,
+    states: object = None,
     actuators: Sequence[str] | None = None,
     reactions: Sequence[str] = (),
 ) -> Efforts:
@@ -129,7 +129,7 @@ class InverseModel:
         return self.functions.address("efforts")
 
     def efforts(
-        self, places: Places, parameters: Mapping[str, Any] | None, time: np.ndarray | None = None
+        self, places: Places, parameters: Mapping[str, object] | None, time: np.ndarray | None = None
     ) -> Efforts:
         """Efforts at places: of actuators or along independent speeds, and along prescribed ones."""
         self.check_closed(places, parameters)
@@ -154,7 +154,7 @@ class InverseModel:
             self._reaction_units,
         )
 
-    def _strengths(self, places: Places, parameters: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
+    def _strengths(self, places: Places, parameters: Mapping[str, object] | None) -> tuple[np.ndarray, str]:
         assert self.actuated is not None
         n, m = len(self.expressions.independent), len(self.actuated.actuators)
         still = np.hstack([places.rates, np.zeros((len(places.states), m))])
@@ -168,7 +168,7 @@ class InverseModel:
         return found, note
 
     def _reactions(
-        self, places: Places, parameters: Mapping[str, Any] | None, inputs: np.ndarray
+        self, places: Places, parameters: Mapping[str, object] | None, inputs: np.ndarray
     ) -> dict[str, np.ndarray]:
         if not self.bodies and not self.constraints:
             return {}
@@ -191,7 +191,7 @@ class InverseModel:
         own = {name: moment if name in turning else force for name in self.constraints}
         return dict.fromkeys(self.bodies, f"{force}, {moment}") | own
 
-    def free_rates(self, places: Places, parameters: Mapping[str, Any] | None) -> np.ndarray:
+    def free_rates(self, places: Places, parameters: Mapping[str, object] | None) -> np.ndarray:
         """Rates of the independent speeds at which no effort acts along them: M u̇ = −e(u̇ = 0).
 
         The columns of M are differences of efforts, which are linear in the rates.
@@ -207,7 +207,7 @@ class InverseModel:
         return np.linalg.solve(mass, -force[..., None])[..., 0] if rows else at_rest
 
     def rows(
-        self, name: str, places: Places, parameters: Mapping[str, Any] | None, inputs: np.ndarray
+        self, name: str, places: Places, parameters: Mapping[str, object] | None, inputs: np.ndarray
     ) -> np.ndarray:
         """The results of a function at places, a row each."""
         if not places.shape:
@@ -215,7 +215,7 @@ class InverseModel:
             return self.functions(name, t, y, parameters, stored, given)[None]
         return self.functions.rows(name, places.t, places.states, parameters, places.memory, inputs)
 
-    def check_closed(self, places: Places, parameters: Mapping[str, Any] | None) -> None:
+    def check_closed(self, places: Places, parameters: Mapping[str, object] | None) -> None:
         """An error where loops are not closed."""
         rows = [row for row in self.expressions.reduction.elimination.kept if row.gap is not None]
         if not rows or not len(places.states):
@@ -247,13 +247,13 @@ def inverse_model(
     return known[chosen, wanted]
 
 
-def _names(names: Any, what: str) -> tuple[str, ...]:
+def _names(names: object, what: str) -> tuple[str, ...]:
     if isinstance(names, str) or not hasattr(names, "__iter__"):
         raise ArmillaryError(f"inverse(): {what} must be a list of names, not {names!r}")
     return tuple(str(name) for name in names)
 
 
-def _reaction_names(model: CompiledModel, reactions: Any) -> tuple[str, ...]:
+def _reaction_names(model: CompiledModel, reactions: object) -> tuple[str, ...]:
     system = model.equations.system
     known = [*system.bodies, *system.constraints]
     names = _names(reactions, "reactions=")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,9 +22,9 @@ SPLINE = "spline"
 def run_places(
     equations: DerivedEquations,
     run: Run,
-    udot: Any,
+    udot: object,
     rates: Callable[[Places], np.ndarray],
-    speeds: Any = None,
+    speeds: object = None,
 ) -> Places:
     """The rows of a run. ``udot`` are the rates of its speeds; left out, ``rates`` finds them as the model
     has them, and "spline" takes the slopes of cubic splines through the speeds, or through the coordinates

@@ -51,7 +51,7 @@ class Drive:
 
 
 def read_drive(
-    kinematics: Kinematics, given: Mapping[str, Any], what: str, time: float | str, *, grid: bool = False
+    kinematics: Kinematics, given: Mapping[str, object], what: str, time: float | str, *, grid: bool = False
 ) -> Drive:
     """Values by name: numbers, or arrays of one length along a path; with ``grid`` all combinations.
 
@@ -85,7 +85,7 @@ def read_drive(
     return Drive(names, values, times, TIME in arrays, shape, tuple(arrays))
 
 
-def _values(kinematics: Kinematics, name: Any, values: Any, what: str) -> np.ndarray:
+def _values(kinematics: Kinematics, name: object, values: Any, what: str) -> np.ndarray:
     """Numbers in the units of the column."""
     units = "s" if name == TIME else kinematics.position(name, what).units
     where = f"{what} '{name}'"
@@ -105,7 +105,7 @@ def _text(value: str, units: str, where: str) -> float:
         raise ArmillaryError(f"{where} {error}") from None
 
 
-def _numbers(values: Any, what: str, units: str | None = None) -> np.ndarray:
+def _numbers(values: object, what: str, units: str | None = None) -> np.ndarray:
     if units is not None and is_quantity(values):
         values, dimension = magnitude_in_si(values)
         unit = parse_unit(units)
@@ -136,7 +136,7 @@ class PathStart:
 
 
 def start_of(
-    model: CompiledModel, initial: Any, parameters: Mapping[str, Any] | None, time: float
+    model: CompiledModel, initial: Any, parameters: Mapping[str, object] | None, time: float
 ) -> PathStart:
     """The position of the model with initial values, its loops closed."""
     instance = Instance(model, parameters)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from armillary.results.files import read_record, to_pandas, to_xarray, write_rec
 from armillary.results.notebook import sparkline
 from armillary.results.record import FileContent
 from armillary.results.units import label_units
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     import pandas
@@ -223,7 +224,7 @@ class Sweep:
         write_record(path, self._record())
 
     def _record(self) -> FileContent:
-        metadata: dict[str, Any] = {
+        metadata: DataTable = {
             "armillary_sweep": _VERSION,
             "kind": type(self).__name__,
             "system": self.system,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -53,14 +52,14 @@ class ReachError(ArmillaryError):
 
 def solve(
     model: CompiledModel,
-    outputs: Mapping[str, Any],
+    outputs: Mapping[str, object],
     *,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, object] | None = None,
     held: Sequence[str] | None = None,
     start: Mapping[str, float] | Sequence[float] | None = None,
     starts: int = 20,
     shown: Sequence[str] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Solutions:
     """See ``Model.solve``."""
@@ -95,7 +94,7 @@ def solve(
 
 
 def _limits(
-    kinematics: Kinematics, limits: Mapping[str, Any] | None
+    kinematics: Kinematics, limits: Mapping[str, object] | None
 ) -> dict[KinematicQuantity, tuple[float, float]]:
     """Limits of coordinates and outputs of positions, in their stated units."""
     found: dict[KinematicQuantity, tuple[float, float]] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,21 +30,22 @@ from armillary.analysis.kinematics.result import Sweep
 from armillary.analysis.kinematics.table import SweepColumns
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataMapping
 
 
 def sweep(
     model: CompiledModel,
-    driven: Mapping[str, Any],
+    driven: Mapping[str, object],
     outputs: Sequence[str] | None = None,
     *,
-    speeds: Mapping[str, Any] | None = None,
-    accelerations: Mapping[str, Any] | None = None,
+    speeds: Mapping[str, object] | None = None,
+    accelerations: Mapping[str, object] | None = None,
     derivatives: bool = False,
     static: bool = False,
     grid: bool = False,
     held: Sequence[str] | None = None,
     start: Mapping[str, float] | Sequence[float] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Sweep:
     """See ``Model.sweep``."""
@@ -75,7 +75,7 @@ class Swept:
     """A mechanism at the positions of all rows, before its columns are computed."""
 
     model: CompiledModel
-    parameters: Mapping[str, Any] | None
+    parameters: DataMapping | None
     drive: Drive
     numbers: MechanismNumbers
     followed: Followed
@@ -92,14 +92,14 @@ class Swept:
 
 def swept(
     model: CompiledModel,
-    driven: Mapping[str, Any],
+    driven: Mapping[str, object],
     outputs: Sequence[str] | None = None,
     *,
     static: bool = False,
     grid: bool = False,
     held: Sequence[str] | None = None,
     start: Mapping[str, float] | Sequence[float] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Swept:
     """The positions of a sweep."""
@@ -125,8 +125,8 @@ def _followed(
     numbers: MechanismNumbers,
     drive: Drive,
     begin: PathStart,
-    start: Any,
-    parameters: Mapping[str, Any] | None,
+    start: object,
+    parameters: Mapping[str, object] | None,
 ) -> Followed:
     """The positions of all rows, from the model's own position; where the first row is not reached from
     there, from one that is assembled at its coordinates, and under static loads from an equilibrium.
@@ -167,7 +167,7 @@ def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: f
     return np.column_stack([drive.values, np.tile(rest, (len(drive), 1))])
 
 
-def _rates(drive: Drive, given: Mapping[str, Any] | None, what: str) -> np.ndarray:
+def _rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.ndarray:
     """Rates of what is driven, a row each; zero where none is given."""
     found = np.zeros((len(drive), len(drive.names)))
     for name, values in table(given, what).items():

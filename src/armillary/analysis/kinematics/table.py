@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -98,7 +98,7 @@ class SweepColumns:
     def result(
         self,
         model: CompiledModel,
-        parameters: Mapping[str, Any] | None,
+        parameters: Mapping[str, object] | None,
         marks: tuple[Landmark, ...],
         kind: type[Result],
     ) -> Result:

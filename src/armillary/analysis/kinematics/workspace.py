@@ -26,6 +26,7 @@ from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import FIGURES, check_suffix, drawn, literal
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +92,7 @@ class Workspace:
         x, y = wanted
         if path is not None:
             check_suffix(path, FIGURES)
-        groups: tuple[tuple[Sweep, np.ndarray, dict[str, Any]], ...] = (
+        groups: tuple[tuple[Sweep, np.ndarray, DataTable], ...] = (
             (self.sweep, self.sweep.found, {"color": "0.8", "s": 4, "label": "reached"}),
             (self.sweep, self.edges, {"color": "C0", "s": 6, "label": "end of a range"}),
             (self.singular, self.singular.found, {"color": "C3", "s": 6, "label": "singular"}),
@@ -111,12 +112,12 @@ class Workspace:
 
 def workspace(
     model: CompiledModel,
-    ranges: Mapping[str, Any],
+    ranges: Mapping[str, object],
     outputs: Sequence[str],
     *,
     points: int = 41,
     start: Mapping[str, float] | Sequence[float] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Workspace:
     """See ``Model.workspace``."""

@@ -156,7 +156,7 @@ class _Jumps:
         at |= dict(zip(targets.integrated, points.states.T, strict=False))
         return at | dict(zip(targets.memory, points.memory.T, strict=True)) | {targets.time: points.t}
 
-    def _sides(self, at: Mapping[Expr, Any], s: Expr, h: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _sides(self, at: Mapping[Expr, object], s: Expr, h: np.ndarray) -> tuple[np.ndarray, ...]:
         """Rates and outputs, by (root, point), at s − h, s and s + h."""
         assert self._values is not None
         moved = (self._values({**at, s: at[s] + d}) for d in (-h, 0 * h, h))

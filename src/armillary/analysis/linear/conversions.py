@@ -84,7 +84,7 @@ class TransferFunction:
         """Coefficients, the highest power first, of which the first is 1."""
         return np.atleast_1d(np.real(np.poly(self.poles)))
 
-    def __call__(self, s: Any) -> Any:
+    def __call__(self, s: object) -> Any:
         """Its value at a complex number, or at several."""
         s = np.asarray(s, dtype=complex)[..., None]
         return self.gain * np.prod(s - self.zeros, axis=-1) / np.prod(s - self.poles, axis=-1)

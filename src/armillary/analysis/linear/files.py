@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from armillary.analysis.linear.report import html_report, text_report
 from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
+from armillary.untyped import DataTable
 
 _FORMAT = 1
 _ARRAYS = ("A", "B", "C", "D", "time", "state", "memory")
@@ -29,8 +29,8 @@ def save_linear(lin: LinearMatrices, path: str | os.PathLike[str]) -> None:
     write_result(path, "a linear model", texts)
 
 
-def _content(lin: LinearMatrices) -> dict[str, Any]:
-    content: dict[str, Any] = {"armillary_linear_model": _FORMAT, "system": lin.system, "note": lin.note}
+def _content(lin: LinearMatrices) -> DataTable:
+    content: DataTable = {"armillary_linear_model": _FORMAT, "system": lin.system, "note": lin.note}
     content |= {name: np.asarray(getattr(lin, name)).tolist() for name in _ARRAYS}
     content["shapes"] = {name: list(np.shape(getattr(lin, name))) for name in _ARRAYS}
     content["step"] = lin.step
@@ -40,18 +40,18 @@ def _content(lin: LinearMatrices) -> dict[str, Any]:
     return content
 
 
-def read_linear(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_linear(path: str | os.PathLike[str]) -> DataTable:
     """The fields of the linear model in a file."""
     content = read_result(path, "a linear model", "armillary_linear_model")
     try:
         if content["armillary_linear_model"] != _FORMAT:
             raise KeyError
         shapes = content["shapes"]
-        arrays: dict[str, Any] = {n: np.array(content[n], dtype=float).reshape(shapes[n]) for n in _ARRAYS}
+        arrays: DataTable = {n: np.array(content[n], dtype=float).reshape(shapes[n]) for n in _ARRAYS}
         x, v, y = (tuple(Variable(**item) for item in content[g]) for g in _GROUPS)
         if arrays["A"].ndim == 2:
             arrays["time"] = float(arrays["time"])
-        values: dict[str, Any] = {
+        values: DataTable = {
             key: {n: np.array(x) if isinstance(x, list) else x for n, x in content[key].items()}
             for key in ("parameters", "operating_point")
         }

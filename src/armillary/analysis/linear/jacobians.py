@@ -99,7 +99,7 @@ class Linearization:
         """Operations of one evaluation of all four matrices; of large systems those of one column."""
         return self.functions.operations["matrices" if self.form.tangent is None else "tangent"]
 
-    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+    def constants(self, parameters: Mapping[str, object] | None = None) -> np.ndarray:
         """Precomputed constants, to be handed to many calls with the same parameters."""
         return self.functions.constants(parameters)
 
@@ -107,7 +107,7 @@ class Linearization:
         self,
         t: float,
         state: np.ndarray,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         memory: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> Matrices:
@@ -122,7 +122,7 @@ class Linearization:
         self,
         t: float | np.ndarray,
         states: np.ndarray,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         memory: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> Matrices:
@@ -144,7 +144,7 @@ class Linearization:
         self,
         t: float | np.ndarray,
         states: np.ndarray,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         memory: np.ndarray | None = None,
     ) -> np.ndarray:
         """∂y/∂x of the model's whole state y by the independent variables x, with a leading axis of rows."""

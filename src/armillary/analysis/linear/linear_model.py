@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from armillary.analysis.linear.responses import needs_ports, port
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +70,7 @@ class LinearModel(LinearMatrices):
             raise ArmillaryError("the linear model has one operating point alone; use it as it is")
         i = index(i, len(self), "operating point")
 
-        def picked(values: Mapping[str, Any]) -> Mapping[str, Any]:
+        def picked(values: DataMapping) -> DataMapping:
             return MappingProxyType({n: float(v[i]) if np.ndim(v) else v for n, v in values.items()})
 
         arrays = {name: getattr(self, name)[i] for name in ("A", "B", "C", "D", "state", "memory")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -18,14 +17,15 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.linearization.form import LinearForm
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
+from armillary.untyped import DataTable
 
 
 def linearize(
     model: CompiledModel,
-    at: Any = None,
+    at: object = None,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> LinearModel:
     """The model linearised; see ``stages/model.py``, whose verb it is."""
     names = [
@@ -79,7 +79,7 @@ def _stated(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
     ]
 
 
-def _values(model: CompiledModel, points: OperatingPoints) -> dict[str, Any]:
+def _values(model: CompiledModel, points: OperatingPoints) -> DataTable:
     """Operating points by name: coordinates, independent speeds and states, in stated units."""
     names = (*model.coordinate_names, *model.speed_names, *model.state_names)
     if points.single:

@@ -34,6 +34,7 @@ from armillary.runtime.start.initial import (
     state_number,
     vector,
 )
+from armillary.untyped import DataMapping, DataTable
 
 _OPEN = 1e-6  # of a gap, in terms of its row, and of the length of Euler parameters: more than runs leave
 _BROKEN = 1e-3  # of a gap: more than values that were rounded leave, as they are printed
@@ -49,20 +50,20 @@ class OperatingPoints:
     t: np.ndarray
     states: np.ndarray
     memory: np.ndarray
-    parameters: Mapping[str, Any]
+    parameters: DataMapping
     single: bool
     note: str = ""  # on loops that were closed by moving what was given
 
     def __len__(self) -> int:
         return len(self.states)
 
-    def parameters_of(self, i: int) -> dict[str, Any]:
+    def parameters_of(self, i: int) -> DataTable:
         """The parameters of one of the points."""
         return {name: value[i] if np.ndim(value) else value for name, value in self.parameters.items()}
 
 
 def operating_points(
-    model: CompiledModel, at: Any = None, parameters: Mapping[str, Any] | None = None
+    model: CompiledModel, at: Any = None, parameters: DataMapping | None = None
 ) -> OperatingPoints:
     """Operating points of a model. ``parameters`` replace what an operating point or a run brings along."""
     given = table(parameters, "parameters=", ParameterError)
@@ -86,18 +87,18 @@ def operating_points(
     return _arrays(model, at, given, next(iter(lengths.values())))
 
 
-def _is_many(at: Any) -> bool:
+def _is_many(at: object) -> bool:
     """Whether ``at`` is a list of operating points, rather than one."""
     if isinstance(at, str) or not isinstance(at, Sequence) or not len(at):
         return False
     return not isinstance(at[0], Run) and not all(np.ndim(x) == 0 and not _is_point(x) for x in at)
 
 
-def _is_point(x: Any) -> bool:
+def _is_point(x: object) -> bool:
     return x is None or isinstance(x, Mapping) or hasattr(x, "state")
 
 
-def _lengths(values: Mapping[str, Any], what: str) -> dict[str, int]:
+def _lengths(values: DataMapping, what: str) -> dict[str, int]:
     found = {}
     for name, value in values.items():
         if np.ndim(value) > 1 or (np.ndim(value) == 1 and not len(value)):
@@ -114,14 +115,14 @@ def _row(values: Any, factor: float, read: Callable[[Any], float]) -> np.ndarray
     return np.array([read(value) for value in values], dtype=float)
 
 
-def _pick(values: Mapping[str, Any], i: int) -> dict[str, Any]:
+def _pick(values: DataMapping, i: int) -> DataTable:
     return {name: value[i] if np.ndim(value) else value for name, value in values.items()}
 
 
 # ---------------------------------------------------------------------------------------- one point
 
 
-def _one(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> OperatingPoints:
+def _one(model: CompiledModel, at: object, given: Mapping[str, object]) -> OperatingPoints:
     if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run):
         return _of_run(model, *at, given)
     if hasattr(at, "state"):
@@ -134,7 +135,7 @@ def _one(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> OperatingPo
 
 
 def _named(
-    model: CompiledModel, values: Mapping[str, Any], given: Mapping[str, Any], *, rough: bool = False
+    model: CompiledModel, values: Mapping[str, object], given: Mapping[str, object], *, rough: bool = False
 ) -> OperatingPoints:
     """Values by name, with loops closed. All coordinates together must satisfy the constraints, unless they
     are ``rough``; of fewer some may be moved, with a note.
@@ -156,8 +157,8 @@ def _named(
 
 
 def _sorted(
-    equations: DerivedEquations, values: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    equations: DerivedEquations, values: Mapping[str, object]
+) -> tuple[DataTable, DataTable, DataTable]:
     """Values of the motion, of memories and of parameters, apart."""
     system = equations.system
     moving, stored, chosen = {}, {}, {}
@@ -180,12 +181,12 @@ def _sorted(
     return moving, stored, chosen
 
 
-def _of_point(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> OperatingPoints:
+def _of_point(model: CompiledModel, at: Any, given: Mapping[str, object]) -> OperatingPoints:
     """That of an object with a state."""
     state = vector(at.state, len(model.equations.program.state), "state of an operating point")
     brought = dict(getattr(at, "parameters", None) or {})
     own = getattr(at, "memory", None)
-    stored: dict[str, Any] = dict(own) if isinstance(own, Mapping) else {}
+    stored: DataTable = dict(own) if isinstance(own, Mapping) else {}
     inputs = getattr(at, "inputs", None)
     for name, value in inputs.items() if isinstance(inputs, Mapping) else ():
         (stored if name in model.equations.system.memories else brought)[name] = value
@@ -196,7 +197,7 @@ def _of_point(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> Operat
     return _checked(model, t, state, memory, {**brought, **given})
 
 
-def _of_run(model: CompiledModel, run: Run, time: Any, given: Mapping[str, Any]) -> OperatingPoints:
+def _of_run(model: CompiledModel, run: Run, time: object, given: Mapping[str, object]) -> OperatingPoints:
     """That at a time of a run."""
     t = seconds(time, "the time of a run at which to linearise")
     equations = model.equations
@@ -214,7 +215,7 @@ def _of_run(model: CompiledModel, run: Run, time: Any, given: Mapping[str, Any])
 
 
 def _checked(
-    model: CompiledModel, t: float, state: np.ndarray, memory: np.ndarray, given: Mapping[str, Any]
+    model: CompiledModel, t: float, state: np.ndarray, memory: np.ndarray, given: Mapping[str, object]
 ) -> OperatingPoints:
     """One whole state, which must satisfy the constraints."""
     instance = Instance(model, given)
@@ -273,7 +274,7 @@ def _stacked(model: CompiledModel, points: Sequence[OperatingPoints]) -> Operati
     )
 
 
-def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, Any]) -> OperatingPoints:
+def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object]) -> OperatingPoints:
     """Whole states, a row each."""
     length = len(model.equations.program.state)
     if states.shape[1] != length:
@@ -287,7 +288,7 @@ def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, Any]) 
     return OperatingPoints(np.zeros(len(y)), y, memory, dict(given), False)
 
 
-def _arrays(model: CompiledModel, at: Any, given: Mapping[str, Any], count: int) -> OperatingPoints:
+def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count: int) -> OperatingPoints:
     """Values by name of which some are arrays."""
     if hasattr(at, "state") or not (at is None or isinstance(at, Mapping)):
         base = _one(model, at, _pick(given, 0))

@@ -216,7 +216,7 @@ def _scaled(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]
     )
 
 
-def _held_value(x: Any, k: int) -> Any:
+def _held_value(x: object, k: int) -> Any:
     """An unknown as an intermediate value, which can be held whatever moves."""
     return shown(x, f"x_{k + 1}") if isinstance(x, Expr) else x
 
@@ -239,7 +239,7 @@ def _geometry(tree: Tree) -> frozenset[Expr]:
     """Symbols of rotations and offsets."""
     found: list[Any] = []
 
-    def collect(x: Any) -> Any:
+    def collect(x: object) -> Any:
         found.append(x)
         return x
 
@@ -253,7 +253,7 @@ def _inertial(tree: Tree) -> frozenset[Expr]:
     """Symbols of motion, geometry and inertia."""
     found: list[Any] = []
 
-    def collect(x: Any) -> Any:
+    def collect(x: object) -> Any:
         found.append(x)
         return x
 
@@ -261,5 +261,5 @@ def _inertial(tree: Tree) -> frozenset[Expr]:
     return _symbols(found)
 
 
-def _symbols(values: Iterable[Any]) -> frozenset[Expr]:
+def _symbols(values: Iterable[object]) -> frozenset[Expr]:
     return frozenset(symbols(*(x for x in values if isinstance(x, Expr))))

@@ -41,6 +41,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
 from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models.functions import ModelFunctions
+from armillary.untyped import DataMapping
 
 Element = tuple[int, int]
 _W, _V = np.arange(3), np.arange(3, 6)  # places of ω and v in z
@@ -53,7 +54,7 @@ class LinearPlace(NamedTuple):
     t: float
     state: np.ndarray
     memory: np.ndarray
-    parameters: Mapping[str, Any]
+    parameters: DataMapping
 
 
 class BodyMotions(NamedTuple):
@@ -113,7 +114,7 @@ class BodyFunctions:
         self,
         t: float | np.ndarray,
         states: np.ndarray,
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, object],
         memory: np.ndarray,
         changes: np.ndarray,
     ) -> BodyMotions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from armillary.analysis.modes.bodies import LinearPlace, body_functions
 from armillary.analysis.modes.participation import by_share
 from armillary.columns import aligned, html_table
 from armillary.model.units.unit_system import state_factor
+from armillary.untyped import DataTable
 
 _SHOWN = 0.005  # shares below this are not listed
 
@@ -49,15 +49,15 @@ class BodyShapes:
         groups = ((self.bodies, self.kinetic), (self.loads, self.potential), (self.loads, self.dissipation))
         return [[str(i), *(_shares(names, x[i]) for names, x in groups)] for i in range(len(self.kinetic))]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> DataTable:
         """All fields, for files."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> BodyShapes:
+    def from_dict(cls, data: DataTable) -> BodyShapes:
         """From the fields of a file."""
         texts = ("coordinates", "bodies", "loads")
-        given: dict[str, Any] = {name: tuple(x) if name in texts else x for name, x in data.items()}
+        given: DataTable = {name: tuple(x) if name in texts else x for name, x in data.items()}
         return cls(**given)
 
 

@@ -12,6 +12,7 @@ from armillary.analysis.linear.report import html_page
 from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.columns import html_text
 from armillary.errors import ArmillaryError
+from armillary.untyped import DataTable
 
 _VERSION = 1
 
@@ -25,7 +26,7 @@ class Shown(Protocol):
     def _repr_html_(self) -> str: ...
 
 
-def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, Any], shown: Shown) -> None:
+def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, object], shown: Shown) -> None:
     """A .json file of this kind with the data; or a report of it, .txt or .html."""
     head = {"armillary": kind, "version": _VERSION}
     title = html_text(f"{kind.capitalize()} of {shown.system}")
@@ -37,7 +38,7 @@ def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, Any], show
     write_result(path, _named(kind), texts)
 
 
-def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+def read(path: str | os.PathLike[str], kind: str) -> DataTable:
     """The data of a file of this kind."""
     content = read_result(path, f"a file of {_named(kind)}", "armillary")
     if content.pop("armillary") != kind:
@@ -52,7 +53,7 @@ def _named(kind: str) -> str:
     return kind if kind.endswith("modes") else f"a {kind}"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, np.ndarray):
         if np.iscomplexobj(value):
             return {"shape": list(value.shape), "real": _finite(value.real), "imag": _finite(value.imag)}
@@ -69,7 +70,7 @@ def _finite(values: np.ndarray) -> list[float | None]:
     return [float(x) if np.isfinite(x) else None for x in values.ravel()]
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Any:
     if not isinstance(value, dict):
         return value
     if "shape" not in value:

@@ -25,6 +25,7 @@ from armillary.model.quantities.energy import body_motions
 from armillary.model.quantities.mass_properties import carried
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
+from armillary.untyped import DataTable
 
 
 class LoadWorks(NamedTuple):
@@ -89,7 +90,7 @@ def _powers(equations: DerivedEquations) -> dict[str, Expr]:
 
 def _weights(system: Description) -> dict[str, Expr]:
     """Power of uniform gravity on every body, by name: its acceleration times the momentum, in body axes."""
-    found: dict[str, Any] = {}
+    found: DataTable = {}
     ground = system.ground.frame
     for gravity in all_gravities(system):
         fall = {ground: gravity.direction.components(ground)}
@@ -105,7 +106,7 @@ def _weights(system: Description) -> dict[str, Expr]:
     return {name: as_expr(power) for name, power in found.items()}
 
 
-def _carried(body: Body, end: Any) -> Any:
+def _carried(body: Body, end: object) -> Any:
     """The velocity of the place of a point as a part of another body."""
     return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
 

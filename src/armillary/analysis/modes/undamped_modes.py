@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class UndampedModes(Modes):
 
 
 def undamped_modes(
-    model: CompiledModel, at: Any = None, parameters: Mapping[str, Any] | None = None
+    model: CompiledModel, at: object = None, parameters: Mapping[str, object] | None = None
 ) -> UndampedModes:
     """The undamped modes of a model at rest; see ``Model.undamped_modes`` in ``stages/model.py``."""
     lin = linearize(model, at, parameters=parameters)

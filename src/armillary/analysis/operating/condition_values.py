@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
 from armillary.runtime.models.functions import ModelFunctions
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.analysis.operating.conditions import Conditions
@@ -103,7 +104,7 @@ class ConditionValues:
     still: bool = False  # whether all speeds are zero
 
     @property
-    def _given(self) -> dict[str, Any]:
+    def _given(self) -> DataTable:
         return {"memory": self.memory, "constants": self.constants}
 
     def values(self, x: np.ndarray) -> np.ndarray:

@@ -181,7 +181,7 @@ class Conditions:
         return all(x is ZERO for x in still)
 
     def instance(
-        self, t: float, parameters: Mapping[str, Any] | None, memory: np.ndarray, still: bool = False
+        self, t: float, parameters: Mapping[str, object] | None, memory: np.ndarray, still: bool = False
     ) -> ConditionValues:
         """The conditions at a time, with the parameters that are not looked for; ``still``: at rest."""
         code = self.code(still)

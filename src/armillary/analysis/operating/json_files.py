@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from armillary.analysis.result_files import json_text, read_result, write_result
+from armillary.untyped import DataTable
 
 _POINT = "armillary_operating_point"
 _LEFT_OUT = ("others", "problem", "stability")
 
 
-def write_json(path: str | os.PathLike[str], what: str, content: dict[str, Any]) -> None:
+def write_json(path: str | os.PathLike[str], what: str, content: DataTable) -> None:
     """A file of plain values."""
     write_result(path, what, {".json": lambda: json_text(content)})
 
 
-def point_content(point: Any) -> dict[str, Any]:
+def point_content(point: Any) -> DataTable:
     """The values of an operating point as plain data."""
-    content: dict[str, Any] = {_POINT: 1}
+    content: DataTable = {_POINT: 1}
     for f in fields(point):
         if f.name not in _LEFT_OUT:
             value = getattr(point, f.name)
@@ -34,6 +35,6 @@ def point_content(point: Any) -> dict[str, Any]:
     return content
 
 
-def read_point(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_point(path: str | os.PathLike[str]) -> DataTable:
     """The content of a file of `OperatingPoint.save`."""
     return read_result(path, "an operating point", _POINT)

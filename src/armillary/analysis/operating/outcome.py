@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from armillary.analysis.operating.search.newton import Root, outlook
 from armillary.analysis.operating.stability import stability_of
 from armillary.analysis.operating.wording import listed
 from armillary.runtime.models.instance import Instance
+from armillary.untyped import DataTable
 
 
 class Held(NamedTuple):
     """Parameters and memories that hold a point, in stated units, and the outputs there."""
 
-    parameters: dict[str, Any]
+    parameters: DataTable
     memory: dict[str, float]
     outputs: np.ndarray
 

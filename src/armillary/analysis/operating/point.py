@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from armillary.analysis.operating.wording import listed
 from armillary.columns import aligned, html_table, html_text
 from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.analysis.operating.problem import Problem
@@ -44,7 +45,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
     units: Mapping[str, str]
     roles: Mapping[str, str]  # "fixed", "found", "held" or "cyclic"
     inputs: Mapping[str, float]
-    parameters: Mapping[str, Any]
+    parameters: DataMapping
     memory: Mapping[str, float]
     outputs: Mapping[str, float]
     rates: Mapping[str, float]

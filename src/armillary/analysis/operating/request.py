@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,12 +19,13 @@ from armillary.model.units.unit_system import state_factor
 from armillary.model.units.values import seconds
 from armillary.runtime.models.parameters import plain_number, text_number
 from armillary.runtime.start.initial import initial_memory, state_number
+from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 _kept: WeakKeyDictionary[CompiledModel, tuple[dict[str, Expr], dict[str, Quantity]]] = WeakKeyDictionary()
-Start = dict[str, Any]  # inputs in the model's units, all else as it is given
+Start = DataTable  # inputs in the model's units, all else as it is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Request:
     rates: dict[str, float | None]  # of states; None: not a condition
     inputs: dict[str, float]  # with their starts
     outputs: dict[str, float]
-    parameters: dict[str, Any]  # in stated units, without the inputs
+    parameters: DataTable  # in stated units, without the inputs
     bounds: dict[str, tuple[float, float]]
     starts: tuple[Start, ...]
     scattered: int  # further starts
@@ -63,15 +64,15 @@ def read_request(
     *,
     at_rest: bool = False,
     settle: bool = False,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, object] | None = None,
     free: Sequence[str] | None = None,
-    rates: Mapping[str, Any] | None = None,
-    inputs: Sequence[str] | Mapping[str, Any] = (),
-    outputs: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    bounds: Mapping[str, Any] | None = None,
-    starts: Any = None,
-    memory: Mapping[str, Any] | None = None,
+    rates: Mapping[str, object] | None = None,
+    inputs: Sequence[str] | Mapping[str, object] = (),
+    outputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    bounds: Mapping[str, object] | None = None,
+    starts: object = None,
+    memory: DataMapping | None = None,
     t: float | str = 0.0,
 ) -> Request:
     """The request that a call of ``trim`` or ``equilibrium`` means; unknown names and units are errors."""
@@ -130,7 +131,7 @@ def read_request(
     )
 
 
-def _starts(starts: Any) -> tuple[tuple[Start, ...], int]:
+def _starts(starts: object) -> tuple[tuple[Start, ...], int]:
     """Starts by name, and how many more to scatter."""
     if starts is None:
         return ({},), 0
@@ -145,7 +146,7 @@ def _starts(starts: Any) -> tuple[tuple[Start, ...], int]:
 
 
 def _bounds(
-    given: Mapping[str, Any], quantities: Mapping[str, Quantity], names: ModelNames
+    given: Mapping[str, object], quantities: Mapping[str, Quantity], names: ModelNames
 ) -> dict[str, tuple[float, float]]:
     found = {}
     for name, pair in given.items():
@@ -195,7 +196,7 @@ class ModelNames:
                 f"{where} names '{name}', which is no independent coordinate, speed or state{depends}"
             )
 
-    def state(self, name: str, value: Any, where: str) -> float:
+    def state(self, name: str, value: object, where: str) -> float:
         if name not in self.symbols and name not in self.dependents:
             known = [*self.states, *self.dependents]
             raise ArmillaryError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
@@ -204,7 +205,7 @@ class ModelNames:
             return state_number(own[name], value, where)
         return state_number(self.symbols[name], value, where)
 
-    def rate(self, name: str, value: Any) -> float | None:
+    def rate(self, name: str, value: object) -> float | None:
         self.check_state(name, "rates=")
         if value is None:
             return None
@@ -216,7 +217,7 @@ class ModelNames:
         number = plain_number(value, where, system, dimension)
         return number if is_quantity(value) else number * factor
 
-    def output(self, name: str, value: Any) -> float:
+    def output(self, name: str, value: object) -> float:
         """A value of an output, in its stated units."""
         columns = {c.name: c for c in self.equations.targets.columns}
         if name not in columns:
@@ -227,7 +228,7 @@ class ModelNames:
         return plain_number(value, where, system, None)
 
     def inputs(
-        self, given: Any, parameters: Mapping[str, Any], memory: np.ndarray
+        self, given: object, parameters: Mapping[str, object], memory: np.ndarray
     ) -> dict[str, tuple[Quantity, float]]:
         """Inputs by name with their starts."""
         starts = table(given, "inputs=") if isinstance(given, Mapping) else {}
@@ -260,7 +261,7 @@ class ModelNames:
                 )
         return found
 
-    def parameter(self, quantity: Quantity, value: Any) -> float:
+    def parameter(self, quantity: Quantity, value: object) -> float:
         where, system = f"parameter '{quantity.name}'", self.equations.system.units
         if isinstance(value, str):
             return text_number(value, where, quantity.units, system, None) * quantity.factor
@@ -268,7 +269,7 @@ class ModelNames:
         number = plain_number(value, where, system, known)
         return number if is_quantity(value) else number * quantity.factor
 
-    def bound(self, quantity: Quantity, value: Any) -> float | None:
+    def bound(self, quantity: Quantity, value: object) -> float | None:
         if value is None or (isinstance(value, float) and np.isinf(value)):
             return value
         where = f"a bound of '{quantity.name}'"

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armillary.cli import options
+from armillary.untyped import AnyFunction, DataTable
 
 if TYPE_CHECKING:
     from armillary.analysis.linear.linear_model import LinearModel
     from armillary.run_files.execute import Simulation
 
 
-def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def linear_model_options(function: Callable[..., object]) -> AnyFunction:
     """A model with its operating point, inputs and outputs; the command gets the linear model as ``lin``."""
 
     @options.simulation_argument
@@ -24,12 +25,12 @@ def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @options.names_option("--outputs", help="Outputs; repeatable.")
     @wraps(function)
     def with_linear_model(
-        *args: Any,
+        *args: object,
         simulation: Simulation,
         point: tuple[str, ...],
         inputs: list[str],
         outputs: list[str],
-        **others: Any,
+        **others: object,
     ) -> Any:
         at, parameters = operating_point(simulation, point), simulation.given().get("parameters")
         lin: LinearModel = simulation.model.linearize(at, inputs, outputs, parameters)
@@ -38,7 +39,7 @@ def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return with_linear_model  # fmt: skip
 
 
-def inputs_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def inputs_option(meaning: str) -> Callable[[AnyFunction], AnyFunction]:
     """``--inputs``, a list of names for the command; ``--input`` is the same."""
     return options.names_option("--inputs", "--input", "inputs", help=f"{meaning}; repeatable.")
 
@@ -49,7 +50,7 @@ point_option = click.option(
 )  # fmt: skip
 
 
-def operating_point(simulation: Simulation, point: tuple[str, ...]) -> dict[str, Any]:
+def operating_point(simulation: Simulation, point: tuple[str, ...]) -> DataTable:
     """The point of ``--at``; what it leaves out is as at the start of runs."""
     from armillary.run_files.run_file import parse_setting
 

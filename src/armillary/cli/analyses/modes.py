@@ -9,6 +9,7 @@ import click
 from armillary.cli import options
 from armillary.cli.analyses.linear_options import operating_point, point_option
 from armillary.cli.analyses.ranges import name_and_text, values_of
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.analysis.modes.modes import Modes
@@ -88,7 +89,7 @@ def _numbers(text: str) -> list[float]:
         raise click.UsageError(f"--orders: '{text}' is not a list of numbers with commas") from None
 
 
-def _data(found: Any) -> dict[str, Any]:
+def _data(found: Any) -> DataTable:
     """What scripts get of the result."""
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.sweeps.root_locus import RootLocus

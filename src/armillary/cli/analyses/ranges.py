@@ -4,9 +4,11 @@ with units behind them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,13 +46,13 @@ def values_of(name: str, text: str, own: str) -> np.ndarray:
     return values * (conversion(name, units, own) if units else 1.0)
 
 
-def driven_values(name: str, text: str) -> Any:
+def driven_values(name: str, text: str) -> Given:
     """The values of what is driven, as `Model.sweep` takes them, with their units where these are given."""
     values, units = values_with_units(name, text)
     return (values, units) if units else values
 
 
-def assigned(texts: tuple[str, ...], option: str) -> dict[str, Any]:
+def assigned(texts: tuple[str, ...], option: str) -> DataTable:
     """Values by name from NAME=VALUE."""
     from armillary.errors import ArmillaryError, shown
     from armillary.run_files.run_file import parse_setting
@@ -61,7 +63,7 @@ def assigned(texts: tuple[str, ...], option: str) -> dict[str, Any]:
     return dict(parse_setting(text) for text in texts)
 
 
-def pair(text: Any, option: str) -> tuple[Any, Any]:
+def pair(text: object, option: str) -> tuple[Given, Given]:
     """LOW:HIGH; a bound may be left out."""
     from armillary.errors import ArmillaryError
     from armillary.run_files.run_file import parse_setting

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
 from armillary.cli.analyses.linear_options import inputs_option
 from armillary.cli.analyses.ranges import assigned, pair
+from armillary.untyped import AnyFunction, DataMapping, DataTable
 
 if TYPE_CHECKING:
     from armillary.analysis.operating.branches.branch import Branch
@@ -24,7 +25,7 @@ _OPTIONS = {  # by the argument of Model.trim
 }  # fmt: skip
 
 
-def _values(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _values(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunction]:
     return click.option(f"--{name}", multiple=True, metavar="NAME=VALUE", help=f"{help_text}; repeatable.")
 
 
@@ -59,7 +60,7 @@ def _values(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callabl
 @options.plot_option("the branch of --trace")
 def trim(
     source: str,
-    loading: dict[str, Any],
+    loading: DataTable,
     assignments: tuple[str, ...],
     rest: bool,
     free: tuple[str, ...],
@@ -87,7 +88,7 @@ def trim(
     simulation = options.simulation(source, loading, {}, assignments)
     given = simulation.given()
     start = given.get("initial", {}) | assigned(values["start"], "start")
-    asked: dict[str, Any] = {
+    asked: DataTable = {
         "fixed": assigned(values["fixed"], "fixed"),
         "free": list(free) or None,
         "inputs": inputs,
@@ -158,24 +159,24 @@ def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> No
     from armillary.atomic import replacing
     from armillary.toml_text import toml_text
 
-    tables: dict[str, Mapping[str, Any]] = {
+    tables: dict[str, DataMapping] = {
         "parameters": {**simulation.given().get("parameters", {}), **op.parameters},
         "initial": dict(op),
         "inputs": _given(simulation.values.inputs) | dict(op.memory),
         "memory": _given(simulation.values.memory),
     }
-    data: dict[str, Any] = {"model": simulation.file.model, "title": f"operating point of {op.system}"}
+    data: DataTable = {"model": simulation.file.model, "title": f"operating point of {op.system}"}
     data |= {name: values for name, values in tables.items() if values}
     with replacing(path) as temporary:
         temporary.write_text(toml_text(data, dict.fromkeys(tables, 1)), encoding="utf-8")
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given(values: DataMapping) -> DataTable:
     return {name: value.number for name, value in values.items() if value.given}
 
 
-def _data(op: OperatingPoint, branch: Branch | None, written: list[str]) -> dict[str, Any]:
-    data: dict[str, Any] = {
+def _data(op: OperatingPoint, branch: Branch | None, written: list[str]) -> DataTable:
+    data: DataTable = {
         "command": "trim",
         "system": op.system,
         "initial": dict(op),

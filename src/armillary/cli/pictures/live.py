@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from armillary.cli import options, show
+from armillary.untyped import DataTable
 
 
 @options.command(
@@ -36,7 +37,7 @@ from armillary.cli import options, show
 @click.option("-o", "--output", type=click.Path(), help="File of the page; else NAME.html here.")
 def live(
     source: str,
-    loading: dict[str, Any],
+    loading: DataTable,
     sliders: tuple[str, ...],
     inputs: tuple[str, ...],
     plots: tuple[str, ...],

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from armillary.cli import options, show
+from armillary.untyped import DataTable
 
 _SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration, pictures per second
 
@@ -44,7 +43,7 @@ _SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration,
 def view(
     source: str,
     saved: str | None,
-    loading: dict[str, Any],
+    loading: DataTable,
     duration: str | None,
     title: str,
     side: str,
@@ -82,13 +81,13 @@ def view(
     else:
         short = RunSettings(_SECONDS, sample=1 / _RATE)
         run = simulation.model.run_with(short, **simulation.given(), progress=True, on_start=None)
-    seen: dict[str, Any] = {"view": side, "follow": follow, "paths": paths, "theme": theme, "title": title}
+    seen: DataTable = {"view": side, "follow": follow, "paths": paths, "theme": theme, "title": title}
     seen |= {"arrows": arrows, "reactions": reactions, "speed": speed}
-    film: dict[str, Any] = {"size": size, "time": time}
+    film: DataTable = {"size": size, "time": time}
     if output is None:
         place = run.view(model=simulation.model, **seen).path
     else:
-        given: dict[str, Any] = {name: value for name, value in film.items() if value is not None}
+        given: DataTable = {name: value for name, value in film.items() if value is not None}
         place = run.animate(output, model=simulation.model, **seen, **given)
     data = {"command": "view", "system": run.system, "rows": len(run), "file": str(place)}
     show.emit(json_wanted, data, f"wrote {place}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import options, show
+from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -45,9 +45,7 @@ _ROUNDS = 5
 @click.option(
     "--with", "also", type=click.Choice(["c"]), help="Exported code too, built with the system's compiler."
 )
-def bench(
-    source: str, loading: dict[str, Any], formalism: str | None, also: str | None, json_wanted: bool
-) -> int:
+def bench(source: str, loading: DataTable, formalism: str | None, also: str | None, json_wanted: bool) -> int:
     """Time derivation, compilation, evaluations and steps of a model.
 
     An evaluation computes all derivatives once; a step is one of rk4 with its outputs. The least of several
@@ -89,7 +87,7 @@ def bench(
     return 0
 
 
-def _start(model: CompiledModel, given: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def _start(model: CompiledModel, given: DataMapping) -> tuple[Any, Any, Any]:
     """State, constants and memory at the start of a run with the given values."""
     import numpy as np
 
@@ -101,7 +99,7 @@ def _start(model: CompiledModel, given: Mapping[str, Any]) -> tuple[Any, Any, An
     return state, model.constants(parameters), memory if memory.size else np.zeros(1)
 
 
-def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: int) -> float:
+def _per_call(function: int, state: Any, constants: object, memory: object, outputs: int) -> float:
     """Seconds of one call of a generated function."""
     import numpy as np
 
@@ -129,7 +127,7 @@ def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: i
     return min(calls(n) / n for _ in range(_ROUNDS))
 
 
-def _per_step(model: CompiledModel, given: Mapping[str, Any]) -> float:
+def _per_step(model: CompiledModel, given: DataMapping) -> float:
     """Seconds of one rk4 step in the compiled loop: the difference of a long and a short run."""
     from armillary.settings import RunSettings
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
 from armillary.errors import ArmillaryError
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Exit code 1 where there are warnings.")
 def check(
     source: str,
-    loading: dict[str, Any],
+    loading: DataTable,
     assignments: tuple[str, ...],
     derive: bool,
     strict: bool,

@@ -7,11 +7,11 @@ import platform
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import click
 
 from armillary.cli import options, show
+from armillary.untyped import DataTable
 
 _REQUIRED = ("armillary", "numpy", "scipy", "llvmlite", "click")
 _EXTRAS = {
@@ -42,7 +42,7 @@ def info(clear_cache: bool, json_wanted: bool) -> int:
     compilers = {
         name: shutil.which(os.environ.get("CC", name) if name == "cc" else name) for name in _COMPILERS
     }
-    data: dict[str, Any] = {
+    data: DataTable = {
         "command": "info",
         "python": platform.python_version(),
         "executable": sys.executable,
@@ -65,7 +65,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _cache() -> dict[str, Any]:
+def _cache() -> DataTable:
     from armillary import cache
 
     folder, (files, size) = cache.folder(), cache.size()
@@ -78,7 +78,7 @@ def _clear() -> int:
     return cache.clear()
 
 
-def _text(data: dict[str, Any]) -> str:
+def _text(data: DataTable) -> str:
     versions, cache = data["versions"], data["cache"]
     absent = show.faint("not installed")
     lines = [

@@ -8,12 +8,13 @@ one entry there.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from armillary.ensembles.plan import NOT_RUN, Plan
 from armillary.ensembles.starts import Starts
+from armillary.untyped import DataTable
 
 LEFT_OVER = 100  # status of a run that an engine leaves to single runs
 
@@ -46,7 +47,7 @@ class Engine:
         return None
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> DataTable:
         """What the results show of it."""
         return {}
 

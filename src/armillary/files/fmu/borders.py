@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
 from armillary.algebra.walk import symbols
@@ -20,7 +19,7 @@ def input_place(where: str, variable: FmuVariable) -> str:
     return f"{where}, input '{variable.name}'"
 
 
-def outward(system: Description, value: Any, variable: FmuVariable, where: str) -> Expr:
+def outward(system: Description, value: object, variable: FmuVariable, where: str) -> Expr:
     """What drives an input, in the FMU's units; an error where it is not known when the FMU is stepped."""
     signal = to_fmu(system.expression(value, where, variable.unit.dimension), variable, system.units)
     check_signal(signal, where)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.units.dimension import TIME
@@ -22,7 +21,7 @@ def integrated(
     name: str,
     found: Fmu,
     values: Mapping[FmuVariable, float | str],
-    driven: Mapping[FmuVariable, Any],
+    driven: Mapping[FmuVariable, object],
     shown: list[FmuVariable],
 ) -> dict[str, Expr]:
     """An FMU for model exchange: states with rates, outputs, events."""

@@ -44,8 +44,8 @@ def add_fmu(
     name: str,
     source: Fmu | str | os.PathLike[str],
     every: float | str | None,
-    inputs: Mapping[str, Any] | None,
-    parameters: Mapping[str, Any] | None,
+    inputs: Mapping[str, object] | None,
+    parameters: Mapping[str, object] | None,
     outputs: Iterable[str] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
@@ -70,7 +70,7 @@ def add_fmu(
     )
 
 
-def check_period(every: Any, where: str) -> float:
+def check_period(every: object, where: str) -> float:
     """A communication step in seconds."""
     period = seconds(every, f"the communication step of {where}", ModelError)
     if not 0 < period < inf:
@@ -139,7 +139,7 @@ def join(
 
 
 def _spread(
-    found: Fmu, given: Mapping[str, Any] | None, causality: str, where: str
+    found: Fmu, given: Mapping[str, object] | None, causality: str, where: str
 ) -> dict[FmuVariable, Any]:
     """Variables and what they are given; lists are spread over the elements of arrays."""
     result: dict[FmuVariable, Any] = {}
@@ -181,7 +181,9 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
     return _Channel(variable, held, slope, line)
 
 
-def settings(found: Fmu, parameters: Mapping[str, Any] | None, where: str) -> dict[FmuVariable, float | str]:
+def settings(
+    found: Fmu, parameters: Mapping[str, object] | None, where: str
+) -> dict[FmuVariable, float | str]:
     """Parameters and what they are set to."""
     result: dict[FmuVariable, float | str] = {}
     for v, given in _spread(found, parameters, "parameter", where).items():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from armillary.algebra.expression import Expr
 from armillary.model.description import Description
@@ -25,8 +25,8 @@ def fmu(
     source: Annotated[Fmu | str | os.PathLike[str], PATH],
     *,
     every: Annotated[float | str | None, QUANTITY] = None,
-    inputs: Annotated[Mapping[str, Any] | None, TableOf(EXPRESSION, keys=False)] = None,
-    parameters: Annotated[Mapping[str, Any] | None, TableOf(NUMBER, keys=False)] = None,
+    inputs: Annotated[Mapping[str, object] | None, TableOf(EXPRESSION, keys=False)] = None,
+    parameters: Annotated[Mapping[str, object] | None, TableOf(NUMBER, keys=False)] = None,
     outputs: Annotated[Iterable[str] | None, ListOf(WORDS)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:

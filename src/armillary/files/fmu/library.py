@@ -130,10 +130,10 @@ class Library:
         """The address of a function of the library."""
         return ctypes.cast(self.function(name), c_void_p).value or 0
 
-    def _log2(self, _: Any, name: bytes, status: int, category: bytes, message: bytes) -> None:
+    def _log2(self, _: object, name: bytes, status: int, category: bytes, message: bytes) -> None:
         self._keep(message)
 
-    def _log3(self, _: Any, status: int, category: bytes, message: bytes) -> None:
+    def _log3(self, _: object, status: int, category: bytes, message: bytes) -> None:
         self._keep(message)
 
     def _keep(self, message: bytes | None) -> None:
@@ -260,7 +260,7 @@ class Library:
         release.restype = None
         release(c_void_p(instance))
 
-    def _call(self, name: str, instance: int, *arguments: Any) -> None:
+    def _call(self, name: str, instance: int, *arguments: object) -> None:
         status = self.function(name)(c_void_p(instance), *arguments)
         if status not in (OK, WARNING):
             self.fatal = self.fatal or status >= FATAL

@@ -12,13 +12,13 @@ import base64
 import json
 import struct
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from armillary.files.meshes.obj import Beside
 from armillary.files.meshes.surface import MOST, MeshFault, Paint, Patch, fans, hex_colour, placed
 from armillary.files.meshes.textures import srgb, texture
+from armillary.untyped import DataTable
 
 _KINDS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
@@ -51,12 +51,12 @@ class _GltfFile:
             length, kind = struct.unpack_from("<I4s", data, place)
             chunks.setdefault(kind, data[place + 8 : place + 8 + length])
             place += 8 + length
-        self.json: dict[str, Any] = json.loads(chunks[b"JSON"])
+        self.json: DataTable = json.loads(chunks[b"JSON"])
         self.binary = chunks.get(b"BIN\0", b"")
         if unknown := set(self.json.get("extensionsRequired", ())) - _READ:
             raise MeshFault(f"it needs the extension {sorted(unknown)[0][:60]}, which is not read")
 
-    def nodes(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    def nodes(self) -> Iterator[tuple[DataTable, np.ndarray]]:
         """Nodes of the scene with a mesh, and their place in it."""
         nodes, scenes = self.json.get("nodes", []), self.json.get("scenes", [])
         children = {i for node in nodes for i in node.get("children", [])}
@@ -75,7 +75,7 @@ class _GltfFile:
                 yield node, T
             stack += [(i, T) for i in reversed(node.get("children", []))]
 
-    def patches(self, node: dict[str, Any]) -> Iterator[Patch]:
+    def patches(self, node: DataTable) -> Iterator[Patch]:
         for primitive in self.json["meshes"][node["mesh"]]["primitives"]:
             mode = primitive.get("mode", _TRIANGLES)
             if mode not in (_TRIANGLES, _STRIP, _FAN):
@@ -88,7 +88,7 @@ class _GltfFile:
             paint, used = self.paint(primitive)
             yield Patch(corners, faces, paint, self.mapped(primitive, used, faces))
 
-    def paint(self, primitive: dict[str, Any]) -> tuple[Paint, dict[str, Any]]:
+    def paint(self, primitive: DataTable) -> tuple[Paint, DataTable]:
         """The base colour of a material times its texture, in sRGB, and how the texture is used; none without
         both.
         """
@@ -102,7 +102,7 @@ class _GltfFile:
             return seen, used
         return Paint(hex_colour(srgb(factor))), {}
 
-    def image(self, used: dict[str, Any]) -> bytes:
+    def image(self, used: DataTable) -> bytes:
         """The bytes of an image inside the file; none without one."""
         if "index" not in used or "source" not in (found := self.json["textures"][used["index"]]):
             return b""
@@ -114,7 +114,7 @@ class _GltfFile:
         uri = image.get("uri", "")
         return base64.b64decode(uri.partition(",")[2]) if uri.startswith("data:") else b""
 
-    def mapped(self, primitive: dict[str, Any], used: dict[str, Any], faces: np.ndarray) -> np.ndarray | None:
+    def mapped(self, primitive: DataTable, used: DataTable, faces: np.ndarray) -> np.ndarray | None:
         """Places in the picture of the corners of faces, with KHR_texture_transform."""
         change = used.get("extensions", {}).get("KHR_texture_transform", {})
         name = f"TEXCOORD_{change.get('texCoord', used.get('texCoord', 0))}"
@@ -169,7 +169,7 @@ def _faces(order: np.ndarray, mode: int) -> np.ndarray:
     return order[np.stack([i, i + 1 + odd, i + 2 - odd], axis=1)]
 
 
-def _transform(node: dict[str, Any]) -> np.ndarray:
+def _transform(node: DataTable) -> np.ndarray:
     """T with x_parent = T x_node, from a matrix (column by column), or translation, rotation and scale."""
     if "matrix" in node:
         return np.asarray(node["matrix"], dtype=float).reshape(4, 4).T

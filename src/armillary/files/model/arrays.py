@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,11 +15,12 @@ from armillary.files.model.objects import BEAMS, PLATES
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart, GivenModes, Lumps
 from armillary.model.flexible.parts.section import SECTION
 from armillary.model.reading.kinds import OneOf, tuples
+from armillary.untyped import DataMapping, DataTable, Given
 
 LARGEST = 2**30  # bytes of all arrays of one file
 
 
-def array_of(document: Document, value: Any) -> Any:
+def array_of(document: Document, value: object) -> Given:
     """An array given as lists, or as { file = "boom.npz", key = "shapes" }, where a .csv file's keys are the
     headings or numbers of its columns; any other value as it is.
     """
@@ -42,7 +42,7 @@ def array_of(document: Document, value: Any) -> Any:
     return loaded[key]
 
 
-def _holds_files(value: list[Any]) -> bool:
+def _holds_files(value: list[Given]) -> bool:
     return any(isinstance(item, Mapping) for item in value)
 
 
@@ -73,9 +73,9 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
         raise ModelError(f"file '{path}' cannot be read ({error})") from None
 
 
-def flexible_options(document: Document, table: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def flexible_options(document: Document, table: DataMapping) -> tuple[Given, DataTable]:
     """What ``Body.flexible`` takes, from the table of a flexible part."""
-    options: dict[str, Any] = {}
+    options: DataTable = {}
     for key, value in table.items():
         if key in ("beam", "plate", "part"):
             continue
@@ -102,9 +102,9 @@ def flexible_options(document: Document, table: Mapping[str, Any]) -> tuple[Any,
 _FIELDS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g", "spin")
 
 
-def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> dict[str, Any]:
+def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> DataTable:
     """A ready part as arrays by name, for a .npz file, with the nodes that were used at places."""
-    found: dict[str, Any] = {"mass": part.mass}
+    found: DataTable = {"mass": part.mass}
     found |= {name: value for name in _FIELDS if (value := getattr(part, name)) is not None}
     if part.total_mass is not None:
         found["total_mass"] = part.total_mass
@@ -139,12 +139,12 @@ def read_part(path: Path) -> FlexiblePart:
         lumps = {
             key.removeprefix("lumps "): value for key, value in found.items() if key.startswith("lumps ")
         }
-        given: dict[str, Any] = {
+        given: DataTable = {
             key.removeprefix("complex "): value for key, value in found.items() if key.startswith("complex ")
         }
         if given:
             given["whole"] = bool(given["whole"])
-        arrays: dict[str, Any] = {name: found[name] for name in _FIELDS if name in found}
+        arrays: DataTable = {name: found[name] for name in _FIELDS if name in found}
         return FlexiblePart(
             mass=float(found["mass"]),
             **arrays,
@@ -159,7 +159,7 @@ def read_part(path: Path) -> FlexiblePart:
         ) from None
 
 
-def _place(value: Any) -> Any:
+def _place(value: Given) -> Given:
     if value is None:
         return None
     return float(value) if value.ndim == 0 else tuple(value.tolist())

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.user_functions.tables import Table, Table2
@@ -24,6 +23,7 @@ from armillary.model.reading.expressions import parse_text
 from armillary.model.reading.kinds import tuples
 from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
 from armillary.model.units.unit_system import state_factor
+from armillary.untyped import DataMapping, DataTable, Given
 
 _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isinstance(v.form, LaterForm)}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?\Z")
@@ -34,7 +34,7 @@ class ModelPart:
     """A document as a part of a model: its tables with names as they are in the whole."""
 
     document: Document
-    data: Mapping[str, Any]
+    data: DataMapping
     names: Mapping[str, str]  # in the whole, by those in the file
     carrier: tuple[Document, str, str] | None = None  # who includes it, on which body, under which label
 
@@ -52,7 +52,7 @@ class ModelPart:
 
     def _key_of(self, keys: tuple[str, ...], text: str) -> tuple[str, ...]:
         """The key of an entry whose text an error is about."""
-        entry: Any = self.data
+        entry: Given = self.data
         for key in keys:
             entry = entry.get(key) if isinstance(entry, Mapping) else None
         if not text or not isinstance(entry, Mapping):
@@ -60,7 +60,7 @@ class ModelPart:
         return next(((key,) for key, value in entry.items() if value == text or _within(text, value)), ())
 
 
-def _within(text: str, value: Any) -> bool:
+def _within(text: str, value: object) -> bool:
     return isinstance(value, list) and any(text == item or _within(text, item) for item in value)
 
 
@@ -106,12 +106,12 @@ def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -
             _start(system, part)
 
 
-def _call_verb(system: Description, section: str, name: str, entry: Mapping[str, Any]) -> None:
+def _call_verb(system: Description, section: str, name: str, entry: Mapping[str, object]) -> None:
     """The verb that an entry stands for, without the keys that are read later."""
     verb = verb_of(section, entry)
     assert verb is not None  # the document was checked
     form = entry_form(verb)
-    arguments: dict[str, Any] = {form.name_argument: name}
+    arguments: DataTable = {form.name_argument: name}
     for key, value in entry.items():
         if key not in _LATER.get(section, ()) and not (form.is_body and key in ADDED):
             argument, made = form.arguments.get(key, key), verb.kinds[key].python(value)
@@ -171,7 +171,7 @@ def _parameters(system: Description, part: ModelPart) -> None:
             system.parameter(name, value, units=units, about=table.get("about", ""))
 
 
-def _quantity(value: Any, units: str | None, where: str) -> tuple[Any, str | None]:
+def _quantity(value: object, units: str | None, where: str) -> tuple[Given, str | None]:
     """A number and its units from a number, or from a text with units of its own such as "25 mm"."""
     if not isinstance(value, str):
         return value, units
@@ -204,7 +204,7 @@ def _functions(system: Description, part: ModelPart) -> None:
 class TextFunction:
     """A function whose value is a text in the names of its arguments."""
 
-    def __init__(self, system: Description, name: str, arguments: list[str], value: Any) -> None:
+    def __init__(self, system: Description, name: str, arguments: list[str], value: object) -> None:
         for argument in arguments:
             if not argument.isidentifier():
                 raise ExpressionError(f"function '{name}': its argument '{argument}' is not a name")
@@ -212,9 +212,9 @@ class TextFunction:
         self.text = str(value)
         self.arity = len(arguments)
         self.busy = False
-        self.known: dict[tuple[Any, ...], Any] = {}
+        self.known: dict[tuple[Given, ...], Given] = {}
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: Given) -> Given:
         if values in self.known:  # else functions of functions would take time without bounds
             return self.known[values]
         if self.busy:
@@ -257,7 +257,7 @@ def _bodies(system: Description, parts: list[ModelPart]) -> None:
         to_come.discard(name)
 
 
-def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, Any]) -> None:
+def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, object]) -> None:
     """An error where the body that a part shall hang on is not there: of who includes it, not of the part."""
     if part.carrier is None:
         return
@@ -268,13 +268,13 @@ def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, Any
         raise outer.error(f"there is no body '{on}' for the part to hang on{hint}", "include", label)
 
 
-def _carriers(entry: Mapping[str, Any]) -> set[str]:
+def _carriers(entry: Mapping[str, object]) -> set[str]:
     """The body that another hangs on, by name; the body itself where it hangs on a node."""
     carrier = entry.get("parent") or entry.get("wheel_on") or entry.get("gyro_on") or "ground"
     return {str(carrier).partition(".")[0]}
 
 
-def _body(system: Description, part: ModelPart, name: str, entry: Mapping[str, Any]) -> None:
+def _body(system: Description, part: ModelPart, name: str, entry: DataMapping) -> None:
     known = name == "ground" or name in system.bodies
     if known and entry.keys() - {"points", "nodes", "flexible"}:
         other = next(iter(entry.keys() - {"points", "nodes", "flexible"}))
@@ -295,7 +295,7 @@ def _body(system: Description, part: ModelPart, name: str, entry: Mapping[str, A
         body.point(label, tuple(place))
 
 
-def _in_model_units(system: Description, variable: str, value: Any) -> Any:
+def _in_model_units(system: Description, variable: str, value: object) -> Given:
     """An initial value; "10 deg" in the units in which a start is given."""
     found = _NUMBER.match(value) if isinstance(value, str) else None
     if found is None or not found[2] or not found[2][0].isalpha():

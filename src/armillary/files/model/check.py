@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from armillary.errors import ModelError, nearest, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
 from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, shown
 from armillary.model.units.unit_system import unit_system
+from armillary.untyped import DataTable
 
 FORMAT = 1
 
@@ -27,7 +27,7 @@ def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
     return document
 
 
-def _flatten(data: dict[str, Any]) -> None:
+def _flatten(data: DataTable) -> None:
     """Variables in [start], [prescribe] and [armature] written with or without quotes: A.q1 = 0.1 is a table
     to TOML.
     """
@@ -59,7 +59,7 @@ def check_document(document: Document, *, part: bool = False) -> None:
         raise document.error('the model has no name; begin with: name = "…"')
 
 
-def _check_section(document: Document, section: str, value: Any) -> None:
+def _check_section(document: Document, section: str, value: object) -> None:
     if not isinstance(value, Mapping):
         raise document.error(
             f"'{section}' must be entries by name, [{section}.NAME], not {shown(value)}", section
@@ -79,7 +79,7 @@ def _check_section(document: Document, section: str, value: Any) -> None:
         _check(document, entry_kind(verb), entry, (section, name))
 
 
-def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) -> None:
+def _check(document: Document, kind: Kind, value: object, path: tuple[str, ...]) -> None:
     """The deepest fault of a value: of a table the first key that is wrong."""
     if kind.fits(value):
         return
@@ -107,7 +107,7 @@ def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) ->
     raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
 
 
-def _distance(form: Form, table: Mapping[str, Any]) -> tuple[int, int]:
+def _distance(form: Form, table: Mapping[str, object]) -> tuple[int, int]:
     """How far a table is from a form: what is wrong with it, then how few keys both have."""
     return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
 

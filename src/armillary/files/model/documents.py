@@ -10,10 +10,10 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from armillary.algebra.arguments import file_path
 from armillary.errors import ArmillaryError, ModelError, nearest, shortened
+from armillary.untyped import DataTable
 
 LARGEST = 64 * 2**20  # bytes; a model of a thousand bodies has half a million
 _DEEPEST = 60  # brackets in brackets; the reader of TOML calls itself once for each
@@ -46,7 +46,7 @@ class Document:
 
     path: Path
     text: str
-    data: dict[str, Any]
+    data: DataTable
     _lines: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def line(self, *keys: str) -> int:

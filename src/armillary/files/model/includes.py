@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.errors import suggestion
@@ -26,6 +25,7 @@ from armillary.files.model.sections import FUNCTION, TOP, entry_kind, verb_of
 from armillary.model.reading.kinds import Written
 from armillary.model.reading.text_functions import MODEL_FUNCTIONS
 from armillary.model.recording.verbs import QUANTITIES
+from armillary.untyped import DataMapping, DataTable
 
 # Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
@@ -91,7 +91,7 @@ class _NewNames:
     called: frozenset[str] = frozenset()  # functions and tables of its own
 
     @classmethod
-    def of(cls, parts: list[ModelPart], label: str, entry: Mapping[str, Any]) -> _NewNames:
+    def of(cls, parts: list[ModelPart], label: str, entry: DataMapping) -> _NewNames:
         prefix, share = entry.get("prefix", f"{label}_"), entry.get("share", [])
 
         def declared(sections: Iterable[str]) -> set[str]:
@@ -112,7 +112,7 @@ class _NewNames:
         called = frozenset(declared(("functions", "tables", "expressions")))
         return cls(new, prefix, makers, {**labels, **new}, called)
 
-    def problem(self, parts: list[ModelPart], entry: Mapping[str, Any]) -> str:
+    def problem(self, parts: list[ModelPart], entry: DataMapping) -> str:
         """What is wrong with names that are shared or set, or with those of the part; "" where nothing is."""
         sections = {"share": _SHARED, "set": ("parameters",)}
         for key, allowed in sections.items():
@@ -162,11 +162,11 @@ class _NewNames:
         return f"{self.prefix}{name}" if maker else name
 
 
-def _placed(part: ModelPart, entry: Mapping[str, Any], names: _NewNames) -> ModelPart:
+def _placed(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelPart:
     """A part under its prefix, on its body, with its parameters set."""
     share, values = entry.get("share", []), entry.get("set", {})
     rename, prefix = names.renamer(), names.prefix
-    data: dict[str, Any] = {}
+    data: DataTable = {}
     for section, content in part.data.items():
         if section in _LEFT:
             continue
@@ -183,7 +183,7 @@ def _placed(part: ModelPart, entry: Mapping[str, Any], names: _NewNames) -> Mode
             data[section] = {key(name): _entry(section, given, names) for name, given in content.items()}
     _on_carrier(part, data, entry, names)
     parameters = data.get("parameters", {})
-    taken: dict[str, Any] = {}
+    taken: DataTable = {}
     for name, value in values.items():
         changed = names.new.get(name, name)
         if changed not in parameters:
@@ -201,7 +201,7 @@ def _placed(part: ModelPart, entry: Mapping[str, Any], names: _NewNames) -> Mode
     return ModelPart(part.document, data, now)
 
 
-def _on_carrier(part: ModelPart, data: dict[str, Any], entry: Mapping[str, Any], names: _NewNames) -> None:
+def _on_carrier(part: ModelPart, data: DataTable, entry: Mapping[str, object], names: _NewNames) -> None:
     """Bodies without a parent hang on the carrier, and points of the ground are points of it."""
     bodies = data.get("bodies", {})
     anchors = (
@@ -219,19 +219,19 @@ def _on_carrier(part: ModelPart, data: dict[str, Any], entry: Mapping[str, Any],
         bodies[carrier] = {**anchors, "points": {**bodies.get(carrier, {}).get("points", {}), **points}}
 
 
-def _known_only(body: Mapping[str, Any]) -> bool:
+def _known_only(body: Mapping[str, object]) -> bool:
     """Whether an entry only adds points or nodes to a body that is described elsewhere."""
     return bool(body) and body.keys() <= {"points", "nodes"}
 
 
-def _function(given: Mapping[str, Any], names: _NewNames) -> dict[str, Any]:
+def _function(given: DataMapping, names: _NewNames) -> DataTable:
     return {
         **given,
         "value": FUNCTION.fields["value"].renamed(given["value"], names.renamer(given["arguments"])),
     }
 
 
-def _entry(section: str, given: Mapping[str, Any], names: _NewNames) -> dict[str, Any]:
+def _entry(section: str, given: Mapping[str, object], names: _NewNames) -> DataTable:
     verb = verb_of(section, given)
     assert verb is not None  # the document was checked
     kinds = entry_kind(verb).fields

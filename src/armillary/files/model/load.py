@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from armillary.algebra.arguments import file_path, flag
 from armillary.errors import suggestion
@@ -15,11 +14,12 @@ from armillary.files.model.check import read_model
 from armillary.files.model.documents import FileError
 from armillary.files.model.includes import parts_of
 from armillary.model.description import SystemType
+from armillary.untyped import DataTable, Given
 
 FORMATS = (".toml", ".urdf", ".xml", ".ssp")
 
 
-def read(path: str | os.PathLike[str], make: type[SystemType], **options: Any) -> SystemType:
+def read(path: str | os.PathLike[str], make: type[SystemType], **options: Given) -> SystemType:
     """The system in a file, as one of the class ``make``; ``options`` are those of the format's reader."""
     suffix = file_path(path, "the model", FileError).suffix.lower()
     if "trust" in options:
@@ -42,9 +42,7 @@ def read(path: str | os.PathLike[str], make: type[SystemType], **options: Any) -
     )
 
 
-def _known(
-    reader: Callable[..., Any], options: dict[str, Any], path: str | os.PathLike[str]
-) -> dict[str, Any]:
+def _known(reader: Callable[..., object], options: DataTable, path: str | os.PathLike[str]) -> DataTable:
     """Options that a format's reader takes."""
     known = [*inspect.signature(reader).parameters][2:]
     if other := [name for name in options if name not in known]:

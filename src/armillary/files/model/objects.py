@@ -5,8 +5,6 @@ beam = { length = 2.0, section = { tube = [0.05, 0.002] }, E = 70e9, density = 2
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.model.flexible.parts.beam import Beam
 from armillary.model.flexible.parts.plate import Plate
 from armillary.model.flexible.parts.section import SECTIONS
@@ -16,13 +14,14 @@ from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import ObjectForm
 from armillary.model.shapes import FIGURES
 from armillary.model.space.orbit import ORBITS
+from armillary.untyped import Given
 
 BEAMS = (ObjectForm("length", Beam),)
 PLATES = (ObjectForm("a", Plate),)
 ALL = (*SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES, *FIGURES)
 
 
-def object_form(value: Any) -> ObjectForm | None:
+def object_form(value: Given) -> ObjectForm | None:
     """How an object is described; None for one that no text can describe."""
     cls = type(value)
     if cls is Joint:

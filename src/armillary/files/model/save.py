@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from armillary.model.recording.equality import differences
 from armillary.model.recording.recorder import Record, undo_always
 from armillary.model.recording.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb
 from armillary.toml_text import toml_text
+from armillary.untyped import DataTable, Given
 
 _HEADERS = {
     **dict.fromkeys((*SECTIONS, "include", "tables"), 2),
@@ -82,12 +82,12 @@ def _lost(system: Description, target: Path, *, calls: bool) -> str:
     return f"{different[0]} would not read back as it is" if different else ""
 
 
-def _write(path: Path, written: str, arrays: Mapping[str, Mapping[str, Any]]) -> None:
+def _write(path: Path, written: str, arrays: Mapping[str, Mapping[str, object]]) -> None:
     """A model and the arrays beside it: all files, or none."""
     with ExitStack() as files:
         files.enter_context(replacing(path)).write_text(written, encoding="utf-8")
         for name, content in arrays.items():
-            plain: dict[str, Any] = {key: np.asarray(value, dtype=float) for key, value in content.items()}
+            plain: DataTable = {key: np.asarray(value, dtype=float) for key, value in content.items()}
             with files.enter_context(replacing(path.parent / name)).open("wb") as file:
                 np.savez(file, **plain)
 
@@ -101,8 +101,8 @@ class Writing:
         self.system, self.stem = system, stem
         self.folder = folder  # files below it are named from there, others by their whole path
         self.values = Values(system, calls=calls, file=self._file)
-        self.data: dict[str, Any] = {}
-        self.files: dict[str, dict[str, Any]] = {}
+        self.data: DataTable = {}
+        self.files: dict[str, DataTable] = {}
         self._written_elsewhere: dict[str, Callable[[Record], None]] = {
             "parameter": lambda _: None,  # all parameters are written, those that texts made too
             "define": self._definition,
@@ -111,7 +111,7 @@ class Writing:
             "flexible": self._flexible,
         }
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> DataTable:
         """All tables, in the order of a file."""
         self._parameters()
         for record in self.system.recorder.records:
@@ -134,7 +134,7 @@ class Writing:
             self.data[section] = {name: _in_order(section, entry) for name, entry in entries.items()}
         return {key: self.data[key] for key in LAYOUT if key in self.data}
 
-    def _file(self, path: Any) -> str:
+    def _file(self, path: Given) -> str:
         """A file by its name in the text."""
         place = Path(path).resolve()
         below = self.folder is not None and place.is_relative_to(self.folder)
@@ -171,18 +171,18 @@ class Writing:
         else:
             self._written_elsewhere[record.verb](record)
 
-    def _section(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.data.setdefault(name, {})
+    def _section(self, name: str) -> DataTable:
+        found: DataTable = self.data.setdefault(name, {})
         return found
 
-    def _entry(self, verb: Verb, form: EntryForm, record: Record) -> dict[str, Any]:
+    def _entry(self, verb: Verb, form: EntryForm, record: Record) -> DataTable:
         """The arguments that are not as they are by default, by their keys in the file."""
         parameters = verb.parameters()
         given = {k: v for k, v in record.arguments.items() if v is not None}
         if verb.name == "output" and not self.values.calls and isinstance(given["expression"], Expr):
             # Only the numbers in its expression may have stated its units.
             given["units"] = self.system.outputs[given["name"]].units or None
-        entry: dict[str, Any] = {}
+        entry: DataTable = {}
         for key, kind in verb.kinds.items():
             argument = form.arguments.get(key, key)
             if isinstance(argument, tuple):
@@ -194,7 +194,7 @@ class Writing:
                     entry[key] = self._of_kind(kind, value)
         return entry
 
-    def _of_kind(self, kind: Kind, value: Any) -> Any:
+    def _of_kind(self, kind: Kind, value: object) -> Given:
         """A value of an argument as a value of the file."""
         if kind is PATH:
             return self._file(getattr(value, "path", value))
@@ -243,7 +243,7 @@ class Writing:
                 "value": self._traced(function, arguments),
             }
 
-    def _traced(self, function: Any, arguments: list[Expr]) -> Any:
+    def _traced(self, function: Given, arguments: list[Expr]) -> Given:
         """The text of a Python function's value, in the names of its arguments."""
         # A function may use the system that it was described with, even where a snapshot of that is saved.
         with undo_always(self.system.identity.system or self.system) as changed:
@@ -277,14 +277,14 @@ class Writing:
             points = self._body(record.owner).setdefault("points", {})
             points[record.result.name] = self.values.value(list(place))
 
-    def _body(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._section("bodies").setdefault(name, {})
+    def _body(self, name: str) -> DataTable:
+        found: DataTable = self._section("bodies").setdefault(name, {})
         return found
 
     def _flexible(self, record: Record) -> None:
         given = {k: v for k, v in record.arguments.items() if v is not None}
         source = given.pop("source", None)
-        table: dict[str, Any] = {}
+        table: DataTable = {}
         if isinstance(source, FlexiblePart):
             file = f"{self.stem}.{record.owner}.npz"
             used = self.system.flexibles[record.owner].places.values()
@@ -296,7 +296,7 @@ class Writing:
             table[key] = self._array(record.owner, key, value)
         self._body(record.owner)["flexible"] = table
 
-    def _array(self, body: str, key: str, value: Any) -> Any:
+    def _array(self, body: str, key: str, value: Given) -> Given:
         """A value as it is, or its place in a file where it has many numbers."""
         if hasattr(value, "toarray"):
             value = value.toarray()
@@ -339,14 +339,14 @@ def _made(order: Mapping[str, int], name: str) -> tuple[int, int]:
     return order.get(first, -1), len(name)
 
 
-def _in_order(section: str, entry: dict[str, Any]) -> dict[str, Any]:
+def _in_order(section: str, entry: DataTable) -> DataTable:
     """An entry with its keys in the order of the reference."""
     verb = verb_of(section, entry)
     keys = [] if verb is None else [entry_form(verb).key, *entry_kind(verb).fields]
     return {key: entry[key] for key in dict.fromkeys([*keys, *entry]) if key in entry}
 
 
-def _plainly(value: Any, default: Any) -> bool:
+def _plainly(value: object, default: object) -> bool:
     """Whether a value is the default itself; an expression that equals a number is not."""
     plain = (int, float, str, bool, tuple, type(None))
     if not isinstance(value, plain) or isinstance(value, Expr):

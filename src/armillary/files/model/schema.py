@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_kind, verbs_of
+from armillary.untyped import DataTable
 
 SCHEMA_VERSION = "https://json-schema.org/draft/2020-12/schema"
 
 
-def model_schema() -> dict[str, Any]:
+def model_schema() -> DataTable:
     """The JSON schema of text models, for editors that complete and check them."""
     properties = {}
     for key in LAYOUT:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Joint
 from armillary.model.reading.kinds import PATH
+from armillary.untyped import DataTable, Given
 
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 _SHORT = 400  # characters up to which a text repeats what its expression shares
@@ -39,16 +39,18 @@ class Values:
     would make the same of the whole description. ``file`` gives the name of a file in the text.
     """
 
-    def __init__(self, system: Description, *, calls: bool = True, file: Callable[[Any], str] = str) -> None:
+    def __init__(
+        self, system: Description, *, calls: bool = True, file: Callable[[Given], str] = str
+    ) -> None:
         self.system, self.calls, self.file = system, calls, file
-        self.definitions: dict[str, Any] = {}
+        self.definitions: DataTable = {}
         self.tables: dict[str, Piecewise] = {}
         self._names: dict[Expr, str] = {}
         self._busy: set[int] = set()
         self._axes = {body.frame: body.name for body in (system.ground, *system.bodies.values())}
         self._known = {f: name for name, (f, _) in system.functions.items() if isinstance(f, Piecewise)}
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: Given) -> Given:
         """A value for a file; an error for what a text model cannot hold."""
         if isinstance(value, bool | str | int):
             return value
@@ -79,17 +81,17 @@ class Values:
                 f"an object of the Python class {kind} cannot be written in a text model; keep it in Python"
             ) from None
 
-    def _key(self, key: Any) -> str:
+    def _key(self, key: object) -> str:
         return str(self.value(key))
 
-    def object(self, value: Any, form: Any) -> dict[str, Any]:
+    def object(self, value: Given, form: Given) -> DataTable:
         """A joint, beam or the like as the table that describes it."""
         given = arguments_of(value) or {}
         if isinstance(value, Joint) and type(value) is Joint and not value.translate:
             given.pop("translate", None)
         defaults = form.defaults()
         main = form.argument if form.argument is not None else form.key
-        table: dict[str, Any] = {}
+        table: DataTable = {}
         if form.spread:
             listed = [given.pop(name) for name in [*given] if name not in form.fields]
             table[form.key] = self.value(listed if len(listed) > 1 else listed[0])
@@ -107,7 +109,7 @@ class Values:
 
     # ------------------------------------------------------------ texts
 
-    def expression(self, node: Expr, local: Mapping[Expr, str] | None = None) -> Any:
+    def expression(self, node: Expr, local: Mapping[Expr, str] | None = None) -> Given:
         """An expression as text, or as the number that it is; ``local`` names stand for parts of it."""
         if node.kind == "number":
             return float(node.data) if not float(node.data).is_integer() else int(node.data)
@@ -171,7 +173,7 @@ class Values:
             terms.append(unit if shown == "1" else f"-{unit}" if shown == "-1" else f"({shown})*{unit}")
         return " + ".join(terms).replace("+ -", "- ") if terms else "0*ground.x"
 
-    def _call(self, value: Any) -> str:
+    def _call(self, value: Given) -> str:
         """The call that made a value, as text; "" where none is known."""
         made_by = self.system.calls.get(value) if self.calls and id(value) not in self._busy else None
         if made_by is None:
@@ -183,16 +185,16 @@ class Values:
             self._busy.discard(id(value))
         return f"{made_by.function}({', '.join(arguments)})"
 
-    def _argument(self, value: Any) -> str:
+    def _argument(self, value: Given) -> str:
         shown = str(self.value(value))
         return f"`{shown}`" if isinstance(value, str) and not _PLAIN.match(value) else shown
 
     @staticmethod
-    def _measured(shown: str, part: Expr) -> Any:
+    def _measured(shown: str, part: Expr) -> Given:
         """A text with its units, which numbers in it may hide."""
         return {"value": shown, "units": "" if part.dimension is None else si_text(part.dimension) or "1"}
 
-    def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Any:
+    def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Given:
         """An intermediate value, or a number 1 with units times something, as a named expression: with its
         units where its parts do not imply them."""
         alone = part.kind == "let" or part.data == (1, (1,))
@@ -215,7 +217,7 @@ class Values:
             ):
                 names[s] = f"`{s.data.name}`"
 
-    def _define(self, entry: Any, node: Expr) -> str:
+    def _define(self, entry: Given, node: Expr) -> str:
         taken = self.system
         count = len(self.definitions) + 1
         while any(f"z{count}" in names for names in (
@@ -240,7 +242,7 @@ class Values:
             raise ModelError(f"two different tables are called '{table.name}'; give them names of their own")
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(np.asarray(a), np.asarray(b))
     return type(a) is type(b) and a == b if isinstance(a, Expr) or isinstance(b, Expr) else bool(a == b)

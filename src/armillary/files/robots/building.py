@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from armillary.model.description import Description
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
 from armillary.model.loads.forces import gravity
 from armillary.model.reading.names import check_new_name
+from armillary.untyped import DataTable, Given
 
 SINGLE = (HINGE, SLIDE)
 
@@ -158,7 +158,7 @@ class Builder:
         anchor: np.ndarray,
     ) -> Body:
         orient = None if is_identity(rotation) else rotation.tolist()
-        given: dict[str, Any] = {"mass": 0, "inertia": 0}
+        given: DataTable = {"mass": 0, "inertia": 0}
         if link is not None and (link.inertial.mass or link.inertial.inertia.any()):
             inertia = link.inertial.inertia
             six = [inertia[i, j] for i, j in SIX]
@@ -216,12 +216,12 @@ def listed(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= 10 else f"{', '.join(names[:10])} and {len(names) - 10} more"
 
 
-def triple(values: Any) -> tuple[float, float, float]:
+def triple(values: Given) -> tuple[float, float, float]:
     x, y, z = (float(v) + 0.0 for v in values)
     return x, y, z
 
 
-def _letter(axis: tuple[float, ...]) -> Any:
+def _letter(axis: tuple[float, ...]) -> Given:
     """A coordinate axis by its letter."""
     for letter, row in zip("xyz", np.eye(3).tolist(), strict=True):
         if list(axis) == row:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, RobotFreedom
 from armillary.model.loads.armature import armature
 from armillary.model.loads.contact import stop
 from armillary.model.loads.forces import force, moment
+from armillary.untyped import DataMapping, Given
 
 _STOPS = ("stiffness", "damping", "exponent")
 
@@ -51,7 +51,7 @@ def units_of(joint: RobotFreedom) -> tuple[str, str]:
 
 
 def load_joint(
-    builder: Builder, name: str, joint: str, values: Sequence[Any], *, in_parent: bool = False
+    builder: Builder, name: str, joint: str, values: Sequence[Given], *, in_parent: bool = False
 ) -> None:
     """A load in a joint for each of its speeds: a force along, or a moment about, the axis of that speed.
 
@@ -79,7 +79,7 @@ def load_joint(
 def _passive(builder: Builder, name: str, joint: RobotFreedom) -> None:
     """−k (q − rest) − d u: a load of this size on each speed."""
     body = builder.moved[name]
-    values: list[Any] = [0] * len(body.speeds)
+    values: list[Given] = [0] * len(body.speeds)
     effort, unit = units_of(joint)
     if joint.damping and joint.kind == FREE:
         builder.record.note(f"damping of the free joint '{name}' is left out")
@@ -133,6 +133,6 @@ def _check_stops(stops: Mapping[str, float]) -> None:
             raise ModelError(f"stops: there is no '{key}'{nearest(str(key), _STOPS)}; {there_are(_STOPS)}")
 
 
-def _stop(builder: Builder, name: str, low: float, high: float, stops: Mapping[str, Any]) -> None:
+def _stop(builder: Builder, name: str, low: float, high: float, stops: DataMapping) -> None:
     q = builder.moved[name].coordinates[0]
     stop(builder.system, builder.name(f"stop_{name}"), q, lower=low, upper=high, **stops)

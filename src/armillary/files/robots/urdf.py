@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,6 +38,7 @@ from armillary.files.xml import Element, read_xml
 from armillary.model.constraints.equations import constrain
 from armillary.model.description import SystemType
 from armillary.model.signals import memory
+from armillary.untyped import Given
 
 KINDS = {
     "revolute": HINGE,
@@ -110,7 +110,7 @@ def _hint(root: Element) -> str:
     return f", not <{root.tag[:40]}>"
 
 
-def _add_gravity(builder: Builder, gravity: Any) -> None:
+def _add_gravity(builder: Builder, gravity: Given) -> None:
     given = [0.0, 0.0, -float(gravity)] if isinstance(gravity, int | float) else gravity
     try:
         vector = np.array([float(x) for x in given])

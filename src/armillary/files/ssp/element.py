@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra.expression import Expr
 from armillary.model.description import Description
@@ -22,8 +22,8 @@ def ssp(
     source: Annotated[str | os.PathLike[str], PATH],
     *,
     every: Annotated[float | str, QUANTITY],
-    inputs: Annotated[Mapping[str, Any] | None, TableOf(EXPRESSION, keys=False)] = None,
-    parameters: Annotated[Mapping[str, Any] | None, TableOf(NUMBER, keys=False)] = None,
+    inputs: Annotated[Mapping[str, object] | None, TableOf(EXPRESSION, keys=False)] = None,
+    parameters: Annotated[Mapping[str, object] | None, TableOf(NUMBER, keys=False)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:
     """Outputs of an SSP package, whose FMUs are stepped along with this system ``every`` so many seconds.

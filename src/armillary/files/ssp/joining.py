@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from armillary.algebra.expression import Expr, number
 from armillary.errors import ModelError, nearest, there_are
@@ -20,6 +19,7 @@ from armillary.files.ssp.reading import read
 from armillary.model.description import Description
 from armillary.model.reading.names import check_new_name
 from armillary.model.records import OutputRecord
+from armillary.untyped import DataMapping, DataTable, Given
 
 
 def add_package(
@@ -27,8 +27,8 @@ def add_package(
     name: str,
     source: str | os.PathLike[str],
     every: float | str,
-    inputs: Mapping[str, Any] | None,
-    parameters: Mapping[str, Any] | None,
+    inputs: Mapping[str, object] | None,
+    parameters: Mapping[str, object] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
     """What the verb ``ssp`` does."""
@@ -78,10 +78,10 @@ def _source(start: Connector, outputs: Mapping[str, Expr], where: str) -> Expr:
 
 
 def _given(
-    package: Package, units: Mapping[str, Fmu], parameters: Mapping[str, Any] | None, where: str
-) -> dict[str, dict[str, Any]]:
+    package: Package, units: Mapping[str, Fmu], parameters: DataMapping | None, where: str
+) -> dict[str, DataTable]:
     """Parameters by FMU: those of the package, and in their place those of the user."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, DataTable] = {}
     for at, value in package.parameters.items():
         if at.variable in units[at.component].parameters:
             found.setdefault(at.component, {})[at.variable] = value
@@ -98,7 +98,7 @@ def _driven(
     package: Package,
     units: Mapping[str, Fmu],
     outputs: Mapping[str, Expr],
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, object],
     where: str,
 ) -> dict[tuple[str, FmuVariable], Expr]:
     """What drives each input of an FMU, in its units."""
@@ -110,7 +110,7 @@ def _driven(
         label = f"{where}, connection to '{link.end}'"
         variable = units[link.end.component].variable(link.end.variable, "input", label)
         if link.start.component:
-            value: Any = _source(link.start, outputs, label)
+            value: Given = _source(link.start, outputs, label)
         elif link.start.variable in unused or link.start.variable in inputs:
             value = inputs[link.start.variable]
             unused.discard(link.start.variable)

@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from armillary.algebra.arguments import file_path
@@ -31,7 +30,7 @@ def write_ssp(
     parameters: Mapping[str, float] | None = None,
     duration: float = 10.0,
     force: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Path:
     """An SSP package (.ssp) of FMUs by name: equations, which are exported with ``options``, or FMU files.
 
@@ -69,7 +68,7 @@ def _check_names(components: object) -> None:
             raise ModelError(f"'{name}' cannot be the name of an FMU in a package: letters, digits and _")
 
 
-def _unit(name: str, part: object, folder: Path, options: Mapping[str, Any]) -> Fmu:
+def _unit(name: str, part: object, folder: Path, options: Mapping[str, object]) -> Fmu:
     if isinstance(part, Fmu):
         return part
     if isinstance(part, DerivedEquations):

@@ -35,7 +35,7 @@ class _Part:
         made.__dict__.update(self.__dict__)
         return made
 
-    def __deepcopy__(self, _: Any) -> Self:
+    def __deepcopy__(self, _: object) -> Self:
         return self
 
     def _from_system(self) -> str:
@@ -106,7 +106,7 @@ class Body(_Part):
         return self.joint_speeds + (self.flex.speeds if self.flex else ())
 
     @verb(NoForm("the entry of the body holds it, as flexible"))
-    def flexible(self, source: Any = None, *, held: str | None = None, **options: Any) -> FlexiblePart:
+    def flexible(self, source: object = None, *, held: str | None = None, **options: object) -> FlexiblePart:
         """Modes for this body, in one of these ways; returns the part: frequencies, integrals, ``table()``.
 
         ============  ====================================================================================
@@ -136,7 +136,7 @@ class Body(_Part):
         """
         return self.system._make_flexible(self, source, held, options)
 
-    def node(self, name: Any) -> Body:
+    def node(self, name: object) -> Body:
         """A flexible point: a massless body that moves and turns with the deflection there.
 
         A text is the name of a node. On a beam a number is a place, a distance from its root, and on a plate
@@ -146,7 +146,7 @@ class Body(_Part):
         """
         return self.system._node(self, name)
 
-    def deflection(self, name: Any) -> Vector:
+    def deflection(self, name: object) -> Vector:
         """How far a node is from its undeformed place in this body."""
         return self.system._deflection(self, name)
 

@@ -20,7 +20,7 @@ from armillary.model.bodies.body import Body, Point
 from armillary.model.recording.identity import Identity
 
 
-def _place(thing: Any, verb: str) -> Point:
+def _place(thing: object, verb: str) -> Point:
     if isinstance(thing, Point):
         return thing
     if isinstance(thing, Body):
@@ -30,7 +30,7 @@ def _place(thing: Any, verb: str) -> Point:
     )
 
 
-def _body(thing: Any, verb: str) -> Body:
+def _body(thing: object, verb: str) -> Body:
     if isinstance(thing, Body):
         return thing
     raise ModelError(f"{verb} needs a body, not {type(thing).__name__} {thing!r}")
@@ -44,7 +44,7 @@ def lineage(body: Body) -> Iterator[Body]:
         walker = walker.parent
 
 
-def position(point: Any, relative_to: Any = None) -> Vector:
+def position(point: object, relative_to: object = None) -> Vector:
     """Vector to the point from the ground's origin, or from another point."""
     end = _place(point, "position")
     start = None if relative_to is None else _place(relative_to, "position")
@@ -69,13 +69,13 @@ def frame_velocity(frame: Frame) -> Vector:
     return sum((f.rate for f in ancestors(frame)), Vector({}))
 
 
-def angular_velocity(body: Any, relative_to: Any = None) -> Vector:
+def angular_velocity(body: object, relative_to: object = None) -> Vector:
     """Angular velocity of a body in the ground, or in another body."""
     w = frame_velocity(_body(body, "angular_velocity").frame)
     return w if relative_to is None else w - frame_velocity(_body(relative_to, "angular_velocity").frame)
 
 
-def velocity(point: Any, relative_to: Any = None) -> Vector:
+def velocity(point: object, relative_to: object = None) -> Vector:
     """Velocity of a point in the ground; from another point the difference, from a body as seen there."""
     end = _place(point, "velocity")
     absolute = _origin_velocity(end.body) + cross(
@@ -98,7 +98,7 @@ def _origin_velocity(body: Body) -> Vector:
     return v
 
 
-def velocity_along_chain(point: Any) -> Vector:
+def velocity_along_chain(point: object) -> Vector:
     """Velocity of a point in its body's axes, passed on from body to body as intermediate values.
 
     What ``velocity`` writes out in full grows with the square of a chain's length; this grows in proportion.
@@ -106,7 +106,7 @@ def velocity_along_chain(point: Any) -> Vector:
     return motion_along_chain(point)[0]
 
 
-def motion_along_chain(point: Any, axes: Frame | None = None) -> tuple[Vector, Vector]:
+def motion_along_chain(point: object, axes: Frame | None = None) -> tuple[Vector, Vector]:
     """Velocity of a point and angular velocity of its body, likewise; in the axes of each body on the way, or
     all along the same ``axes``.
     """
@@ -130,7 +130,7 @@ def _along(vector: Vector, axes: Frame | None) -> Vector:
     return vector if axes is None else axes.vector(vector.components(axes))
 
 
-def time_derivative(quantity: Any) -> Any:
+def time_derivative(quantity: object) -> Any:
     """Total time derivative of a scalar, or of a vector as seen from the ground.
 
     d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
@@ -162,19 +162,19 @@ def _rates(expressions: Any) -> dict[Expr, Expr]:
     return rates
 
 
-def acceleration(point: Any) -> Vector:
+def acceleration(point: object) -> Vector:
     """Acceleration of a point in the ground."""
     found: Vector = time_derivative(velocity(_place(point, "acceleration")))
     return found
 
 
-def angular_acceleration(body: Any) -> Vector:
+def angular_acceleration(body: object) -> Vector:
     """Angular acceleration of a body in the ground."""
     found: Vector = time_derivative(angular_velocity(_body(body, "angular_acceleration")))
     return found
 
 
-def partial(quantity: Any, by: Expr) -> Any:
+def partial(quantity: object, by: Expr) -> Any:
     """Partial derivative by a symbol, of a scalar or of a vector with its unit vectors held fixed."""
     if isinstance(quantity, Vector):
         return quantity.map(lambda c: derivative(as_expr(c), by))

@@ -6,8 +6,6 @@ in the speeds, and its acceleration form.
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
@@ -120,7 +118,7 @@ def add_constraint(
     position: Expr | None,
     speed: Expr,
     acceleration: Expr,
-    eliminate: Any,
+    eliminate: object,
     load: Load | None,
     about: str,
 ) -> Constraint:

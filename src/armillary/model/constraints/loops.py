@@ -147,7 +147,7 @@ def close_joint(
     return tuple(made)
 
 
-def _loop_ends(system: Description, p: Any, q: Any, where: str) -> tuple[Point, Point]:
+def _loop_ends(system: Description, p: object, q: object, where: str) -> tuple[Point, Point]:
     first, second = find_point(system, p, where), find_point(system, q, where)
     if _rigid_root(first.body) is _rigid_root(second.body):
         same = first.body.name
@@ -175,7 +175,7 @@ def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -
 
 
 def _hold(
-    system: Description, name: str, p: Point, q: Point, axis: Vector, together: bool, eliminate: Any
+    system: Description, name: str, p: Point, q: Point, axis: Vector, together: bool, eliminate: object
 ) -> Constraint:
     """r·d = 0 for the line r from q to p: ṙ·d + r·ḋ = 0, and once more."""
     line, rate = motion.position(p, q), _velocity(p) - _velocity(q)
@@ -199,7 +199,7 @@ def _hold(
     return add_constraint(system, name, position, speed, acceleration, eliminate, load, about)
 
 
-def _axis_pair(system: Description, axis: Any, kind: str, where: str) -> tuple[Any, Any]:
+def _axis_pair(system: Description, axis: object, kind: str, where: str) -> tuple[Any, Any]:
     if axis is None:
         raise ModelError(f"{where} needs axis=, such as 'z', or a pair with the axis in each body")
     pair = axis if isinstance(axis, tuple | list) and len(axis) == 2 else (axis, axis)
@@ -222,7 +222,7 @@ def _keep_across(
     )
 
 
-def _rod(system: Description, label: str, p: Point, q: Point, length: Any, where: str) -> Constraint:
+def _rod(system: Description, label: str, p: Point, q: Point, length: object, where: str) -> Constraint:
     """(r·r − L²)/2L = 0: the gap in units of length, and no root to take."""
     if length is None:
         raise ModelError(f"{where} needs length=, the distance to be kept")

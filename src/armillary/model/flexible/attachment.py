@@ -17,6 +17,7 @@ from armillary.model.bodies.body_frames import build_frames
 from armillary.model.flexible.kinematics import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -51,7 +52,7 @@ class Nodal(JointType):
 
 
 def make_flexible(
-    system: Description, body: Body, source: Any, held: str | None, options: dict[str, Any]
+    system: Description, body: Body, source: Any, held: str | None, options: DataTable
 ) -> FlexiblePart:
     """Modes for a body; see ``Body.flexible``."""
     from armillary.model.flexible.reading import flexible_part

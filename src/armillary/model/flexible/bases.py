@@ -60,7 +60,7 @@ class Structure:
         """A freedom in the user's names."""
         return f"node '{self.names[freedom // self.freedoms]}' {AXES[freedom % self.freedoms]}"
 
-    def chosen(self, entries: Any, what: str) -> Array:
+    def chosen(self, entries: object, what: str) -> Array:
         """Freedoms by number from nodes ("root") and single freedoms of nodes ("root.rz")."""
         axes = AXES[: self.freedoms]
         found: set[int] = set()
@@ -107,8 +107,8 @@ def reduce_structure(
     structure: Structure,
     *,
     basis: str = "fixed",
-    fixed: Any = (),
-    interface: Any = (),
+    fixed: object = (),
+    interface: object = (),
     modes: int | None = None,
     frequency_limit: float | None = None,
 ) -> tuple[Array, Array]:

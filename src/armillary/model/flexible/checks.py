@@ -9,6 +9,7 @@ import numpy as np
 
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.part import Array, FlexibleNode
+from armillary.untyped import DataTable
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
@@ -16,7 +17,7 @@ AXES = ("x", "y", "z", "rx", "ry", "rz")
 _ASYMMETRY = 1e-6
 
 
-def numbers(value: Any, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
+def numbers(value: object, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
     """A copy of finite numbers as an array, of the shape asked for."""
     if value is None:
         raise ModelError(f"{where}: {what} is missing; give a value")
@@ -51,13 +52,13 @@ def times(shape: tuple[int, ...]) -> str:
     return " × ".join(map(str, shape)) if shape else "of one number"
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value as a message shows it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def positive(value: Any, where: str, what: str, *, zero: bool = False) -> float:
+def positive(value: object, where: str, what: str, *, zero: bool = False) -> float:
     """One positive number (or zero where that is allowed)."""
     found = float(numbers(value, where, what, ()))
     if found < 0 or (found == 0 and not zero):
@@ -65,7 +66,7 @@ def positive(value: Any, where: str, what: str, *, zero: bool = False) -> float:
     return found
 
 
-def one_or_more(value: Any, count: int, where: str, what: str) -> Array:
+def one_or_more(value: object, count: int, where: str, what: str) -> Array:
     """``count`` numbers, of which one stands for all."""
     found = numbers(value, where, what)
     if found.shape not in ((), (count,)):
@@ -73,7 +74,7 @@ def one_or_more(value: Any, count: int, where: str, what: str) -> Array:
     return np.broadcast_to(found, (count,)).copy()
 
 
-def poisson(value: Any, where: str) -> float:
+def poisson(value: object, where: str) -> float:
     """Poisson's ratio."""
     nu = float(numbers(value, where, "nu", ()))
     if not -1 < nu <= 0.5:
@@ -81,14 +82,14 @@ def poisson(value: Any, where: str) -> float:
     return nu
 
 
-def how_many(modes: Any, where: str, least: int = 1) -> int:
+def how_many(modes: object, where: str, least: int = 1) -> int:
     """A number of modes."""
     if isinstance(modes, bool) or not isinstance(modes, int | np.integer) or modes < least:
         raise ModelError(f"{where}: modes={modes!r} must be a whole number, {least} or more")
     return int(modes)
 
 
-def station_names(stations: Any, taken: Iterable[str], where: str) -> dict[str, Any]:
+def station_names(stations: object, taken: Iterable[str], where: str) -> DataTable:
     """Stations by name; in a sequence they are named "1", "2", …"""
     if isinstance(stations, str) or not isinstance(stations, Iterable):
         raise ModelError(
@@ -138,7 +139,7 @@ def mode_names(count: int) -> list[str]:
     return [f"mode {i + 1}" for i in range(count)]
 
 
-def node_places(value: Any, where: str, what: str = "nodes") -> tuple[list[str], Array]:
+def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[str], Array]:
     """Names and positions (n × 3) of nodes: a mapping by name, or a sequence named '1', '2', …"""
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
@@ -155,7 +156,7 @@ def node_places(value: Any, where: str, what: str = "nodes") -> tuple[list[str],
     return names, numbers(places, where, f"{what} (positions)", (len(names), 3))
 
 
-def per_node(value: Any, names: Sequence[str], where: str, what: str) -> Any:
+def per_node(value: object, names: Sequence[str], where: str, what: str) -> Any:
     """Values in the order of the nodes; a mapping must have exactly their names."""
     if not isinstance(value, Mapping):
         return value
@@ -186,7 +187,7 @@ def node_records(
     }
 
 
-def mode_shapes(value: Any, rotations: Any, names: Sequence[str], where: str) -> Array:
+def mode_shapes(value: object, rotations: object, names: Sequence[str], where: str) -> Array:
     """Shapes with rotations, n × 6 × N."""
     count = len(names)
     found = numbers(per_node(value, names, where, "shapes"), where, "shapes")

@@ -19,6 +19,7 @@ from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import combination, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, joined, named
 from armillary.model.flexible.part import FlexiblePart
+from armillary.untyped import DataTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +39,10 @@ class Deformation:
     turn_slopes: tuple[Triple, ...]  # (∂H/∂η_p) ξ
     shift_slopes: tuple[Triple, ...]  # (∂P/∂η_p) ξ
 
-    def fields(self, f: Callable[[Any], Any]) -> dict[str, Any]:
+    def fields(self, f: Callable[[Any], object]) -> DataTable:
         """All of it by name, every scalar passed through a function."""
 
-        def deep(x: Any) -> Any:
+        def deep(x: object) -> Any:
             return tuple(map(deep, x)) if isinstance(x, tuple) else f(x)
 
         return {name: deep(getattr(self, name)) for name in Deformation.__dataclass_fields__}
@@ -95,7 +96,7 @@ def _parts(H1: Any) -> tuple[Any, Any]:
     return tuple(None if np.abs(a).max(initial=0.0) <= scale else a for a in (odd, even))  # type: ignore[return-value]
 
 
-def _deformed(base: Any, change: Any, eta: Any, name: str) -> tuple[Triple, ...]:
+def _deformed(base: Any, change: object, eta: object, name: str) -> tuple[Triple, ...]:
     """base_p + Σ η_q change_q,p as triples, ``change`` by [q][:, p]."""
     columns = [tuple(_plain(x) for x in column) for column in base.T.tolist()]
     if change is None:

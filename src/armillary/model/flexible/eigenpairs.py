@@ -62,7 +62,7 @@ def lowest_pairs(mass: Any, stiffness: Any, count: int, limit: float | None = No
             return _dense_pairs(mass, stiffness, shift, count)
 
 
-def ritz(mass: Any, stiffness: Any, vectors: Array) -> tuple[Array, Array]:
+def ritz(mass: Any, stiffness: object, vectors: Array) -> tuple[Array, Array]:
     """Rayleigh-Ritz: the best eigenpairs in the span of some vectors, exactly orthogonal."""
     import scipy.linalg
 
@@ -112,7 +112,7 @@ def _full(matrix: Any) -> Array:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.todense())
 
 
-def _dense_pairs(mass: Any, stiffness: Any, shift: float, count: int) -> tuple[Array, Array]:
+def _dense_pairs(mass: Any, stiffness: object, shift: float, count: int) -> tuple[Array, Array]:
     """The lowest pairs; two more are solved for, so that ``count`` does not part equal frequencies."""
     for more in (2, 0):
         if count + more > mass.shape[0]:
@@ -137,7 +137,7 @@ def _dense_vectors(mass: Any, stiffness: Any, shift: float, count: int) -> Array
     return np.asarray(vectors[:, ::-1])
 
 
-def _sparse_vectors(mass: Any, stiffness: Any, shift: float, solve: Any, count: int) -> Array:
+def _sparse_vectors(mass: Any, stiffness: object, shift: float, solve: object, count: int) -> Array:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     size = mass.shape[0]
@@ -178,7 +178,7 @@ def _factors(matrix: Any) -> Any:
     )
 
 
-def solve_static(stiffness: Any, loads: Any) -> Array:
+def solve_static(stiffness: object, loads: object) -> Array:
     """K⁻¹ times columns."""
     return np.asarray(_factor(stiffness)(_full(loads)))
 

@@ -77,7 +77,7 @@ def _less(J: Any, square: Any, share: float, name: str) -> Matrix:
     return tuple(rows)  # type: ignore[return-value]
 
 
-def _product(a: Any, b: Any) -> Expr:
+def _product(a: object, b: object) -> Expr:
     return as_expr(a) * as_expr(b)
 
 

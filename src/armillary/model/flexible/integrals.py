@@ -17,11 +17,11 @@ as the mesh does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from armillary.model.flexible.part import Array
+from armillary.untyped import DataTable
 
 # A mass matrix at work: it maps motions of all nodes (n × 6 × k) to their momenta (n × 6 × k).
 MassTimes = Callable[[Array], Array]
@@ -62,7 +62,7 @@ def modal_integrals(
     *,
     second_order: bool = True,
     shortening: Array | None = None,
-) -> dict[str, Any]:
+) -> DataTable:
     """Fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where asked for) of a `FlexiblePart`.
 
     ``positions`` n × 3, ``shapes`` n × 6 × N, ``shortening`` n × 3 × N × N.
@@ -73,7 +73,7 @@ def modal_integrals(
     coupling = np.tensordot(momentum, shapes, ([0, 1], [0, 1]))
     modal = np.tensordot(shapes, apply(shapes), ([0, 1], [0, 1]))
     turning = momentum[:, :, 3:]  # momenta of a rotation of the whole
-    found: dict[str, Any] = {
+    found: DataTable = {
         "mass": float(np.trace(gram[:3, :3]) / 3),
         "first": 0.5 * np.einsum("abc,bc->a", _PERMUTATION, gram[:3, 3:]),  # there stands −c̃
         "inertia": _twin(gram[3:, 3:]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.errors import ModelError
@@ -33,7 +31,7 @@ def modal_mass(M: Array, where: str) -> Array:
     return M
 
 
-def reduced_mass(M: Array, P: Array, total_mass: Any, where: str) -> Array:
+def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
     """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal.
 
     M itself where ``total_mass`` is left out: modes with the body held. Source: JPL TR 32-1598, sect. II.
@@ -52,7 +50,7 @@ def reduced_mass(M: Array, P: Array, total_mass: Any, where: str) -> Array:
     return reduced
 
 
-def modal_stiffness(M: Array, where: str, *, frequencies: Any, stiffness: Any) -> Array:
+def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: object) -> Array:
     """K from angular frequencies (K_pp = M_pp ω_p², for orthogonal modes only) or as a matrix.
 
     ``M`` is the mass matrix in which the modes are orthogonal: see `reduced_mass`.
@@ -84,7 +82,7 @@ def modal_stiffness(M: Array, where: str, *, frequencies: Any, stiffness: Any) -
     return np.diag(np.diag(M) * rates**2)
 
 
-def modal_damping(M: Array, K: Array, where: str, *, damping: Any, damping_matrix: Any) -> Array:
+def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_matrix: object) -> Array:
     """C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
 
     Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ. Ratios per mode need modes that

@@ -168,7 +168,7 @@ class FlexiblePart:
         """The largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0 when orthogonal."""
         return max(coherence(self.M)[0], coherence(self.K)[0])
 
-    def node(self, where: Any) -> FlexibleNode:
+    def node(self, where: object) -> FlexibleNode:
         """A node: a text is its name; on beams and plates anything else is a place, a station s or (x, y).
 
         Elsewhere a whole number n is the name "n", as nodes are called that were given without names.

@@ -15,6 +15,7 @@ from armillary.model.flexible.parts.complex_shapes import from_complex_modes
 from armillary.model.flexible.parts.matrices import from_matrices
 from armillary.model.flexible.parts.modal_integrals import from_coupling, from_integrals
 from armillary.model.flexible.parts.nodes import from_nodes
+from armillary.untyped import DataTable
 
 # The option that distinguishes a way from the others, the first that is given decides; the name of that way;
 # and its reader, whose keywords are all that the way takes.
@@ -28,7 +29,7 @@ WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
 }
 
 
-def flexible_part(where: str, source: Any = None, **options: Any) -> FlexiblePart:
+def flexible_part(where: str, source: object = None, **options: object) -> FlexiblePart:
     """A flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
 
     ``where`` starts every message. ``spin`` (rad/s, body axes) may go with every way: the steady rotation
@@ -69,9 +70,7 @@ def flexible_part(where: str, source: Any = None, **options: Any) -> FlexiblePar
     return part if spin is None else replace(part, spin=numbers(spin, where, "spin", (3,)))
 
 
-def _call(
-    reader: Callable[..., FlexiblePart], kind: str, where: str, options: dict[str, Any]
-) -> FlexiblePart:
+def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: DataTable) -> FlexiblePart:
     """A reader with options that it has and all that it needs."""
     wanted = inspect.signature(reader).parameters
     for name in options:

@@ -161,7 +161,7 @@ def plain(value: Expr) -> Any:
     return value.data if value.kind == "number" else value
 
 
-def axis_rotation(axis: Triple, angle: Any) -> Matrix:
+def axis_rotation(axis: Triple, angle: object) -> Matrix:
     """Rotation about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ (Euler, Rodrigues), v_parent = R v_child."""
     c, s = fn.cos(angle), fn.sin(angle)
     for i in range(3):
@@ -182,7 +182,7 @@ def axis_rotation(axis: Triple, angle: Any) -> Matrix:
     return tuple(rows)  # type: ignore[return-value]
 
 
-def principal_rotation(i: int, c: Any, s: Any) -> Matrix:
+def principal_rotation(i: int, c: object, s: Any) -> Matrix:
     """Rotation about coordinate axis i by the angle with this cosine and sine."""
     j, k = (i + 1) % 3, (i + 2) % 3
     rows: list[list[Any]] = [[0] * 3 for _ in range(3)]
@@ -192,7 +192,7 @@ def principal_rotation(i: int, c: Any, s: Any) -> Matrix:
     return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
 
 
-def sequence_rotation(sequence: str, angles: Sequence[Any], name: str) -> Matrix:
+def sequence_rotation(sequence: str, angles: Sequence[object], name: str) -> Matrix:
     """Successive rotations about body-fixed axes, e.g. "zyx"."""
     result: Matrix | None = None
     for letter, angle in zip(sequence, angles, strict=True):

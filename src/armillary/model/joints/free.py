@@ -33,7 +33,7 @@ _Rotation = Annotated[str, Either((WORDS, FLAG), 'how it turns, such as "quatern
 _Velocity = Annotated[str, choice("parent", "body", "auto")]
 
 
-def quaternion_rotation(e: Sequence[Any], name: str) -> Matrix:
+def quaternion_rotation(e: Sequence[object], name: str) -> Matrix:
     """R with v_parent = R v_child for unit Euler parameters, 10 products and 12 sums.
 
     The diagonal is written as 1 − 2(e₂² + e₃²) and so on, which is exact for unit length only; the
@@ -70,7 +70,7 @@ def euler_parameters(R: Matrix) -> list[Expr]:
     return [x / length for x in chosen]
 
 
-def quaternion_rates(e: Sequence[Any], w: Sequence[Any]) -> tuple[Any, ...]:
+def quaternion_rates(e: Sequence[object], w: Sequence[object]) -> tuple[Any, ...]:
     """ė for the angular velocity w in the child's axes."""
     e0, e1, e2, e3 = e
     x, y, z = (fn.named(HALF * wi, "half_w") for wi in w)

@@ -120,7 +120,7 @@ class Gimbal(Joint):
     rotations before it.
     """
 
-    def __init__(self, sequence: Annotated[str | Sequence[Any], GIMBAL], *, small: Flag = False) -> None:
+    def __init__(self, sequence: Annotated[str | Sequence[object], GIMBAL], *, small: Flag = False) -> None:
         letters = item_count(sequence) < 0
         axes = check_sequence(sequence, (2, 3), "Gimbal") if letters else sequence  # type: ignore[arg-type]
         if len(axes) not in (2, 3):
@@ -221,7 +221,7 @@ def _check_independent(axes: Sequence[Any], where: str) -> None:
         raise ModelError(f"{where}: the axes {shown} do not point in independent directions; leave one out")
 
 
-def _plane_names(normal: Any) -> tuple[str, str]:
+def _plane_names(normal: object) -> tuple[str, str]:
     if isinstance(normal, str) and normal in "xyz":
         i = "xyz".index(normal)
         return "xyz"[(i + 1) % 3], "xyz"[(i + 2) % 3]

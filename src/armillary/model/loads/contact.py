@@ -148,7 +148,7 @@ def contact(
     stiffness: ExpressionLike | None = None,
     damping: ExpressionLike = 0,
     exponent: Number = 1,
-    friction: Annotated[Any, Either((FRICTION, EXPRESSION))] = None,
+    friction: Annotated[object, Either((FRICTION, EXPRESSION))] = None,
     static: ExpressionLike | None = None,
     restitution: ExpressionLike | None = None,
     radius: ExpressionLike | None = None,
@@ -203,7 +203,7 @@ def contact(
 
 
 def _friction(
-    system: Description, name: str, law: Any, place: list[Expr], slip: list[Expr], push: Expr
+    system: Description, name: str, law: object, place: list[Expr], slip: list[Expr], push: Expr
 ) -> list[Expr]:
     """Components of the friction of a contact that presses with ``push``."""
     where = f"friction of contact '{name}'"
@@ -233,7 +233,7 @@ def _friction(
 
 
 def _ends(
-    system: Description, lower: Any, upper: Any, q: Expr, where: str
+    system: Description, lower: object, upper: object, q: Expr, where: str
 ) -> tuple[Expr | None, Expr | None]:
     """Both ends of a coordinate's travel."""
     low, high = (
@@ -249,7 +249,7 @@ def _ends(
     return low, high
 
 
-def _check_rigid(damping: Any, exponent: float, where: str) -> None:
+def _check_rigid(damping: object, exponent: float, where: str) -> None:
     if damping != 0 or exponent != 1:
         raise ModelError(
             f"{where}: damping= and exponent= belong to a stiffness=; without one it is rigid, and rebounds "
@@ -257,14 +257,14 @@ def _check_rigid(damping: Any, exponent: float, where: str) -> None:
         )
 
 
-def _check_compliant(restitution: Any, where: str) -> None:
+def _check_compliant(restitution: object, where: str) -> None:
     if restitution is not None:
         raise ModelError(
             f"{where}: restitution= is for a rigid one; with a stiffness= it rebounds by its damping="
         )
 
 
-def _exponent(value: Any, where: str) -> float:
+def _exponent(value: object, where: str) -> float:
     found = finite_number(value, f"exponent of {where}")
     if found < 1:
         raise ModelError(f"{where}: exponent={value!r} is less than 1, so its stiffness at touch is infinite")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count
@@ -123,7 +123,7 @@ def strut(
     name: str,
     law: Annotated[GivenScalar | Callable[[Expr, Expr], GivenScalar], LAW],
     *,
-    between: Annotated[Sequence[Any], ListOf(POINT, 2)],
+    between: Annotated[Sequence[object], ListOf(POINT, 2)],
 ) -> Expr:
     """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
     e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
@@ -156,7 +156,7 @@ def strut(
     return add_load(system, load)
 
 
-def _find_reaction(system: Description, body: Any, first: Body, where: str) -> Body:
+def _find_reaction(system: Description, body: object, first: Body, where: str) -> Body:
     other = find_body(system, body, f"reaction of {where}")
     if other is first:
         raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")

@@ -14,7 +14,9 @@ from armillary.model.reading.argument_types import ExpressionLike
 from armillary.model.reading.kinds import ObjectForm, OneOf
 
 
-def contact_force(penetration: Any, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1) -> Any:
+def contact_force(
+    penetration: object, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1
+) -> Any:
     """Force by which two bodies that touch push each other apart; it never pulls and does not jump at touch.
 
         F = k δⁿ max(1 + a δ̇, 0)   for δ > 0, else 0
@@ -104,7 +106,7 @@ class StickSlip:
         _need(self, "coefficient", "stiffness", "damping")
 
 
-def _need(law: Any, *names: str) -> None:
+def _need(law: object, *names: str) -> None:
     for name in names:
         if getattr(law, name) is None:
             raise ModelError(f"{type(law).__name__}: {name} is None; give a number, a parameter or a text")

@@ -22,7 +22,7 @@ from armillary.model.reading.references import find_point, unit_direction
 from armillary.model.records import Load
 
 
-def travel(system: Description, coordinate: Any, where: str) -> tuple[Expr, Expr, Body]:
+def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, Expr, Body]:
     """(coordinate, the speed that is its rate, its body)."""
     q = system.expression(coordinate, where)
     body = next((b for b in system.bodies.values() if q in b.coordinates), None)
@@ -38,7 +38,7 @@ def travel(system: Description, coordinate: Any, where: str) -> tuple[Expr, Expr
     return q, u, body
 
 
-def travel_end(system: Description, value: Any, where: str, coordinate: Expr) -> Expr:
+def travel_end(system: Description, value: object, where: str, coordinate: Expr) -> Expr:
     """An end of a coordinate's travel, which may move with time."""
     node = system.expression(value, where, coordinate.dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time", "memory")]

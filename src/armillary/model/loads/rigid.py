@@ -140,9 +140,9 @@ def clutch(
 def lock(
     system: Description,
     name: str,
-    on: Sequence[tuple[Expr, Body, Any]],
-    capacity: Any,
-    static: Any,
+    on: Sequence[tuple[Expr, Body, object]],
+    capacity: object,
+    static: object,
     effort: Dimension,
     where: str,
 ) -> Expr:
@@ -198,9 +198,9 @@ def rigid_contact(
     base: Point,
     normal: Vector,
     rebound: Rebound,
-    friction: Any,
-    static: Any,
-    radius: Any,
+    friction: object,
+    static: object,
+    radius: object,
 ) -> Expr:
     """Contact of a point, or of a ball or disc about it, with a plane; returns the normal force."""
     where = f"contact '{name}'"
@@ -304,7 +304,7 @@ def _force(system: Description, name: str, dimension: Dimension) -> Expr:
     return symbol(f"{name} contact", "variable", dimension=dimension, owner=system.identity, about=about)
 
 
-def _restitution(system: Description, value: Any, where: str) -> Expr:
+def _restitution(system: Description, value: object, where: str) -> Expr:
     e = bounded_constant(system, 0 if value is None else value, f"restitution of {where}", ONE)
     known = known_value(e)
     if known is not None and known > 1:
@@ -312,7 +312,7 @@ def _restitution(system: Description, value: Any, where: str) -> Expr:
     return e
 
 
-def _coefficients(system: Description, friction: Any, static: Any, where: str) -> tuple[Expr, Expr]:
+def _coefficients(system: Description, friction: object, static: object, where: str) -> tuple[Expr, Expr]:
     """Coefficients of friction while sliding and at rest."""
     mu = _coefficient(system, friction, f"friction of {where}")
     held = mu if static is None else _coefficient(system, static, f"static friction of {where}")
@@ -320,7 +320,7 @@ def _coefficients(system: Description, friction: Any, static: Any, where: str) -
     return mu, held
 
 
-def _coefficient(system: Description, value: Any, where: str) -> Expr:
+def _coefficient(system: Description, value: object, where: str) -> Expr:
     if not isinstance(value, int | float | str | Expr):
         raise ModelError(
             f"{where}: {value!r} is not a coefficient; laws such as StickSlip are for a contact with a "
@@ -329,7 +329,7 @@ def _coefficient(system: Description, value: Any, where: str) -> Expr:
     return friction_limit(system, value, where, ONE)
 
 
-def friction_limit(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
+def friction_limit(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
     """A value that may vary and counts as zero where it is negative."""
     node = system.expression(value, where, dimension)
     check_sign(node, where)

@@ -37,6 +37,7 @@ from armillary.model.quantities.mass_properties import (
 from armillary.model.recording.verbs import quantity
 from armillary.model.space.attraction import attraction_energy
 from armillary.model.space.fields import total
+from armillary.untyped import DataTable
 
 
 @quantity(arguments=(0, 1))
@@ -78,7 +79,7 @@ def _uniform_gravity_energy(system: Description) -> Expr:
         # The field's direction is carried outwards in each body's axes, so the cost stays linear on a
         # long chain.
         fall = {system.ground.frame: gravity.direction.components(system.ground.frame)}
-        depth: dict[str, Any] = {"ground": ZERO}
+        depth: DataTable = {"ground": ZERO}
         for body in system.bodies.values():
             assert body.parent is not None
             place = body.displacement.components(body.parent.frame)

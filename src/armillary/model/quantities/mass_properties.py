@@ -95,6 +95,6 @@ def carried(body: Body, vector: Triple, name: str) -> Triple:
     return vector
 
 
-def named_triple(values: Sequence[Any], name: str) -> Triple:
+def named_triple(values: Sequence[object], name: str) -> Triple:
     """Three values under names in the equations."""
     return joined(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
@@ -24,6 +24,7 @@ from armillary.model.reading.inertia_input import dimensioned, finite_number
 from armillary.model.reading.names import check_new_name, declare_parameter
 from armillary.model.reading.text_functions import MODEL_FUNCTIONS, giving_nodes
 from armillary.model.recording.verbs import NoForm, quantities_of, verb
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -34,7 +35,7 @@ _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 
 def expression(
     system: Description,
-    value: Any,
+    value: object,
     where: str = "",
     dimension: Dimension | None = None,
     local: Mapping[str, Expr] | None = None,
@@ -50,7 +51,7 @@ def expression(
 
 
 def _read_scalar(
-    system: Description, value: Any, where: str, dimension: Dimension | None, local: Mapping[str, Expr]
+    system: Description, value: object, where: str, dimension: Dimension | None, local: Mapping[str, Expr]
 ) -> Expr:
     if isinstance(value, str):
         node = parse_text(system, value, where, local)
@@ -70,7 +71,7 @@ def _read_scalar(
     return node
 
 
-def read_number(system: Description, value: Any, where: str, dimension: Dimension | None) -> Expr:
+def read_number(system: Description, value: Given, where: str, dimension: Dimension | None) -> Expr:
     if is_quantity(value):
         size, own = magnitude_in_si(value)
         return number(size / system.units.scale(own), own)
@@ -104,7 +105,7 @@ def check_dimension(system: Description, node: Expr, dimension: Dimension | None
 
 def parse_text(
     system: Description, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
-) -> Any:
+) -> Given:
     """What a text means: a scalar, a vector, a body or a point; ``local`` names go before the model's."""
     own = {**MODEL_FUNCTIONS, **quantities_of(system), **system.functions}
     table = {
@@ -112,7 +113,7 @@ def parse_text(
         **{name: (giving_nodes(function), count) for name, (function, count) in own.items()},
     }
 
-    def known(name: str) -> Any:
+    def known(name: str) -> Given:
         try:
             return local[name] if name in local else lookup(system, name)
         except ModelError as error:  # as an ExpressionError it gets the place in the text
@@ -130,7 +131,7 @@ def parse_text(
         raise ModelError(f"{where}: {error}" if where else str(error)) from None
 
 
-def lookup(system: Description, name: str) -> Any:
+def lookup(system: Description, name: str) -> Given:
     """What a name in a text stands for; an undeclared plain one becomes a parameter without a default."""
     if not _PLAIN.match(name):
         return _quoted(system, name)
@@ -167,7 +168,7 @@ def lookup(system: Description, name: str) -> Any:
     return body.part(tail)
 
 
-def _quoted(system: Description, name: str) -> Any:
+def _quoted(system: Description, name: str) -> Given:
     """A variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
     if name == "mass centre":  # what energy and momentum may be taken about
         return name
@@ -178,7 +179,9 @@ def _quoted(system: Description, name: str) -> Any:
 
 
 @verb(NoForm("[expressions] holds what was defined"))
-def define(system: Description, name: str, value: Any, *, label: str = "", units: str | None = None) -> None:
+def define(
+    system: Description, name: str, value: object, *, label: str = "", units: str | None = None
+) -> None:
     """A name for an expression or vector in texts, read when a text first uses it. Text models need it;
     in Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
     ``units`` are those of an expression whose numbers hide them, "" where they are not known."""
@@ -189,7 +192,7 @@ def define(system: Description, name: str, value: Any, *, label: str = "", units
     system.definitions[name] = (value, label, dimension, units is None)
 
 
-def _defined(system: Description, name: str) -> Any:
+def _defined(system: Description, name: str) -> Given:
     found = system.definitions[name]
     if not isinstance(found, tuple):
         return found
@@ -220,7 +223,7 @@ def _intermediate(node: Expr, label: str, dimension: Dimension | None) -> Expr:
     return node * number(1, dimension if node.dimension is None else dimension / node.dimension)
 
 
-def refuse_equation(expression: Any, where: str, remedy: str) -> None:
+def refuse_equation(expression: object, where: str, remedy: str) -> None:
     """An error for a text with an equals sign where an expression is needed whose zero matters."""
     if isinstance(expression, str) and _EQUALS.search(expression):
         left, right = _EQUALS.split(expression, maxsplit=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import ZERO, Expr, number
@@ -13,12 +12,13 @@ from armillary.algebra.units.dimension import INERTIA, MASS
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.vectors.matrices import SIX, ExprMatrix
 from armillary.errors import ModelError
+from armillary.untyped import Given
 
-Reader = Callable[[Any, Any], Expr]
-Maker = Callable[[str, Any, str], Expr]
+Reader = Callable[[Given, Given], Expr]
+Maker = Callable[[str, Given, str], Expr]
 
 
-def read_mass(value: Any, body: str, read: Reader, make: Maker) -> Expr:
+def read_mass(value: object, body: str, read: Reader, make: Maker) -> Expr:
     """The mass; a parameter named after the body where it is left out."""
     if value is None:
         return make(f"{body}.mass", MASS, f"mass of {body}")
@@ -29,7 +29,7 @@ def read_mass(value: Any, body: str, read: Reader, make: Maker) -> Expr:
     return mass
 
 
-def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: bool) -> ExprMatrix:
+def read_inertia(value: Given, body: str, read: Reader, make: Maker, *, check: bool) -> ExprMatrix:
     """The inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
     if value is None:
         moments = [
@@ -68,7 +68,7 @@ def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: boo
 _AXES = ((1, "x"), (2, "y"), (3, "z"))
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return item_count(value) < 0
 
 
@@ -125,7 +125,7 @@ def _number(value: Expr) -> float | None:
     return None
 
 
-def finite_number(value: Any, what: str) -> float:
+def finite_number(value: object, what: str) -> float:
     """A plain number; an error for NaN and infinity, which no quantity can be, and for anything else."""
     found = plain_float(value)
     if found is None:
@@ -135,6 +135,6 @@ def finite_number(value: Any, what: str) -> float:
     return found
 
 
-def dimensioned(value: float, dimension: Any) -> Expr:
+def dimensioned(value: float, dimension: Given) -> Expr:
     """A number of the model's data with its dimension; zero stays plain zero, so that it vanishes."""
     return number(value, dimension) if value else ZERO

@@ -10,15 +10,16 @@ import builtins
 import inspect
 import sys
 from collections import ChainMap, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 from armillary.algebra.units.dimension import Dimension
 from armillary.errors import suggestion
+from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
-Schema = dict[str, Any]
+Schema = DataTable
 
 
 class Kind:
@@ -26,7 +27,7 @@ class Kind:
 
     words: str
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         """Whether a value is of this kind; the meaning of its texts is checked by the reader of the value."""
         raise NotImplementedError
 
@@ -34,11 +35,11 @@ class Kind:
         """The kind as JSON schema."""
         raise NotImplementedError
 
-    def renamed(self, value: Any, rename: Any) -> Any:
+    def renamed(self, value: Given, rename: Given) -> Given:
         """The value with the names in its texts changed."""
         return value
 
-    def python(self, value: Any) -> Any:
+    def python(self, value: Given) -> Given:
         """The Python value of a value in a file."""
         return tuples(value)
 
@@ -49,7 +50,7 @@ class Plain(Kind):
     def __init__(self, words: str, types: tuple[type, ...], choices: tuple[str, ...] = ()) -> None:
         self.words, self.types, self.choices = words, types, choices
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         if isinstance(value, bool) and bool not in self.types:
             return False
         return isinstance(value, self.types) and (not self.choices or value in self.choices)
@@ -64,11 +65,11 @@ class Plain(Kind):
 class Described(Kind):
     """A kind with a description, examples and bounds in the words of JSON schema, for editors."""
 
-    def __init__(self, of: Kind, about: str, examples: Sequence[Any] = (), **bounds: Any) -> None:
+    def __init__(self, of: Kind, about: str, examples: Sequence[Given] = (), **bounds: Given) -> None:
         self.of, self.about, self.examples, self.bounds = of, about, examples, bounds
         self.words = of.words
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return self.of.fits(value)
 
     def schema(self) -> Schema:
@@ -81,7 +82,7 @@ class TableKind(Kind):
 
     words = "a table"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return isinstance(value, Mapping)
 
     def schema(self) -> Schema:
@@ -94,7 +95,7 @@ class FileName(Kind):
     def __init__(self, words: str) -> None:
         self.words = words
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
     def schema(self) -> Schema:
@@ -107,7 +108,7 @@ class PositiveNumber(Kind):
     def __init__(self, words: str) -> None:
         self.words = words
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
     def schema(self) -> Schema:
@@ -120,7 +121,7 @@ class WholeNumber(Kind):
     def __init__(self, least: int) -> None:
         self.least, self.words = least, f"a whole number, at least {least}"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and value >= self.least
 
     def schema(self) -> Schema:
@@ -137,7 +138,7 @@ class Written(Kind):
     def __init__(self, words: str, *, number: bool = True, **variables: Dimension) -> None:
         self.words, self.number, self.variables = words, number, variables
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         if isinstance(value, bool):
             return False
         return isinstance(value, str) or (self.number and isinstance(value, int | float))
@@ -145,7 +146,7 @@ class Written(Kind):
     def schema(self) -> Schema:
         return {"type": ["number", "string"] if self.number else "string", "description": self.words}
 
-    def renamed(self, value: Any, rename: Any) -> Any:
+    def renamed(self, value: Given, rename: Given) -> Given:
         return rename(value) if isinstance(value, str) else value
 
 
@@ -159,7 +160,7 @@ class ListOf(Kind):
     def words(self) -> str:  # type: ignore[override]
         return f"a list of {self.count or 'values, each'} {'× ' if self.count else ''}{self.of.words}"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         right = isinstance(value, list) and self.count in (None, len(value))
         return right and all(self.of.fits(item) for item in value)
 
@@ -167,7 +168,7 @@ class ListOf(Kind):
         made: Schema = {"type": "array", "items": self.of.schema()}
         return made | ({"minItems": self.count, "maxItems": self.count} if self.count else {})
 
-    def renamed(self, value: Any, rename: Any) -> Any:
+    def renamed(self, value: Given, rename: Given) -> Given:
         return [self.of.renamed(item, rename) for item in value] if isinstance(value, list) else value
 
 
@@ -179,7 +180,7 @@ class Turned(Kind):
     def __init__(self, of: Kind) -> None:
         self.of = of
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         right = isinstance(value, list) and bool(value) and isinstance(value[0], str)
         return right and all(self.of.fits(item) for item in value[1:])
 
@@ -191,7 +192,7 @@ class Turned(Kind):
             "minItems": 1,
         }
 
-    def renamed(self, value: Any, rename: Any) -> Any:
+    def renamed(self, value: Given, rename: Given) -> Given:
         return (
             [value[0], *(self.of.renamed(item, rename) for item in value[1:])] if self.fits(value) else value
         )
@@ -207,13 +208,13 @@ class TableOf(Kind):
     def words(self) -> str:  # type: ignore[override]
         return f"a table of {self.of.words} by name"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return isinstance(value, Mapping) and all(self.of.fits(item) for item in value.values())
 
     def schema(self) -> Schema:
         return {"type": "object", "additionalProperties": self.of.schema()}
 
-    def renamed(self, value: Any, rename: Any) -> Any:
+    def renamed(self, value: Given, rename: Given) -> Given:
         if not isinstance(value, Mapping):
             return value
         new = rename if self.keys else lambda key: key
@@ -230,16 +231,16 @@ class Either(Kind):
     def words(self) -> str:  # type: ignore[override]
         return self.called or ", or ".join(kind.words for kind in self.kinds)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return any(kind.fits(value) for kind in self.kinds)
 
     def schema(self) -> Schema:
         return {"anyOf": [kind.schema() for kind in self.kinds]}
 
-    def renamed(self, value: Any, rename: Any) -> Any:
+    def renamed(self, value: Given, rename: Given) -> Given:
         return next((k.renamed(value, rename) for k in self.kinds if k.fits(value)), value)
 
-    def python(self, value: Any) -> Any:
+    def python(self, value: Given) -> Given:
         return next((k.python(value) for k in self.kinds if k.fits(value)), value)
 
 
@@ -249,10 +250,10 @@ class Form(Kind):
     def __init__(self, words: str, fields: Mapping[str, Kind], needs: tuple[str, ...] = ()) -> None:
         self.words, self.fields, self.needs = words, fields, needs
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: Given) -> bool:
         return isinstance(value, Mapping) and not list(self.problems(value))
 
-    def problems(self, value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    def problems(self, value: DataMapping) -> Iterator[tuple[str, str]]:
         """(key, what is wrong with it) of a table."""
         for key, item in value.items():
             kind = self.fields.get(key)
@@ -272,7 +273,7 @@ class Form(Kind):
         }
         return made | ({"required": list(self.needs)} if self.needs else {})
 
-    def renamed(self, value: Any, rename: Any) -> Any:
+    def renamed(self, value: Given, rename: Given) -> Given:
         if not isinstance(value, Mapping):
             return value
         return {
@@ -281,11 +282,11 @@ class Form(Kind):
         }
 
 
-def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
+def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
     """The kinds in the annotations of a function or class, by argument (``argument_types.py``)."""
     own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[function.__module__])
     # Names that only type checkers import are of no kind.
-    names = ChainMap(own, vars(builtins), defaultdict(lambda: Any))
+    names = ChainMap(own, vars(builtins), defaultdict(lambda: Given))
     found: dict[str, Kind] = {}
     given = {p.name: p.annotation for p in inspect.signature(function).parameters.values()}
     hints = get_type_hints(SimpleNamespace(__annotations__=given), {}, names, include_extras=True)
@@ -308,7 +309,7 @@ class ObjectForm:
     def __init__(
         self,
         key: str,
-        make: Callable[..., Any],
+        make: AnyFunction,
         argument: str | None = None,
         *,
         spread: bool = False,
@@ -342,7 +343,7 @@ class ObjectForm:
             p.name for p in places if p.default is p.empty and p.name in self.fields and p.name != self.key
         ]
 
-    def arguments(self, table: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self, table: DataMapping) -> tuple[list[Given], DataTable]:
         """Arguments of ``make`` from a table."""
         rest = {key: value for key, value in table.items() if key != self.key}
         if self.spread:
@@ -352,7 +353,7 @@ class ObjectForm:
             return [], rest
         return [], {self.argument or self.key: table[self.key], **rest}
 
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self) -> DataTable:
         """Defaults of the object's arguments, by argument."""
         parameters = inspect.signature(self.make).parameters.values()
         return {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -369,7 +370,7 @@ class OneOf(Either):
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
         return tuple(form.table for form in self.forms)
 
-    def python(self, value: Any) -> Any:
+    def python(self, value: Given) -> Given:
         """The object; lists in its table are tuples."""
         form = next(m for m in self.forms if m.table.fits(value))
         args, options = form.arguments(value)
@@ -384,16 +385,16 @@ class ObjectName(Plain):
         super().__init__(plain.words, plain.types, plain.choices)
         self.forms = forms
 
-    def python(self, value: Any) -> Any:
+    def python(self, value: Given) -> Given:
         return next(m for m in self.forms if m.key == value).make()
 
 
-def tuples(value: Any) -> Any:
+def tuples(value: Given) -> Given:
     """A value with tuples for lists."""
     return tuple(tuples(item) for item in value) if isinstance(value, list) else value
 
 
-def shown(value: Any, limit: int = 60) -> str:
+def shown(value: Given, limit: int = 60) -> str:
     """A value in an error, short."""
     if isinstance(value, Mapping):
         return "a table"

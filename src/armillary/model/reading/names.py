@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, symbol
@@ -16,6 +16,7 @@ from armillary.errors import ModelError, UnitsError
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.text_functions import MODEL_FUNCTIONS, stated_arguments
 from armillary.model.recording.verbs import NoForm, verb
+from armillary.untyped import AnyFunction, DataMapping
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -31,7 +32,7 @@ def check_new_name(system: Description, name: str, kind: str) -> None:
         raise ModelError(
             f"{kind} name {name!r} is not a name: letters, digits and underscores, a digit not first{hint}"
         )
-    taken: dict[str, Mapping[str, Any]] = {
+    taken: dict[str, DataMapping] = {
         "parameter": system.parameters,
         "body": system.bodies,
         "memory": system.memories,
@@ -101,8 +102,8 @@ def make_parameter(system: Description, name: str, dimension: Dimension, about: 
 
 @verb(NoForm("a table is in [tables], a function of expressions in [functions], by its value"))
 def function(
-    system: Description, name: str, function: Callable[..., Any], arity: int | None = None
-) -> Callable[..., Any]:
+    system: Description, name: str, function: Callable[..., object], arity: int | None = None
+) -> AnyFunction:
     """A function for use in text expressions: a Python function of expressions (traced, so that it
     becomes part of the program), a lookup table or a foreign compiled function. Returned as it is, for
     use in Python."""

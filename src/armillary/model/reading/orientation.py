@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, transposed
 from armillary.errors import ModelError
 from armillary.model.joints.base import check_sequence, plain, sequence_rotation
+from armillary.untyped import Given
 
 
-def orientation_matrix(orient: Any, where: str, read: Callable[[Any], Expr]) -> Matrix | None:
+def orientation_matrix(orient: Given, where: str, read: Callable[[Given], Expr]) -> Matrix | None:
     """R with v_parent = R v_child, or None where the axes agree."""
     if orient is None:
         return None
@@ -31,7 +31,7 @@ def orientation_matrix(orient: Any, where: str, read: Callable[[Any], Expr]) -> 
     return matrix
 
 
-def _plain(matrix: Any) -> Matrix:
+def _plain(matrix: Given) -> Matrix:
     return tuple(tuple(plain(v) if isinstance(v, Expr) else v for v in row) for row in matrix)  # type: ignore[return-value]
 
 

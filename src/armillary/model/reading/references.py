@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count
@@ -21,12 +21,13 @@ from armillary.model.joints.base import UNIT_AXES, check_axis
 from armillary.model.reading.expressions import check_owner, expression, parse_text
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.units.unit_system import default_value
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
 
 
-def find_body(system: Description, body: Any, where: str) -> Body:
+def find_body(system: Description, body: object, where: str) -> Body:
     """A body of the system, given as such or by name, or by the name of a node."""
     if isinstance(body, str):
         if body in ("ground", "world") and body not in system.bodies:
@@ -50,7 +51,7 @@ def find_body(system: Description, body: Any, where: str) -> Body:
     return body
 
 
-def find_point(system: Description, point: Any, where: str) -> Point:
+def find_point(system: Description, point: object, where: str) -> Point:
     """A point of a body of the system; a body stands for its origin."""
     found = parse_text(system, point, where, {}) if isinstance(point, str) else point
     if isinstance(found, Body):
@@ -63,7 +64,7 @@ def find_point(system: Description, point: Any, where: str) -> Point:
     return found
 
 
-def unit_direction(system: Description, value: Any, where: str) -> Vector:
+def unit_direction(system: Description, value: object, where: str) -> Vector:
     """A unit vector along a direction that is fixed in a body of the system."""
     vector = parse_text(system, value, where, {}) if isinstance(value, str) else value
     if not isinstance(vector, Vector):
@@ -86,7 +87,7 @@ def unit_direction(system: Description, value: Any, where: str) -> Vector:
     return vec.direction(vector)
 
 
-def triple(system: Description, values: Any, where: str, units: str = "m") -> ExprTriple:
+def triple(system: Description, values: Given, where: str, units: str = "m") -> ExprTriple:
     """Three constant scalars with the dimension of ``units``."""
     if item_count(values) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
@@ -94,10 +95,10 @@ def triple(system: Description, values: Any, where: str, units: str = "m") -> Ex
     return tuple(reader(v) for v in values)  # type: ignore[return-value]
 
 
-def constant_reader(system: Description, where: str, dimension: Dimension | None) -> Callable[[Any], Expr]:
+def constant_reader(system: Description, where: str, dimension: Dimension | None) -> Callable[[Given], Expr]:
     """A function that reads constants: expressions of parameters alone."""
 
-    def read(value: Any) -> Expr:
+    def read(value: object) -> Expr:
         node = expression(system, value, where, dimension)
         if not node.constant:
             raise ModelError(f"{where}: '{node}' varies with the motion or time; a constant is needed here")
@@ -106,7 +107,7 @@ def constant_reader(system: Description, where: str, dimension: Dimension | None
     return read
 
 
-def unit_triple(system: Description, axis: Any, where: str) -> Any:
+def unit_triple(system: Description, axis: object, where: str) -> Given:
     """A unit vector in a body's axes, from a letter or three constants."""
     if isinstance(axis, Vector):
         raise ModelError(f"{where}: give the axis as 'x', 'y', 'z' or three numbers in the body's axes")
@@ -118,7 +119,7 @@ def unit_triple(system: Description, axis: Any, where: str) -> Any:
     return tuple(v / length for v in values)
 
 
-def find_speed(system: Description, thing: Any, where: str) -> Expr:
+def find_speed(system: Description, thing: object, where: str) -> Expr:
     """A speed, or the one speed that is the rate of a coordinate."""
     node = expression(system, thing, where)
     if node in system.speeds:
@@ -134,12 +135,12 @@ def find_speed(system: Description, thing: Any, where: str) -> Expr:
     )
 
 
-def find_speeds(system: Description, things: Any, where: str) -> tuple[Expr, ...]:
+def find_speeds(system: Description, things: object, where: str) -> tuple[Expr, ...]:
     """One or several speeds."""
     return tuple(find_speed(system, thing, where) for thing in several(things))
 
 
-def several(things: Any) -> list[Any]:
+def several(things: object) -> list[Given]:
     """One thing or several as a list."""
     if things is None:
         return []
@@ -154,7 +155,7 @@ def known_value(node: Expr) -> float | None:
 
 
 def bounded_constant(
-    system: Description, value: Any, where: str, dimension: Dimension, *, positive: bool = False
+    system: Description, value: object, where: str, dimension: Dimension, *, positive: bool = False
 ) -> Expr:
     """A constant that is not negative, or is positive, as far as that is known here."""
     node = constant_reader(system, where, dimension)(value)
@@ -169,7 +170,7 @@ def check_sign(node: Expr, where: str, *, positive: bool = False) -> None:
         raise ModelError(f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}")
 
 
-def function_of_time(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
+def function_of_time(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
     """A function of time and parameters."""
     node = expression(system, value, where, dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time")]
@@ -178,7 +179,7 @@ def function_of_time(system: Description, value: Any, where: str, dimension: Dim
     return node
 
 
-def ground_place(system: Description, value: Any, where: str, dimension: Dimension = LENGTH) -> ExprTriple:
+def ground_place(system: Description, value: Given, where: str, dimension: Dimension = LENGTH) -> ExprTriple:
     """Three functions of time and parameters in the ground's axes, from three values or a vector."""
     if isinstance(value, Vector):
         frames = {frame for frame, _ in value.terms}

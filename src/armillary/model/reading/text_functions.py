@@ -5,17 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
 
 from armillary.algebra.expression import number
 from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError, shown
 from armillary.model.bodies import motion
 from armillary.model.loads import laws
+from armillary.untyped import AnyFunction, Given
 
 _MOST_ARGUMENTS = 255
 
-MODEL_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
+MODEL_FUNCTIONS: dict[str, tuple[AnyFunction, Given]] = {
     "dot": (vec.dot, 2),
     "cross": (vec.cross, 2),
     "magnitude": (vec.magnitude, 1),
@@ -33,17 +33,17 @@ MODEL_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 
 
-def giving_nodes(function: Callable[..., Any]) -> Callable[..., Any]:
+def giving_nodes(function: Callable[..., object]) -> AnyFunction:
     """The function with plain numbers made expressions: the dot product of two axes of one body is 0 or 1."""
 
-    def called(*arguments: Any) -> Any:
+    def called(*arguments: object) -> Given:
         found = function(*arguments)
         return number(found) if isinstance(found, int | float) else found
 
     return called
 
 
-def count_arguments(function: Callable[..., Any]) -> Any:
+def count_arguments(function: Callable[..., object]) -> Given:
     """Number of arguments, or the least and the greatest number."""
     known = getattr(function, "arity", None)
     if known is not None:
@@ -59,7 +59,7 @@ def count_arguments(function: Callable[..., Any]) -> Any:
     return len(places) if len(needed) == len(places) else (len(needed), len(places))
 
 
-def stated_arguments(function: Callable[..., Any], arity: Any, name: str) -> Any:
+def stated_arguments(function: Callable[..., object], arity: object, name: str) -> Given:
     """Number of arguments as a user states it, else as it is found."""
     if arity is None:
         return count_arguments(function)
@@ -68,7 +68,7 @@ def stated_arguments(function: Callable[..., Any], arity: Any, name: str) -> Any
     return arity
 
 
-def argument_range(function: Callable[..., Any]) -> tuple[float, float]:
+def argument_range(function: Callable[..., object]) -> tuple[float, float]:
     """The least and the greatest number of arguments."""
     count = count_arguments(function)
     return (count, count) if isinstance(count, int) else count

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import takewhile
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +21,7 @@ from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import JointType
+from armillary.untyped import DataTable, Given
 
 # Not compared: symbols that are made when they are first used, and what only the texts of a model name.
 _LEFT_OUT = ("reactions", "efforts", "accelerations", "functions", "definitions", "calls")
@@ -50,7 +50,7 @@ def differences(one: Description, other: Description) -> list[str]:
     return sorted(found)
 
 
-def entries(system: Description, table: str) -> dict[str, Any]:
+def entries(system: Description, table: str) -> DataTable:
     """The records of one kind, by name, as plain data."""
     content = getattr(system, table)
     if isinstance(content, Mapping):
@@ -58,11 +58,11 @@ def entries(system: Description, table: str) -> dict[str, Any]:
     return {_name(x) if isinstance(x, Expr) else f"number {i}": plain(x) for i, x in enumerate(content, 1)}
 
 
-def _name(key: Any) -> str:
+def _name(key: object) -> str:
     return key.data.name if isinstance(key, Expr) and key.kind == "symbol" else str(key)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Given:
     """A record as nested tuples of numbers and texts."""
     if isinstance(value, Expr):
         return _symbol(value) if value.kind == "symbol" else Whole(value)
@@ -116,7 +116,7 @@ def _same_values(one: Expr, other: Expr) -> bool:
     return bool(finite.any() and np.all(same[finite]) and np.array_equal(np.isnan(a), np.isnan(b)))
 
 
-def _symbol(node: Expr) -> tuple[Any, ...]:
+def _symbol(node: Expr) -> tuple[Given, ...]:
     data = node.data
     return (
         data.name,
@@ -129,7 +129,7 @@ def _symbol(node: Expr) -> tuple[Any, ...]:
     )
 
 
-def _body(body: Body) -> tuple[Any, ...]:
+def _body(body: Body) -> tuple[Given, ...]:
     """A body without its system and its children."""
     parts = (
         body.at,
@@ -148,7 +148,7 @@ def _body(body: Body) -> tuple[Any, ...]:
     return (body.name, parent, plain(body.joint), plain(parts), plain(points), plain(turns))
 
 
-def _fields(record: Any) -> Iterator[Any]:
+def _fields(record: Given) -> Iterator[Given]:
     for field in fields(record):
         value = getattr(record, field.name)
         if isinstance(value, Body):

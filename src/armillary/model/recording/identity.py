@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.units.unit_system import UnitSystem
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -56,10 +57,10 @@ def register_ground(ground: Frame, system: Description) -> None:
     _systems_of_grounds[ground] = ref(system)
 
 
-def system_of(arguments: Iterable[Any]) -> Description | None:
+def system_of(arguments: Iterable[object]) -> Description | None:
     """The system that bodies, points, vectors or expressions are about; None where none is."""
     for argument in arguments:
-        found: Any
+        found: Given
         if isinstance(argument, Vector):
             frames = {root for frame, _ in argument.terms for root in ancestors(frame)}
             known = _systems_of_grounds

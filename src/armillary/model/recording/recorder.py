@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Vector
 from armillary.model.recording.identity import system_of
+from armillary.untyped import AnyFunction, DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=AnyFunction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +29,9 @@ class Record:
     """One verb as the user called it; verbs that it calls itself are not recorded."""
 
     verb: str
-    arguments: dict[str, Any]
+    arguments: DataTable
     owner: str = ""  # the body whose verb it is, "" for one of the system itself
-    result: Any = None
+    result: Given = None
 
 
 class Recorder:
@@ -49,14 +50,14 @@ class Call(NamedTuple):
     """A function by its name in texts, and its arguments."""
 
     function: str
-    arguments: tuple[Any, ...]
+    arguments: tuple[Given, ...]
 
 
 def records_calls(function: Function) -> Function:
     """A function that users call, whose calls are recorded by the system that its arguments are about."""
 
     @wraps(function)
-    def recording(*arguments: Any, **options: Any) -> Any:
+    def recording(*arguments: object, **options: object) -> Given:
         result = function(*arguments, **options)
         if not options:
             record_call(system_of(arguments), function.__name__, result, arguments)
@@ -65,7 +66,7 @@ def records_calls(function: Function) -> Function:
     return recording  # type: ignore[return-value]
 
 
-def record_call(system: Description | None, name: str, result: Any, arguments: tuple[Any, ...]) -> None:
+def record_call(system: Description | None, name: str, result: object, arguments: tuple[object, ...]) -> None:
     """Which call gave this expression or vector; plain numbers and symbols need no call."""
     atom = isinstance(result, Expr) and result.kind in ("number", "symbol")
     made = isinstance(result, Expr | Vector) and not atom and not any(a is result for a in arguments)
@@ -77,7 +78,7 @@ def record_call(system: Description | None, name: str, result: Any, arguments: t
 
 
 @contextmanager
-def undo_on_error(system: Description, owner: Any = None) -> Iterator[None]:
+def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
     """What is described in the block stays, unless there is an error; ``owner`` is the body whose verb it
     is.
     """
@@ -93,7 +94,7 @@ def all_or_nothing(function: Function) -> Function:
     """A function that calls several verbs of its first argument, a system: all of them, or none."""
 
     @wraps(function)
-    def whole(system: Description, *args: Any, **options: Any) -> Any:
+    def whole(system: Description, *args: object, **options: object) -> Given:
         with undo_on_error(system):
             return function(system, *args, **options)
 
@@ -113,7 +114,7 @@ def undo_always(system: Description) -> Iterator[list[str]]:
         restore()
 
 
-def _way_back(system: Description, owner: Any = None) -> Callable[[], None]:
+def _way_back(system: Description, owner: object = None) -> Callable[[], None]:
     """The function that restores all tables and lists of a description as they are now.
 
     All that a description records are tables and lists: of the system and its recorder, of its bodies
@@ -126,7 +127,7 @@ def _way_back(system: Description, owner: Any = None) -> Callable[[], None]:
     copies = [table.copy() for table in tables]
     growing = []
     for part in (system.ground, *system.bodies.values(), *system.flexibles.values()):
-        kind: Any = type(part)
+        kind: Given = type(part)
         growing += [(table, len(table)) for table in [part.__dict__[name] for name in _growing(kind)]]
     made_with = None if owner is None or owner is system else dict(vars(owner))
 
@@ -144,6 +145,6 @@ def _way_back(system: Description, owner: Any = None) -> Callable[[], None]:
 
 
 @cache
-def _growing(record: Any) -> tuple[str, ...]:
+def _growing(record: Given) -> tuple[str, ...]:
     """Fields of a record that begin as empty tables."""
     return tuple(f.name for f in fields(record) if f.default_factory is dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
@@ -18,6 +18,7 @@ from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.model.bodies.body import Body, Point
 from armillary.model.flexible.attachment import Flexible
 from armillary.model.recording.recorder import Recorder
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -53,9 +54,9 @@ class _Copier:
     """Copies that refer to each other as their originals do."""
 
     def __init__(self, system: Description, taken: Description) -> None:
-        self._made: dict[int, Any] = {id(system): taken}
+        self._made: dict[int, Given] = {id(system): taken}
 
-    def fresh(self, value: Any) -> Any:
+    def fresh(self, value: object) -> Given:
         """A table or list of its own, even where nothing in it had to be copied; else as ``copy``."""
         if isinstance(value, dict):
             items = {self.copy(key): self.copy(item) for key, item in value.items()}
@@ -64,9 +65,9 @@ class _Copier:
             return [self.copy(item) for item in value]
         return self.copy(value)
 
-    def copy(self, value: Any) -> Any:
+    def copy(self, value: Given) -> Given:
         """The value with copies in place of what is copied; itself where it holds nothing of the kind."""
-        kind: Any = type(value)
+        kind: Given = type(value)
         if kind in _SHARED:
             return value
         made = self._made.get(id(value))
@@ -87,12 +88,12 @@ class _Copier:
             return kind(items) if kind in (list, tuple) else kind(*items)  # else a named tuple
         return self._object(value) if _is_record(kind) else value
 
-    def _object(self, value: Any, always: bool = False) -> Any:
+    def _object(self, value: object, always: bool = False) -> Given:
         made = copy.copy(value) if always else value
         if always:
             self._made[id(value)] = made
         changed = {}
-        kind: Any = type(value)
+        kind: Given = type(value)
         for name in _field_names(kind):
             before = getattr(value, name)
             after = self.fresh(before) if always else self.copy(before)
@@ -107,10 +108,10 @@ class _Copier:
 
 
 @cache
-def _is_record(kind: Any) -> bool:
+def _is_record(kind: object) -> bool:
     return is_dataclass(kind) and kind.__module__.startswith("armillary.model.")
 
 
 @cache
-def _field_names(kind: Any) -> tuple[str, ...]:
+def _field_names(kind: Given) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))

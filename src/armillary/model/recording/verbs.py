@@ -13,14 +13,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial, wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from armillary.algebra.call_record import bound_arguments, independent_copy
 from armillary.errors import ModelError, nearest
 from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, argument_kinds
 from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error
+from armillary.untyped import AnyFunction, DataTable, Given
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=AnyFunction)
 
 
 # ---------------------------------------------------------------- forms in text models
@@ -108,7 +109,7 @@ TextForm = EntryForm | LaterForm | TopForm | NoForm
 class Verb:
     """A verb: its name, its function, and its form in text models."""
 
-    def __init__(self, function: Callable[..., Any], form: TextForm) -> None:
+    def __init__(self, function: Callable[..., object], form: TextForm) -> None:
         self.name, self.function, self.form = function.__name__, function, form
 
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -152,7 +153,7 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def recording(owner: Any, *args: Any, **options: Any) -> Any:
+        def recording(owner: Given, *args: object, **options: object) -> Given:
             system = owner.__dict__.get("system", owner)  # that of a body
             recorder: Recorder = system.recorder
             if recorder.frozen:
@@ -188,11 +189,11 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
 
 
 @cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _signature(function: Callable[..., object]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _advice(signature: inspect.Signature, options: dict[str, Any]) -> str:
+def _advice(signature: inspect.Signature, options: DataTable) -> str:
     """The argument that was meant, or else those that a verb needs."""
     found = list(signature.parameters.values())[1:]
     names = [p.name for p in found]
@@ -206,17 +207,17 @@ def _advice(signature: inspect.Signature, options: dict[str, Any]) -> str:
 # ---------------------------------------------------------------- quantities
 
 
-QUANTITIES: dict[str, tuple[Callable[..., Any], Any]] = {}  # functions that texts may call, by name
+QUANTITIES: dict[str, tuple[AnyFunction, Given]] = {}  # functions that texts may call, by name
 
 
-def quantity(arguments: Any = 0) -> Callable[[Function], Function]:
+def quantity(arguments: object = 0) -> Callable[[Function], Function]:
     """A function of a system that gives an expression or vector: texts may call it too, with so many
     arguments besides the system (a number, or the least and the greatest), and its calls are recorded.
     """
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def recording(system: Any, *given: Any, **options: Any) -> Any:
+        def recording(system: Given, *given: Given, **options: object) -> Given:
             result = function(system, *given, **options)
             if not options:
                 record_call(system, function.__name__, result, given)
@@ -228,6 +229,6 @@ def quantity(arguments: Any = 0) -> Callable[[Function], Function]:
     return decorate
 
 
-def quantities_of(system: Any) -> dict[str, tuple[Callable[..., Any], Any]]:
+def quantities_of(system: object) -> dict[str, tuple[AnyFunction, Given]]:
     """Functions of a whole system that its texts may call, with the numbers of their arguments."""
     return {name: (partial(function, system), count) for name, (function, count) in QUANTITIES.items()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from armillary.algebra.units.dimension import LENGTH
 from armillary.errors import ModelError
 from armillary.model.reading.references import constant_reader
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -22,11 +23,11 @@ class Figure:
     sizes: tuple[Any, ...] = ()
     axis: Any = None  # of figures that are round about one, in the axes of the shape
 
-    def __init__(self, *sizes: Any, axis: Any = None) -> None:
+    def __init__(self, *sizes: object, axis: object = None) -> None:
         self.sizes = sizes
         self.axis = axis
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         """Further data besides sizes, as constants of a system."""
         return {}
 
@@ -35,7 +36,7 @@ class Figure:
         return f"{type(self).__name__}({', '.join(map(repr, self.sizes))}{about})"
 
 
-def radius_of(given: Any, system: Description, where: str) -> dict[str, Any]:
+def radius_of(given: object, system: Description, where: str) -> DataTable:
     """The detail "radius", where one is given."""
     if given is None:
         return {}

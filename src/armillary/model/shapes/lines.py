@@ -9,7 +9,7 @@ In text models:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from armillary.algebra.arguments import count, item_count
 from armillary.algebra.call_record import records_arguments
@@ -19,6 +19,7 @@ from armillary.model.reading.argument_types import Count, ExpressionLike, Flag, 
 from armillary.model.reading.kinds import EXPRESSION, FLAG, TRIPLE, Either, ListOf, ObjectForm
 from armillary.model.reading.references import constant_reader, triple
 from armillary.model.shapes.figure import Figure, radius_of
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -40,7 +41,7 @@ class Polyline(Figure):
     ) -> None:
         self.points, self.radius, self.closed = points, radius, closed
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         if item_count(self.points) < 2:
             raise ModelError(
                 f"{where}: {self.points!r} are not two points or more, e.g. [(0, 0, 0), (1, 0, 0)]"
@@ -62,7 +63,7 @@ class ConnectingLine(Figure):
     def __init__(self, radius: _Radius = None) -> None:
         self.radius = radius
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         return radius_of(self.radius, system, where)
 
     def __repr__(self) -> str:
@@ -79,7 +80,7 @@ class Spring(ConnectingLine):
         super().__init__(radius)
         self.coils = coils
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         coils = min(max(count(self.coils, f"the number of coils of {where}", ModelError), 1), 200)
         return {**super().details(system, where), "coils": coils}
 
@@ -108,7 +109,7 @@ class Cable(ConnectingLine):
         super().__init__(radius)
         self.length = length
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         found = super().details(system, where)
         if self.length is not None:
             found["length"] = constant_reader(system, where, LENGTH)(self.length)

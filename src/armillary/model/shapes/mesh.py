@@ -19,6 +19,7 @@ from armillary.algebra.call_record import records_arguments
 from armillary.errors import ModelError
 from armillary.model.reading.kinds import NUMBER, PATH, Either, ListOf, ObjectForm, choice
 from armillary.model.shapes.figure import Figure
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -64,7 +65,7 @@ class Mesh(Figure):
         image = file_path(self.texture, "the texture of a Mesh", ModelError)
         object.__setattr__(self, "texture", str(image.absolute()) if image.name else "")
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         factors = self.scale if isinstance(self.scale, tuple) else (self.scale,) * 3
         return {"file": self.path, "scale": factors, "up": self.up, "texture": self.texture}
 
@@ -85,7 +86,7 @@ class Polyhedron(Figure):
     def __init__(self, corners: _Threes, faces: _Threes = None) -> None:
         self.corners, self.faces = corners, faces
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         corners = _threes(self.corners, f"corners of {where}", "[(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]")
         if len(corners) < (4 if self.faces is None else 3):
             raise ModelError(f"{where}: {len(corners)} corners make no polyhedron")
@@ -103,7 +104,7 @@ class Polyhedron(Figure):
         return f"Polyhedron({len(self.corners)} corners)" if item_count(self.corners) >= 0 else "Polyhedron"
 
 
-def _threes(given: Any, what: str, example: str) -> tuple[tuple[float, ...], ...]:
+def _threes(given: object, what: str, example: str) -> tuple[tuple[float, ...], ...]:
     rows = given.tolist() if hasattr(given, "tolist") else given
     if not isinstance(rows, list | tuple) or not all(
         isinstance(r, list | tuple) and len(r) == 3 for r in rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +37,7 @@ from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import constant_reader, find_body, find_point, triple, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.shapes import FIGURES, Figure
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -62,7 +63,7 @@ class Shape:
     colour: str
     opacity: float
     ends: tuple[Point, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: DataMapping = field(default_factory=dict)
 
 
 @verb(EntryForm("shapes"))
@@ -119,7 +120,7 @@ def shape(
     return made
 
 
-def _ends(system: Description, shape: Figure, body: Any, between: Any, where: str) -> tuple[Point, ...]:
+def _ends(system: Description, shape: Figure, body: object, between: Any, where: str) -> tuple[Point, ...]:
     """The points of a figure between points; none of one on a body."""
     called = type(shape).__name__
     if not shape.between:

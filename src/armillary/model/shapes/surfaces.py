@@ -8,7 +8,7 @@ In text models:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -34,6 +34,7 @@ from armillary.model.reading.kinds import (
 from armillary.model.reading.text_functions import argument_range
 from armillary.model.shapes.figure import Figure, radius_of
 from armillary.model.space.orbit import ORBIT, Orbit
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -77,14 +78,14 @@ class HeightProfile(Figure):
 
     def __init__(
         self,
-        z: Annotated[Any, _HEIGHTS],
+        z: Annotated[object, _HEIGHTS],
         x: _Range,
         y: _Range,
-        points: Annotated[Any, ListOf(COUNT, 2)] = (101, 41),
+        points: Annotated[Sequence[int], ListOf(COUNT, 2)] = (101, 41),
     ) -> None:
         self.z, self.x, self.y, self.points = z, x, y, points
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         ends = {name: _range(value, f"{name} of {where}") for name, value in (("x", self.x), ("y", self.y))}
         if isinstance(self.z, list | tuple | np.ndarray):
             return {**ends, "numbers": _heights(self.z, where)}
@@ -115,12 +116,14 @@ class Earth(Figure):
     kind: ClassVar[str] = "earth"
 
     def __init__(
-        self, radius: Annotated[Any, Either((FLAG, EXPRESSION))] = None, orbit: Annotated[Any, ORBIT] = None
+        self,
+        radius: Annotated[object, Either((FLAG, EXPRESSION))] = None,
+        orbit: Annotated[object, ORBIT] = None,
     ) -> None:
         self.radius = radius
         self.orbit = ORBIT.python(orbit) if isinstance(orbit, Mapping) and ORBIT.fits(orbit) else orbit
 
-    def details(self, system: Description, where: str) -> dict[str, Any]:
+    def details(self, system: Description, where: str) -> DataTable:
         given = _EQUATOR / system.units.scale(LENGTH) if self.radius is None else self.radius
         found = radius_of(given, system, where)
         if self.orbit is None:
@@ -145,7 +148,7 @@ def _range(value: Any, what: str) -> tuple[float, float]:
     return low, high
 
 
-def _heights(z: Any, where: str) -> tuple[tuple[float, ...], ...]:
+def _heights(z: object, where: str) -> tuple[tuple[float, ...], ...]:
     try:
         heights = np.array(z, dtype=float)
     except (TypeError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import ZERO, Expr, number, symbol
@@ -95,7 +95,9 @@ def _declare_rates(system: Description, source: Memory) -> None:
 
 
 @verb(LaterForm("memory", "memory", update="expression", every="every"))
-def update(system: Description, memory: Any, expression: Any, *, every: float | str | None = None) -> None:
+def update(
+    system: Description, memory: object, expression: object, *, every: float | str | None = None
+) -> None:
     """The expression that renews a memory once per step, or once per so many seconds; for memories that
     refer to each other, or to what is described after them."""
     node = system.expression(memory, "update")
@@ -112,12 +114,12 @@ def update(system: Description, memory: Any, expression: Any, *, every: float | 
         _renew_each_step(system, node, expression)
 
 
-def _renew_each_step(system: Description, memory: Expr, update: Any) -> None:
+def _renew_each_step(system: Description, memory: Expr, update: object) -> None:
     value = system.expression(update, f"update of memory '{memory}'", memory.dimension)
     system.memories[memory.name] = replace(system.memories[memory.name], update=value)
 
 
-def _renew_periodically(system: Description, memory: Expr, update: Any, every: float | str) -> None:
+def _renew_periodically(system: Description, memory: Expr, update: object, every: float | str) -> None:
     """A clock memory that holds the time of the next update, and the event of reaching it."""
     name = memory.name
     period = seconds(every, f"the period of memory '{name}'", ModelError)

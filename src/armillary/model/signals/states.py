@@ -11,7 +11,6 @@ Source: Sayers (1990), section 3.2 and Table 3.2.1, extra variables with derivat
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, symbol
@@ -52,7 +51,7 @@ def state(
 
 
 def new_variable(
-    system: Description, kind: str, name: str, initial: Any, units: str | None, about: str
+    system: Description, kind: str, name: str, initial: object, units: str | None, about: str
 ) -> tuple[Expr, float, float]:
     """The symbol of a new state or memory, its initial value in the model's units, and the factor of its
     own units to those.
@@ -77,7 +76,7 @@ def new_variable(
 
 
 @verb(LaterForm("states", "state", rate="expression"))
-def rate(system: Description, state: Any, expression: Any) -> None:
+def rate(system: Description, state: object, expression: object) -> None:
     """The rate of a state of the user's own, once all is described that it refers to."""
     node = system.expression(state, "rate")
     record = system.states.get(node.name) if node.kind == "symbol" else None
@@ -89,7 +88,7 @@ def rate(system: Description, state: Any, expression: Any) -> None:
     _set_rate(system, node, expression)
 
 
-def _set_rate(system: Description, node: Expr, expression: Any) -> None:
+def _set_rate(system: Description, node: Expr, expression: object) -> None:
     value = system.expression(expression, f"rate of state '{node}'", rate_dimension(node))
     system.states[node.name] = replace(system.states[node.name], rate=value)
     system.rates[node] = value

@@ -12,7 +12,6 @@ Source: Schaub & Junkins (2018), Analytical Mechanics of Space Systems, sections
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -32,7 +31,7 @@ from armillary.model.signals.outputs import output
 KINDS = ("quaternion", "mrp")
 
 
-def attitude(body: Any, kind: str = "quaternion", relative_to: Body | None = None) -> tuple[Expr, ...]:
+def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = None) -> tuple[Expr, ...]:
     """A body's attitude in the ground, or relative to another body, as expressions for outputs and loads.
 
     ``kind``: "quaternion" (four Euler parameters, scalar first: those of the joint where it has them, else
@@ -85,7 +84,7 @@ def attitude_output(
         output(system, f"{name} {i}", value, units=(units or "rad") if angles else None, about=about)
 
 
-def _is_sequence(kind: Any) -> bool:
+def _is_sequence(kind: object) -> bool:
     return (
         isinstance(kind, str)
         and len(kind) == 3

@@ -104,7 +104,7 @@ class _Spot:
         return named_triple(add(self.base, self.step), f"r_{self.body.name}")
 
 
-def find_attractor(system: Description, name: Any, where: str) -> Attractor:
+def find_attractor(system: Description, name: object, where: str) -> Attractor:
     """An attractor by its name."""
     if not isinstance(name, str) or name not in system.attractors:
         hint = nearest(name, system.attractors) if isinstance(name, str) else ""

@@ -140,7 +140,14 @@ def extended(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
 
 
 def _extended_oblate(
-    source: GravitySource, r: Triple, inertia: Matrix, Ir: Triple, C: Any, T: Any, n2: Any, n5: Any
+    source: GravitySource,
+    r: Triple,
+    inertia: Matrix,
+    Ir: Triple,
+    C: object,
+    T: object,
+    n2: object,
+    n5: object,
 ) -> Extended:
     """The part of ``extended`` with k."""
     a = source.axis

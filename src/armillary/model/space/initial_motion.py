@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, SPEED
@@ -47,7 +47,7 @@ class MassCentreStart:
 
 @verb(EntryForm("start_mass_centre", name_argument="body"))
 def start_mass_centre(
-    system: Description, body: Any, *, position: TripleLike, velocity: TripleLike = (0, 0, 0)
+    system: Description, body: object, *, position: TripleLike, velocity: TripleLike = (0, 0, 0)
 ) -> None:
     """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
     velocity, in the ground's axes: numbers, parameters or functions of time.
@@ -68,7 +68,7 @@ def start_mass_centre(
 @verb(EntryForm("start_orbit", name_argument="body"))
 def start_orbit(
     system: Description,
-    body: Any,
+    body: object,
     orbit: Annotated[Orbit, ORBIT],
     *,
     around: Annotated[str | None, NAME] = None,

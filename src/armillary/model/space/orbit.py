@@ -11,7 +11,7 @@ Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Orbit:
         self.i, self.raan, self.argp, self.nu = tilt, node, turn, anomaly
 
     @classmethod
-    def from_state(cls, mu: float, position: Any, velocity: Any) -> Orbit:
+    def from_state(cls, mu: float, position: object, velocity: object) -> Orbit:
         """The orbit through a position with a velocity; a circle's periapsis is at its node, and the node of
         an equatorial orbit on the x axis."""
         r, v = (_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
@@ -260,14 +260,14 @@ def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
     return None
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: object, name: str) -> float:
     found = plain_float(value)
     if found is None or not math.isfinite(found):
         raise ModelError(f"Orbit: {name}={value!r} is not a finite number")
     return found
 
 
-def _angle(value: Any, name: str) -> float:
+def _angle(value: object, name: str) -> float:
     """Radians, or a text such as "51.6 deg"."""
     if not isinstance(value, str):
         return _number(value, name)
@@ -281,7 +281,7 @@ def _angle(value: Any, name: str) -> float:
     raise ModelError(f"Orbit: {name}={value!r} is not an angle; give radians, or a text such as '51.6 deg'")
 
 
-def _vector(value: Any, name: str) -> np.ndarray:
+def _vector(value: object, name: str) -> np.ndarray:
     try:
         found = np.array(value, dtype=float)
     except (TypeError, ValueError):

@@ -23,6 +23,7 @@ from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import bounded_constant, constant_reader, find_body, unit_triple
 from armillary.model.recording.recorder import all_or_nothing
 from armillary.model.signals.events import event
+from armillary.untyped import DataTable
 
 _MOST = 10_000
 
@@ -33,19 +34,19 @@ def panels(
     parent: Body,
     n: int,
     *,
-    length: Any,
-    mass: Any,
-    inertia: Any,
-    com: Any = None,
+    length: object,
+    mass: object,
+    inertia: object,
+    com: object = None,
     at: Any = (0, 0, 0),
     orient: Any = None,
-    axis: Any = "y",
-    along: Any = "x",
-    stiffness: Any = 0,
-    damping: Any = 0,
-    rest: Any = 0,
-    start: Any = None,
-    latch: Any = None,
+    axis: object = "y",
+    along: object = "x",
+    stiffness: object = 0,
+    damping: object = 0,
+    rest: object = 0,
+    start: object = None,
+    latch: object = None,
     name: str = "panel",
     first: int = 1,
 ) -> list[Body]:
@@ -113,7 +114,7 @@ def panels(
     return made
 
 
-def _spring(system: Description, panel: Body, own: dict[str, Any], axis: Triple) -> None:
+def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> None:
     """The moment of a hinge's spring and damper."""
     where = f"hinge of panel '{panel.name}'"
     stiffness = bounded_constant(system, own["stiffness"], f"stiffness of {where}", MOMENT)
@@ -125,7 +126,7 @@ def _spring(system: Description, panel: Body, own: dict[str, Any], axis: Triple)
     moment(system, f"{panel.name}_hinge", torque, panel.frame.vector(axis), on=panel, reaction=panel.parent)
 
 
-def _angles(system: Description, start: Any, n: int) -> Any:
+def _angles(system: Description, start: object, n: int) -> Any:
     """Angles at the start, from the word for a folded array or as they are given."""
     if not isinstance(start, str):
         return start
@@ -138,7 +139,7 @@ def _angles(system: Description, start: Any, n: int) -> Any:
     return angle
 
 
-def _each(value: Any, n: int, word: str) -> Sequence[Any]:
+def _each(value: object, n: int, word: str) -> Sequence[Any]:
     """One value per panel: a list one by one, anything else for all. Three moments of one inertia may be an
     array or tuple too; for all else these are lists."""
     if word != "inertia" and isinstance(value, tuple | np.ndarray):

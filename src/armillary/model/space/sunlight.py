@@ -15,7 +15,7 @@ Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
@@ -98,7 +98,7 @@ def solar_pressure(
     return add_load(system, Load(name, "force", size, force, point.body, point))
 
 
-def _sunlight(system: Description, sun: Any, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
+def _sunlight(system: Description, sun: object, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
     """(unit vector towards the Sun, pressure)."""
     if not isinstance(sun, str) or "." in sun:
         return unit_direction(system, sun, f"sun of {where}"), light

@@ -37,7 +37,7 @@ from armillary.model.recording.verbs import EntryForm, verb
 class GimbalAxes(Either):
     """An axis, or a list of the axes of two gimbals."""
 
-    def python(self, value: Any) -> Any:
+    def python(self, value: object) -> Any:
         if not isinstance(value, list):
             return value
         several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
@@ -47,7 +47,7 @@ class GimbalAxes(Either):
 class PerGimbal(Either):
     """One value, or a list of one for each gimbal; "" is none."""
 
-    def python(self, value: Any) -> Any:
+    def python(self, value: object) -> Any:
         if not isinstance(value, list):
             return value
         return [None if item == "" else tuples(item) for item in value]
@@ -124,7 +124,7 @@ def control_moment_gyro(
     wheel_inertia: ExpressionLike,
     wheel_speed: ExpressionLike,
     wheel_transverse: ExpressionLike | None = None,
-    gimbal_inertia: Annotated[Any, PerGimbal((INERTIA_KIND, ListOf(INERTIA_KIND)))] = 0,
+    gimbal_inertia: Annotated[object, PerGimbal((INERTIA_KIND, ListOf(INERTIA_KIND)))] = 0,
     mass: ExpressionLike = 0,
     at: TripleLike = (0, 0, 0),
     gimbal_rate: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
@@ -196,7 +196,7 @@ def _at_right_angles(a: Any, b: Any) -> bool:
     return cosine.kind != "number" or is_zero(cosine) or abs(float(cosine)) < 1e-9
 
 
-def _one_each(value: Any, count: int, where: str) -> list[Any]:
+def _one_each(value: object, count: int, where: str) -> list[Any]:
     """One value for each gimbal; a list is one by one."""
     nothing = value is None or (isinstance(value, int | float) and value == 0)
     values = value if isinstance(value, list) else [value] * (count if nothing else 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from armillary.algebra.arguments import Error, real
 from armillary.algebra.expression import Expr, as_expr
@@ -13,6 +12,7 @@ from armillary.algebra.units.dimension import TIME, Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.units.unit_system import SYSTEMS, UnitSystem
+from armillary.untyped import Given
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
@@ -26,7 +26,7 @@ class BadValueError(ArmillaryError):
     """What is wrong with a value, as the end of a sentence that begins with its name: "needs a number"."""
 
 
-def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
+def read_number(value: object, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
     """A value in ``units``, from a plain number in them or from text that may bring its own.
 
     Without ``units`` the quantity is in the model's own, and its dimension decides which texts fit; where
@@ -52,12 +52,12 @@ def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension
     return finite(number if unit.text == units else number * unit.scale / scale)
 
 
-def read_seconds(value: Any) -> float:
+def read_seconds(value: object) -> float:
     """A time: a plain number of seconds, or text with a unit, "10 ms"."""
     return read_number(value, "s", SYSTEMS["SI"], TIME)
 
 
-def in_seconds(name: str, value: Any) -> Any:
+def in_seconds(name: str, value: object) -> Given:
     """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and all else as it
     is; ``name``: the argument.
     """
@@ -76,7 +76,7 @@ def in_seconds(name: str, value: Any) -> Any:
     return value
 
 
-def seconds(value: Any, what: str, error: Error = ArmillaryError) -> float:
+def seconds(value: object, what: str, error: Error = ArmillaryError) -> float:
     """A time in seconds, which may be infinite, from a number or from text with a unit."""
     try:
         return real(in_seconds(what, value), what, error)

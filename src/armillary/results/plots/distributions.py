@@ -15,6 +15,7 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal, matplotlib
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 BLUE, ORANGE = COLOURS[:2]
-BOX: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
+BOX: DataTable = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
 INK, GREY = "#1c2126", "#5b6570"
 _AT_ONCE = 8_000_000  # numbers of a fan chart in memory: 64 MB
 _DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # few to many; the few still stand out from white
@@ -31,7 +32,7 @@ _MOST_BINS = 80
 
 
 def fan(
-    time: Any,
+    time: object,
     values: Any,
     *,
     name: str,
@@ -83,7 +84,7 @@ def fan(
 
 
 def histogram(
-    values: Any,
+    values: object,
     *,
     name: str,
     units: str = "",
@@ -113,7 +114,7 @@ def histogram(
 
 
 def mean_histogram(
-    counts: Any,
+    counts: object,
     edges: Sequence[float],
     *,
     name: str,
@@ -148,8 +149,8 @@ def mean_histogram(
 
 
 def scatter(
-    parameters: Mapping[str, Any],
-    metrics: Mapping[str, Any],
+    parameters: Mapping[str, object],
+    metrics: Mapping[str, object],
     *,
     units: Mapping[str, str] | None = None,
     title: str | None = None,

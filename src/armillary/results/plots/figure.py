@@ -15,6 +15,7 @@ from armillary.algebra import arguments
 from armillary.algebra.arguments import file_path, flag
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, require
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +61,7 @@ def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES)
 
 
 @contextmanager
-def styled(style: dict[str, Any], *, interactive: bool) -> Iterator[None]:
+def styled(style: DataTable, *, interactive: bool) -> Iterator[None]:
     """Figures made meanwhile have this look."""
     if interactive:  # before the look: what a notebook's backend sets as it is imported has to stay
         matplotlib("pyplot")
@@ -72,7 +73,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
     """An empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a figure of
     pyplot at the end of the cell, beside the one that a call returns; one that is ``shown`` at once needs it.
     """
-    shape: dict[str, Any] = {"figsize": size, "layout": LAYOUT}
+    shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
     if interactive and not notebook:
         return matplotlib("pyplot").figure(**shape)

@@ -27,6 +27,7 @@ class MotionPicture(Protocol):
         """Several motions, one at a time, as the text of one HTML page."""
         ...
 
+    # Batches are made above this package, so that their class has no name here.
     def cloud(self, batch: Any, colour: str | None, title: str, options: PictureOptions) -> str:
         """All runs of a batch at once as the text of one HTML page."""
         ...

@@ -12,12 +12,12 @@ import html
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from armillary.atomic import replacing
 from armillary.results.plots.chart import Chart, Curve, axis_label
+from armillary.untyped import DataTable
 
 LONG = 20_000
 BUCKETS = 4_000
@@ -59,7 +59,7 @@ def _data(chart: Chart) -> str:
             curves.append({"label": curve.label, "x": store.add(x), "y": store.add(y), **place})
         panels.append({"title": panel.title, "units": panel.units, "curves": curves})
     note = f"Curves of more than {LONG:,} samples are drawn from their extremes." if thinned else ""
-    data: dict[str, Any] = {
+    data: DataTable = {
         "x": axis_label(chart.x_name, chart.x_units),
         "x_name": chart.x_name,
         "x_units": chart.x_units,

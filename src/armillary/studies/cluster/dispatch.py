@@ -19,7 +19,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from armillary.errors import ArmillaryError, outside, require
 from armillary.studies.blocks import Values
@@ -30,6 +30,8 @@ from armillary.studies.store.records import BlockRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from distributed import Client, Future
 
 _EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
 _TASK = 0.5  # seconds that a task of several blocks should take
@@ -49,7 +51,7 @@ class BlockAssignment(NamedTuple):
     done: Callable[[BlockRecord], None]
 
 
-def run_there(client: Any, given: BlockAssignment) -> None:
+def run_there(client: Client, given: BlockAssignment) -> None:
     """Blocks made by the workers of a client."""
     _WaitingBlocks(client, given).run()
 
@@ -64,12 +66,12 @@ class _Task(NamedTuple):
 class _WaitingBlocks:
     """The blocks that wait, the tasks on their way, and the workers."""
 
-    def __init__(self, client: Any, given: BlockAssignment) -> None:
+    def __init__(self, client: Client, given: BlockAssignment) -> None:
         self._client = client
         self._job, self._values, blocks, self._lock, self._done = given
         self._waiting = deque(blocks)
-        self._on_their_way: dict[Any, _Task] = {}
-        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._on_their_way: dict[Future, _Task] = {}
+        self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._losses: Counter[int] = Counter()
         self._size = 1
         self._workers = Workers(client, self._job)
@@ -179,7 +181,7 @@ class _WaitingBlocks:
         warnings.warn(f"study '{self._job.folder}' sends {which} again: {why}", stacklevel=outside())
 
 
-def _result(future: Any) -> tuple[list[BlockRecord], float]:
+def _result(future: Future) -> tuple[list[BlockRecord], float]:
     made: tuple[list[BlockRecord], float] = future.result(timeout=_GATHER)
     return made
 
@@ -194,7 +196,7 @@ def _key(job: Job, numbers: Sequence[int]) -> str:
 
 
 @contextmanager
-def connected(on: Any) -> Iterator[Any]:
+def connected(on: object) -> Iterator[Client]:
     """The client that a user gave, or one to the scheduler at an address, closed at the end.
 
     It is not made the process's default: Dask keeps a default whose connection failed, and every computation

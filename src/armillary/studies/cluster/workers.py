@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from armillary.errors import ArmillaryError, outside
 from armillary.studies.cluster import worker_check
 from armillary.studies.cluster.task import Job
 from armillary.studies.store.folder import UNFINISHED
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 class Workers:
@@ -17,7 +20,7 @@ class Workers:
 
     pause = 2.0  # seconds between two looks
 
-    def __init__(self, client: Any, job: Job) -> None:
+    def __init__(self, client: Client, job: Job) -> None:
         self._client, self._job = client, job
         self.fit: dict[str, int] = {}
         self._unfit: dict[str, str] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ class Correlated:
         arm.Correlated({"Cf": arm.Normal(80e3, 5e3), "Cr": arm.Normal(90e3, 5e3)}, [[1, 0.8], [0.8, 1]])
     """
 
-    def __init__(self, distributions: Mapping[str, Any], correlation: Any) -> None:
+    def __init__(self, distributions: Mapping[str, object], correlation: object) -> None:
         self.distributions: dict[str, Distribution] = {
             name: as_distribution(value, name)
             for name, value in table(distributions, "what varies together", ParameterError).items()
@@ -35,7 +34,7 @@ class Correlated:
         self._factor = np.linalg.cholesky(self.correlation)
 
     @staticmethod
-    def from_data(data: Mapping[str, Any]) -> Correlated:
+    def from_data(data: Mapping[str, object]) -> Correlated:
         """From {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
         if set(data) != {"correlated", "correlation"} or not isinstance(data["correlated"], Mapping):
             raise ParameterError("what varies together needs a table 'correlated' and a matrix 'correlation'")
@@ -60,7 +59,7 @@ class Correlated:
         return f"Correlated({', '.join(self.names)})"
 
 
-def _checked(correlation: Any, names: tuple[str, ...]) -> np.ndarray:
+def _checked(correlation: object, names: tuple[str, ...]) -> np.ndarray:
     where = f"Correlated({', '.join(names)})"
     if len(names) < 2:
         raise ParameterError(f"{where} needs two names at least; one alone is correlated with nothing")

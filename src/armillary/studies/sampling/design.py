@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from armillary.studies.sampling.points import (
 )
 from armillary.studies.sampling.reading import as_distribution
 from armillary.studies.sampling.user_distributions import UserDistribution
+from armillary.untyped import DataTable, Given
 
 KINDS = ("random", "lhs", "sobol", "grid", "list", "morris", "saltelli")
 OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # more runs of them begin with those of fewer
@@ -57,7 +57,7 @@ class Design:
 
     def __init__(
         self,
-        vary: Mapping[str, Any],
+        vary: Mapping[str, object],
         kind: str = "random",
         runs: int | None = None,
         seed: int = 0,
@@ -123,24 +123,24 @@ class Design:
         self._check_runs(i0, i1)
         return self._points(i0, i1)
 
-    def _check_runs(self, i0: Any, i1: Any) -> None:
+    def _check_runs(self, i0: Given, i1: Given) -> None:
         whole = all(isinstance(i, int | np.integer) for i in (i0, i1))
         if not whole or not 0 <= i0 < i1 <= self.runs:
             raise ParameterError(
                 f"there are no runs {shown(i0)} to {shown(i1)}: the design has runs 0 to {self.runs - 1}"
             )
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> DataTable:
         """The design as plain data, for TOML and JSON; from_data() makes it again."""
         return self._as_data({name: _data_of(name, each) for name, each in self.distributions.items()})
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> DataTable:
         """Plain data that differ where designs differ, for digests."""
         data = self._as_data({name: each.identity() for name, each in self.distributions.items()})
         return data | {"names": list(self.names)}  # in their order: other keys may be sorted
 
     @staticmethod
-    def from_data(data: Mapping[str, Any], units: Mapping[str, str] | None = None) -> Design:
+    def from_data(data: Mapping[str, object], units: Mapping[str, str] | None = None) -> Design:
         """A design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal": [1, 0.1]}}}."""
         known = ("vary", "kind", "runs", "seed", "levels", "second_order")
         data = arguments.table(data, "a design", ParameterError)
@@ -152,8 +152,8 @@ class Design:
     def __repr__(self) -> str:
         return f"Design({', '.join(self.names)}: {self.kind}, {self.runs} runs, seed {self.seed})"
 
-    def _as_data(self, members: dict[str, Any]) -> dict[str, Any]:
-        vary: dict[str, Any] = {}
+    def _as_data(self, members: DataTable) -> DataTable:
+        vary: DataTable = {}
         labels = {name: label for label, each in self.correlated.items() for name in each.names}
         for name in self.names:  # the order counts: a sequence's coordinates differ, a grid's last is fastest
             if name not in labels:
@@ -164,12 +164,12 @@ class Design:
                     "correlated": {each: members[each] for each in together.names},
                     "correlation": together.correlation.tolist(),
                 }
-        data: dict[str, Any] = {"vary": vary, "kind": self.kind, "runs": self.runs, "seed": self.seed}
+        data: DataTable = {"vary": vary, "kind": self.kind, "runs": self.runs, "seed": self.seed}
         if self.levels is not None:
             data["levels"] = self.levels
         return data | ({"second_order": True} if self.second_order else {})
 
-    def _check(self, levels: Any, second_order: bool) -> None:
+    def _check(self, levels: object, second_order: bool) -> None:
         if levels is not None and self.kind not in ("grid", "morris"):
             raise ParameterError(f"levels are of the designs grid and morris, not of {self.kind}")
         if second_order and self.kind != "saltelli":
@@ -210,7 +210,7 @@ class Design:
             axes[name] = np.linspace(each.low, each.high, _whole(given[name], f"levels of '{name}'", least=2))
         return axes
 
-    def _count(self, runs: Any) -> int:
+    def _count(self, runs: object) -> int:
         """The number of runs: as asked for, or as many as grid and list have."""
         if self.kind == "list":
             found = _common_length(self.distributions)
@@ -268,7 +268,7 @@ class Design:
 
 
 def _read(
-    vary: Mapping[str, Any], units: Mapping[str, str]
+    vary: Mapping[str, object], units: Mapping[str, str]
 ) -> tuple[dict[str, Distribution], dict[str, Correlated]]:
     """Distributions by name, in the units of the names, and what is correlated by its label."""
     if not isinstance(vary, Mapping):
@@ -306,7 +306,7 @@ def _common_length(distributions: Mapping[str, Distribution]) -> int:
     return length
 
 
-def _data_of(name: str, distribution: Distribution) -> dict[str, Any]:
+def _data_of(name: str, distribution: Distribution) -> DataTable:
     try:
         return distribution.as_data()
     except ParameterError as error:
@@ -319,7 +319,7 @@ def _remedy(distribution: Distribution) -> str:
     return "; use one that has bounds, such as Uniform"
 
 
-def _whole(value: Any, what: str, *, least: int) -> int:
+def _whole(value: Given, what: str, *, least: int) -> int:
     number = None if isinstance(value, bool) else plain_float(value)
     if number is None or not math.isfinite(number) or number != int(number) or number < least:
         raise ParameterError(f"{what} must be a whole number of {least} or more, not {value!r}")

@@ -6,12 +6,13 @@ import json
 import math
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from armillary.errors import ParameterError
 from armillary.studies.sampling.numbers import in_one_unit
+from armillary.untyped import DataTable, Given
 
 _SHOWN = 6  # numbers of a list that a message or a digest shows; of longer lists the length
 
@@ -32,7 +33,7 @@ class Distribution:
     high: float
     units: str
 
-    def ppf(self, u: Any) -> np.ndarray:
+    def ppf(self, u: object) -> np.ndarray:
         """Values at the probabilities u."""
         raise NotImplementedError
 
@@ -45,18 +46,18 @@ class Distribution:
         sizes = {name: getattr(self, name) * factor for name in self.sized}
         return replace(self, **sizes, units="")  # type: ignore[type-var]
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> DataTable:
         """The distribution as plain data, for TOML and JSON: {"normal": [1000, 50], "low": 900}."""
         return {self.word: self._numbers()} | {k: _data(value) for k, value in self._options().items()}
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> DataTable:
         """Plain data that differ where distributions differ, for digests; long lists by their checksum."""
         return {name: _digest(value) for name, value in self.as_data().items()}
 
     def _numbers(self) -> list[float]:
         return [getattr(self, name) for name in self.main]
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> DataTable:
         """Fields that were given beyond the main ones."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.main}  # type: ignore[arg-type]
         return {name: value for name, value in own.items() if _given(value)}
@@ -72,7 +73,7 @@ class Distribution:
         shown += [f"{name}={_shown(value)}" for name, value in self._options().items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _settle(self, **changed: Any) -> None:
+    def _settle(self, **changed: object) -> None:
         """Fields set once, while a frozen object is being made."""
         for name, value in changed.items():
             object.__setattr__(self, name, value)
@@ -91,7 +92,7 @@ class Distribution:
             high=math.inf if self.high is None else self.high,
         )
 
-    def _one_each(self, numbers: dict[str, Any]) -> dict[str, Any]:
+    def _one_each(self, numbers: DataTable) -> DataTable:
         """The numbers, if each is one; but for lists of values and weights."""
         for name, number in numbers.items():
             is_list = name in ("values", "weights")
@@ -128,7 +129,7 @@ class Uniform(Distribution):
         self._require_finite("low", "high")
         self._require_order()
 
-    def ppf(self, u: Any) -> np.ndarray:
+    def ppf(self, u: object) -> np.ndarray:
         u = np.asarray(u)
         found: np.ndarray = self.low * (1 - u) + self.high * u  # exact at both ends, and no overflow between
         return found
@@ -154,7 +155,7 @@ class Normal(Distribution):
         self._require(self.sd > 0, "the standard deviation sd must be positive")
         self._require_order()
 
-    def ppf(self, u: Any) -> np.ndarray:
+    def ppf(self, u: object) -> np.ndarray:
         """With a and b the bounds in standard deviations from the mean, and p between Φ(a) and Φ(b):
 
             x = mean + sd·Φ⁻¹(p),   p = (1 − u) Φ(a) + u Φ(b)
@@ -207,10 +208,10 @@ class LogNormal(Distribution):
         self._settle(low=max(self.low, 0.0))
         self._require_order()
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> DataTable:
         return {name: value for name, value in super()._options().items() if name != "low" or value > 0}
 
-    def ppf(self, u: Any) -> np.ndarray:
+    def ppf(self, u: object) -> np.ndarray:
         with np.errstate(divide="ignore"):  # log 0 of no lower bound
             low, high = np.log([self.low / self.median, self.high / self.median]).tolist()
         values = self.median * np.exp(Normal(0.0, self.sigma, low, high).ppf(u))
@@ -236,7 +237,7 @@ class Triangular(Distribution):
         self._require_order()
         self._require(self.low <= self.mode <= self.high, "mode must lie between low and high")
 
-    def ppf(self, u: Any) -> np.ndarray:
+    def ppf(self, u: object) -> np.ndarray:
         u = np.asarray(u, dtype=float)
         width, rise, fall = self.high - self.low, self.mode - self.low, self.high - self.mode
         rising = self.low + np.sqrt(u * width * rise)
@@ -249,8 +250,8 @@ class Triangular(Distribution):
 class Choice(Distribution):
     """One of several values, equally likely or by `weights`; in a grid, all of them in turn."""
 
-    values: Any
-    weights: Any = None
+    values: Given
+    weights: Given = None
     units: str = ""
     word = "choice"
     main = ("values",)
@@ -278,7 +279,7 @@ class Choice(Distribution):
         found: list[float] = self.values.tolist()
         return found
 
-    def ppf(self, u: Any) -> np.ndarray:
+    def ppf(self, u: object) -> np.ndarray:
         """In the order of the list, which need not rise: equal weights give each an equal part of u."""
         u = np.asarray(u, dtype=float)
         if self.weights is None:
@@ -291,27 +292,27 @@ class Choice(Distribution):
         return found
 
 
-def _given(value: Any) -> bool:
+def _given(value: object) -> bool:
     """Whether an option was given: not "", None or an infinite bound."""
     return bool(value) if value is None or isinstance(value, str) else not _infinite(value)
 
 
-def _infinite(value: Any) -> bool:
+def _infinite(value: object) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def _data(value: Any) -> Any:
+def _data(value: object) -> Given:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _digest(value: Any) -> Any:
+def _digest(value: object) -> Given:
     if not isinstance(value, list) or len(value) <= _SHOWN:
         return value
     checksum = blake2b(np.asarray(value, dtype="<f8").tobytes(), digest_size=16)
     return f"{len(value)} numbers, {checksum.hexdigest()}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, str):
         return repr(value)
     if isinstance(value, np.ndarray):

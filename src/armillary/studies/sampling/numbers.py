@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,10 @@ from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit, si_text
 from armillary.errors import ParameterError, UnitsError, shortened
 from armillary.model.units.values import number_and_unit, number_in_text
+from armillary.untyped import DataTable, Given
 
 
-def in_one_unit(given: Mapping[str, Any], units: str, where: str) -> tuple[dict[str, Any], str]:
+def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[DataTable, str]:
     """Floats and arrays of floats by name, and the unit they are in.
 
     A number may be plain, a text ("pi/2", "55 mile/hour") or a Pint quantity. Either all bring units or none
@@ -42,9 +42,9 @@ def factor(source: str, target: str, where: str) -> float:
     return 1.0 if source == target else one.scale / other.scale
 
 
-def _read(value: Any, where: str) -> tuple[Any, str | None]:
+def _read(value: object, where: str) -> tuple[Given, str | None]:
     """A float or an array of floats, and the unit if there is one."""
-    number: Any
+    number: Given
     unit: str | None
     if is_quantity(value):
         number, unit = _quantity(value, where)
@@ -66,7 +66,7 @@ def _read(value: Any, where: str) -> tuple[Any, str | None]:
     return plain, unit
 
 
-def _quantity(value: Any, where: str) -> tuple[Any, str]:
+def _quantity(value: Given, where: str) -> tuple[Given, str]:
     if type(value)(0.0, value.units).to_base_units().magnitude != 0:
         raise UnitsError(f"{where} is in {value.units}, whose zero is not zero: give it in kelvin")
     number, dimension = magnitude_in_si(value)
@@ -84,7 +84,7 @@ def _text(value: str, where: str) -> tuple[float, str | None]:
     return number_in_text(number, where), unit
 
 
-def _list(values: list[Any] | tuple[Any, ...], where: str) -> tuple[np.ndarray, str | None]:
+def _list(values: list[Given] | tuple[object, ...], where: str) -> tuple[np.ndarray, str | None]:
     if all(type(value) is float or type(value) is int for value in values):  # a million of them are quick
         return _array(np.asarray(values), where), None
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):

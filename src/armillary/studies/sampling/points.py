@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from armillary.studies.sampling.streams import permuted, uniform
+from armillary.untyped import DataTable, Given
 
 Points = Callable[[int, int], np.ndarray]
 
@@ -56,7 +56,7 @@ class Sobol:
         self._start()
 
     def _start(self) -> None:
-        self._engine: Any = None
+        self._engine: Given = None
         self._lock = threading.Lock()
 
     def __call__(self, i0: int, i1: int) -> np.ndarray:
@@ -81,10 +81,10 @@ class Sobol:
         )  # 0 may occur, where Φ⁻¹ is infinite
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> DataTable:
         return {"dimensions": self.dimensions, "seed": self.seed}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: DataTable) -> None:
         self.__dict__.update(state)
         self._start()
 

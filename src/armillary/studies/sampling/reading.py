@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from armillary.studies.sampling.distributions import (
     Uniform,
 )
 from armillary.studies.sampling.user_distributions import UserDistribution
+from armillary.untyped import DataMapping, Given
 
 _BY_WORD: dict[str, type[Distribution]] = {
     kind.word: kind for kind in (Uniform, Normal, LogNormal, Triangular, Choice)
@@ -30,7 +30,7 @@ _OPTIONS = {
 }
 
 
-def as_distribution(value: Any, name: str) -> Distribution:
+def as_distribution(value: Given, name: str) -> Distribution:
     """The distribution that a user means: one of ours, data, a list of values, or code of their own."""
     try:
         if isinstance(value, Distribution):
@@ -58,7 +58,7 @@ def as_distribution(value: Any, name: str) -> Distribution:
     )
 
 
-def distribution_from_data(data: Mapping[str, Any]) -> Distribution:
+def distribution_from_data(data: DataMapping) -> Distribution:
     """A distribution from plain data: {"normal": [1000, 50], "low": 900}."""
     words = [word for word in data if word in _BY_WORD]
     if len(words) != 1:
@@ -81,5 +81,5 @@ def distribution_from_data(data: Mapping[str, Any]) -> Distribution:
     return kind(*numbers, **options)
 
 
-def _keys(data: Mapping[str, Any]) -> str:
+def _keys(data: Mapping[str, object]) -> str:
     return ", ".join(f"'{key}'" for key in data) or "nothing"

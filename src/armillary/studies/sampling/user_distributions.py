@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.studies.sampling.distributions import Distribution
+from armillary.untyped import DataTable, Given
 
 _PROBES = np.linspace(0.03, 0.97, 17)  # where a function shows what it is
 
@@ -27,9 +27,9 @@ class UserDistribution(Distribution):
     sized = ()
     units = ""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Given) -> None:
         self.given = given
-        self._function: Callable[[Any], Any] = getattr(given, "ppf", given)
+        self._function: Callable[[Given], Given] = getattr(given, "ppf", None) or given
         self.name = getattr(self._function, "__name__", type(given).__name__)
         if hasattr(given, "dist"):  # SciPy's frozen distributions
             self.name = f"scipy.stats.{given.dist.name}"
@@ -47,7 +47,7 @@ class UserDistribution(Distribution):
             known = all(map(math.isfinite, ends))
             self.low, self.high = (min(ends), max(ends)) if known else (-math.inf, math.inf)
 
-    def ppf(self, u: Any) -> np.ndarray:
+    def ppf(self, u: object) -> np.ndarray:
         u = np.asarray(u, dtype=float)
         if self._takes_arrays:
             values = np.asarray(self._function(u), dtype=float)
@@ -58,12 +58,12 @@ class UserDistribution(Distribution):
             raise ParameterError(f"{self!r} is {values[bad][0]} at {u[bad][0]:.17g}; give finite numbers")
         return values
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> DataTable:
         raise ParameterError(
             f"{self!r} is code and cannot be written as data: use a distribution of Armillary's, or a list"
         )
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> DataTable:
         """Its values at some places, in nine digits: equal on machines that round differently."""
         return {"own": [f"{value:.8e}" for value in self._values]}
 

@@ -20,6 +20,7 @@ from armillary.studies.sensitivity.explained_variance import (
     rank_correlation,
     variance_explained,
 )
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,7 +136,7 @@ _WHY = {
 
 def sensitivity(
     design: Design,
-    values: Any,
+    values: object,
     *,
     metric: str = "metric",
     units: str = "",
@@ -176,7 +177,7 @@ def sensitivity(
     )
 
 
-def _problem(design: Design) -> dict[str, Any]:
+def _problem(design: Design) -> DataTable:
     return {
         "num_vars": len(design.names),
         "names": list(design.names),
@@ -184,7 +185,7 @@ def _problem(design: Design) -> dict[str, Any]:
     }
 
 
-def _sobol(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dict[str, Any]:
+def _sobol(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
     """First and total indices, and second ones, by Saltelli et al. (2010) and Saltelli (2002)."""
     analyse = require("SALib.analyze.sobol", extra="study", purpose="Sobol' indices").analyze
     found = analyse(
@@ -195,7 +196,7 @@ def _sobol(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dic
         conf_level=level,
         seed=1,
     )
-    values: dict[str, Any] = {
+    values: DataTable = {
         "method": SOBOL,
         "values": {"first": found["S1"], "total": found["ST"]},
         "confidence": {"first": found["S1_conf"], "total": found["ST_conf"]},
@@ -205,7 +206,7 @@ def _sobol(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dic
     return values
 
 
-def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dict[str, Any]:
+def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
     """Elementary effects by Morris (1991), with the mean of their sizes by Campolongo et al. (2007)."""
     analyse = require("SALib.analyze.morris", extra="study", purpose="to screen by Morris' method").analyze
     points = design.points(0, design.runs)[:, kept].T
@@ -225,7 +226,7 @@ def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> di
     }
 
 
-def _given(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dict[str, Any]:
+def _given(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
     """The variance explained by each quantity alone and the correlation of ranks, from any runs."""
     inputs = design.block(0, design.runs)
     y = (y[kept] - y[kept].mean()) / y[kept].std()

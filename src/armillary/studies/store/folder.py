@@ -114,7 +114,7 @@ def _write_all(file: Any, piece: Bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-def write_json(path: Path, data: Any) -> None:
+def write_json(path: Path, data: object) -> None:
     """A JSON file, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -10,7 +10,6 @@ import hashlib
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +17,10 @@ from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
 from armillary.runtime.inputs.signal import Signal
 from armillary.studies.store.folder import Folder
+from armillary.untyped import DataMapping, DataTable
 
 
-def described(signals: Mapping[str, Signal]) -> dict[str, dict[str, Any]]:
+def described(signals: Mapping[str, Signal]) -> dict[str, DataTable]:
     """What identifies the inputs of a study."""
     return {
         name: {
@@ -45,14 +45,14 @@ def keep_signals(folder: Folder, signals: Mapping[str, Signal]) -> None:
     with suppress(ArmillaryError):
         read_signals(folder, described(signals))
         return
-    arrays: dict[str, Any] = {}
+    arrays: DataTable = {}
     for i, signal in enumerate(signals.values()):
         arrays |= {f"time{i}": signal.time, f"values{i}": signal.values}
     with replacing(folder.inputs) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
 
-def read_signals(folder: Folder, about: Mapping[str, Mapping[str, Any]]) -> dict[str, Signal]:
+def read_signals(folder: Folder, about: Mapping[str, DataMapping]) -> dict[str, Signal]:
     """The inputs that ``described`` describes, from the study's folder."""
     if not about:
         return {}

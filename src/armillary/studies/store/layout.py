@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.results.record import distinct
+from armillary.untyped import DataMapping, DataTable
 
 VARIED, METRIC, STATUS, STOP = "varied", "metric", "status", "t_stop"
 RUN = "run"  # the dimension, and the column of numbers of runs
@@ -79,14 +80,14 @@ class StoreLayout:
         """Names of the columns in a table: their own, numbered where one is taken."""
         return distinct([column.name for column in self.columns], taken=(RUN,))
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> DataTable:
         """All but runs and block, as JSON keeps it."""
         columns = [vars(column).copy() for column in self.columns]
         arrays = [{**vars(a), "edges": list(a.edges)} for a in self.arrays]
         return {"columns": columns, "arrays": arrays, "times": _times_as_data(self.times)}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any], runs: int, block: int) -> StoreLayout:
+    def from_data(cls, data: DataMapping, runs: int, block: int) -> StoreLayout:
         columns = tuple(StoredColumn(**entry) for entry in data["columns"])
         arrays = tuple(Array(**{**entry, "edges": tuple(entry["edges"])}) for entry in data["arrays"])
         return cls(columns, arrays, runs, block, _times_from_data(data["times"]))
@@ -101,7 +102,7 @@ def _times_as_data(times: np.ndarray) -> Any:
     return times.tolist()
 
 
-def _times_from_data(data: Any) -> np.ndarray:
+def _times_from_data(data: object) -> np.ndarray:
     if not isinstance(data, Mapping):
         return np.array(data, dtype=float)
     first, interval, last, count = data["even"]

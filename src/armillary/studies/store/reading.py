@@ -16,6 +16,7 @@ from armillary.studies.store.consolidate import is_consolidated, whole_table, wo
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, StoreLayout
 from armillary.studies.store.lazy_columns import RecordedNumbers, lazy_column
+from armillary.untyped import DataTable
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     import xarray
 
 
-def dataset(folder: Folder, definition: Definition, **options: Any) -> xarray.Dataset:
+def dataset(folder: Folder, definition: Definition, **options: object) -> xarray.Dataset:
     """An xarray dataset over the Zarr store, read as it is asked for; ``options`` are xarray.open_zarr's."""
     xr = require("xarray", extra="data", purpose="Labelled datasets")
     require("zarr", extra="study", purpose="Studies")
     _require_results(folder)
     # Undecoded: an output in "hours" is a number, not a timedelta.
-    plain: dict[str, Any] = {"chunks": None, "decode_cf": False, "consolidated": False}
+    plain: DataTable = {"chunks": None, "decode_cf": False, "consolidated": False}
     with _readable(folder):
         return _labelled(xr.open_zarr(folder.store, **(plain | options)), folder, definition)
 
@@ -51,7 +52,7 @@ def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> 
         else:
             continue
         found[column.label] = (RUN, values, stored.attrs)
-    coordinates: dict[str, Any] = {RUN: pd.RangeIndex(layout.runs)}  # which takes no memory
+    coordinates: DataTable = {RUN: pd.RangeIndex(layout.runs)}  # which takes no memory
     if len(layout.times):
         coordinates["time"] = ("time", layout.times, {"units": "s", "long_name": "time"})
     for array in layout.arrays:

@@ -22,6 +22,7 @@ from armillary.errors import require
 from armillary.studies.store.checksums import FileState, write_with_checksum
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import RUN, Array, StoredColumn, StoreLayout
+from armillary.untyped import DataTable
 
 LARGEST = 2**31 - 2**16  # bytes of a chunk: what blosc takes
 GROUP = 2**20  # runs in a chunk of a column, which is written when all runs are made: few and large
@@ -29,7 +30,7 @@ GROUP = 2**20  # runs in a chunk of a column, which is written when all runs are
 _COMPRESSION = {"cname": "lz4", "clevel": 5}
 
 
-def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str, Any]) -> None:
+def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str, object]) -> None:
     """The descriptions of a store's arrays, and the times: made anew, and put in place where they are not as
     they should be. What is not computed reads as NaN.
     """
@@ -83,7 +84,7 @@ def _create(
     along: tuple[str, ...],
 ) -> None:
     codecs = require("zarr.codecs", extra="study", purpose="Studies")
-    about: dict[str, Any] = {"long_name": of.about or of.name, "units": of.units, "name": of.name}
+    about: DataTable = {"long_name": of.about or of.name, "units": of.units, "name": of.name}
     if isinstance(of, Array) and of.edges:
         about |= {"edges": list(of.edges), "edge_units": of.edge_units}
     if isinstance(of, StoredColumn):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.files.model.schema import SCHEMA_VERSION
 from armillary.model.reading.kinds import (
     NUMBER,
@@ -19,6 +17,7 @@ from armillary.model.reading.kinds import (
 )
 from armillary.run_files.schema import RUN_FILE, SELECTED
 from armillary.studies.study_files.study_file import STUDY_TABLE
+from armillary.untyped import DataTable
 
 _NUMBER = Described(QUANTITY, QUANTITY.words, [1000, "55 mile/hour"])
 _UNITS: dict[str, Kind] = {"units": Described(WORDS, "of the numbers, where they bring none themselves")}
@@ -76,6 +75,6 @@ _STUDY_FILE = Form(
 )
 
 
-def study_schema() -> dict[str, Any]:
+def study_schema() -> DataTable:
     """The schema of study files: that of run files, and what varies."""
     return {"$schema": SCHEMA_VERSION, "title": "Armillary study file", **_STUDY_FILE.schema()}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, nearest, shortened
@@ -20,6 +20,7 @@ from armillary.studies.sampling import Design
 from armillary.studies.store.folder import Folder
 from armillary.studies.study import Study
 from armillary.studies.study_files.study_file import StudyFile
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.stages.equations import Equations
@@ -34,7 +35,7 @@ class StudySetup(Simulation):
     ``options`` are those with which the model is loaded, such as ``trust=True``: not the file's to give.
     """
 
-    def __init__(self, file: StudyFile, **options: Any) -> None:
+    def __init__(self, file: StudyFile, **options: Given) -> None:
         self.study_file = file
         super().__init__(file.run, **options)
         self.folder = self._folder()
@@ -110,7 +111,7 @@ class StudySetup(Simulation):
             problems = self._design_problems()
         return resolve(replace(self.file, problems=(*self.file.problems, *problems)), self.system)
 
-    def _varied(self) -> tuple[dict[str, Any], list[str]]:
+    def _varied(self) -> tuple[DataTable, list[str]]:
         """Distributions by name, each checked by itself; and what is wrong with them."""
         known, units, document = self._names(), self._units(), self.study_file.document
 
@@ -138,7 +139,7 @@ class StudySetup(Simulation):
         return found, problems
 
     def _member_problems(
-        self, name: str, value: Any, members: list[str], known: list[str], units: dict[str, str]
+        self, name: str, value: object, members: list[str], known: list[str], units: dict[str, str]
     ) -> Iterator[str]:
         """What is wrong with what varies under one name."""
         fixed = {**self.file.parameters, **self.file.initial, **self.file.inputs, **self.file.memory}

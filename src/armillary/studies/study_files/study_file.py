@@ -31,7 +31,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, suggestion
@@ -59,6 +58,7 @@ from armillary.run_files.run_file import (
     where,
 )
 from armillary.studies.sampling import KINDS
+from armillary.untyped import DataMapping
 
 TABLES = ("vary", "metrics", "study")
 STUDY_TABLE = Form(
@@ -97,7 +97,7 @@ class StudyFile:
 
     run: RunFile  # the model, and how each run is made
     document: Document  # for the lines of what varies, whose names are the model's
-    vary: Mapping[str, Any] = field(default_factory=dict)
+    vary: DataMapping = field(default_factory=dict)
     metrics: Mapping[str, SourcedValue] = field(default_factory=dict)
     settings: Mapping[str, SourcedValue] = field(default_factory=dict)
 
@@ -137,7 +137,7 @@ class StudyFile:
         problems += [*_metric_problems(file.metrics), *_setting_problems(file.settings)]
         return replace(file, run=replace(run, problems=(*problems, *run.problems)))
 
-    def setting(self, settings: Mapping[str, Any], source: str = "override") -> StudyFile:
+    def setting(self, settings: Mapping[str, object], source: str = "override") -> StudyFile:
         """The same with other values: "study.runs", "study.seed", …, and all names of `RunFile.setting`."""
         own = {name.removeprefix("study."): v for name, v in settings.items() if name.startswith("study.")}
         problems = [

@@ -13,6 +13,7 @@ import numpy as np
 
 from armillary.model.joints import Joint, Revolute
 from armillary.stages import System
+from armillary.untyped import DataTable
 from armillary.verification.reference import TIGHT, largest, largest_difference
 from armillary.verification.rows import Case, difference
 
@@ -46,7 +47,7 @@ def squeezer() -> System:
 
     def link(number: int, parent: Any, at: Any, com: tuple[float, float]) -> Any:
         mass, moment = _MASSES[number - 1], _INERTIAS[number - 1]  # only that about z counts
-        own: dict[str, Any] = {"mass": mass, "inertia": (moment, moment, moment)}
+        own: DataTable = {"mass": mass, "inertia": (moment, moment, moment)}
         return s.body(f"K{number}", parent, Revolute("z"), at=at, com=(*com, 0), **own)
 
     crank = link(1, s.ground, (0, 0, 0), (92e-5, 0))

@@ -12,6 +12,7 @@ from armillary.algebra.vectors.vectors import dot
 from armillary.model.bodies.motion import angular_acceleration
 from armillary.model.joints import Prismatic, Revolute
 from armillary.stages import System
+from armillary.untyped import DataTable
 from armillary.verification.reference import TIGHT, drift, largest_difference
 from armillary.verification.rows import Case, difference
 
@@ -27,7 +28,7 @@ def four_bars(count: int) -> System:
     """
     s = System(f"{count} four-bar linkages")
     s.gravity(_GRAVITY, -s.ground.y)
-    rod: dict[str, Any] = {"mass": 1.0, "inertia": (1 / 12, 1e-3, 1 / 12)}
+    rod: DataTable = {"mass": 1.0, "inertia": (1 / 12, 1e-3, 1 / 12)}
     first = s.body("crank0", joint=Revolute("z"), com=(0, 0.5, 0), **rod)
     tip = first.point("tip", (0, 1, 0))
     lying = rod | {"inertia": (1e-3, 1 / 12, 1 / 12)}
@@ -86,7 +87,7 @@ def diagonal_spring() -> System:
     published one.
     """
     s = System("four-bar linkage with a diagonal spring")
-    rod: dict[str, Any] = {"com": (0.5, 0, 0), "mass": 1.0, "inertia": (0, 1 / 12, 1 / 12)}
+    rod: DataTable = {"com": (0.5, 0, 0), "mass": 1.0, "inertia": (0, 1 / 12, 1 / 12)}
     crank = s.body("crank", joint=Revolute("z"), **rod)
     coupler = s.body("coupler", crank, Revolute("z"), at=(1, 0, 0), **rod)
     rocker = s.body("rocker", joint=Revolute("z"), at=(1, 0, 0), **rod)

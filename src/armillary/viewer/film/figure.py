@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from armillary.files.meshes.surface import from_hex
+from armillary.untyped import DataTable
 from armillary.viewer.parts.bent_surfaces import bent
 from armillary.viewer.parts.given_shapes import SURROUNDINGS
 from armillary.viewer.parts.links import COLOUR as LINK
@@ -36,12 +37,12 @@ class FilmFigure:
 
     def __init__(
         self,
-        content: dict[str, Any],
+        content: DataTable,
         channels: np.ndarray,
         amplitudes: np.ndarray,
         *,
         opacity: float = 1.0,
-        shift: Any = (0.0, 0.0, 0.0),
+        shift: object = (0.0, 0.0, 0.0),
         meshes: MeshStore | None = None,
     ) -> None:
         self._meshes = meshes
@@ -79,13 +80,13 @@ class FilmFigure:
         self._parts = np.concatenate([np.zeros(0, dtype=int), *parts])
         self._count, self._opacity = len(parts), opacity
 
-    def place(self, frame: int, body: str, at: Any) -> np.ndarray:
+    def place(self, frame: int, body: str, at: object) -> np.ndarray:
         """A place of a body in the ground's axes; that of an unknown body is one of the ground."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[frame, b] + self.rotations[frame, b] @ np.asarray(at, dtype=float)
         return found
 
-    def path(self, body: str, at: Any) -> np.ndarray:
+    def path(self, body: str, at: object) -> np.ndarray:
         """The places of a point of a body in all frames."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[:, b] + self.rotations[:, b] @ np.asarray(at, dtype=float)
@@ -136,7 +137,7 @@ class FilmFigure:
         return found
 
 
-def _colour(part: dict[str, Any], own: str, body: str) -> np.ndarray:
+def _colour(part: DataTable, own: str, body: str) -> np.ndarray:
     if own:
         return from_hex(own)
     if part["kind"] in _JOINTS:

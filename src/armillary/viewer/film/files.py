@@ -57,7 +57,7 @@ def _webp(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
     _animated(pictures, place, rate, format="WEBP", quality=70, method=4)
 
 
-def _animated(pictures: list[Any], place: Path, rate: float, **options: Any) -> None:
+def _animated(pictures: list[Any], place: Path, rate: float, **options: object) -> None:
     duration = round(1000 / rate)
     pictures[0].save(place, save_all=True, append_images=pictures[1:], duration=duration, loop=0, **options)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any
 
 import numpy as np
 
 from armillary.files.meshes.surface import from_hex
+from armillary.untyped import DataTable
 from armillary.version import VERSION
 from armillary.viewer.parts.surfaces import DrawnSurface
 
@@ -21,7 +21,7 @@ class GltfDocument:
     """A glTF document under construction; every method returns the index of what it adds."""
 
     def __init__(self) -> None:
-        self.content: dict[str, Any] = {
+        self.content: DataTable = {
             "asset": {"version": "2.0", "generator": f"Armillary {VERSION}"},
             "scene": 0,
             "scenes": [{"nodes": []}],
@@ -30,7 +30,7 @@ class GltfDocument:
         self._materials: dict[tuple[str, float, int], int] = {}
         self._textures: dict[bytes, int] = {}
 
-    def add(self, kind: str, entry: dict[str, Any]) -> int:
+    def add(self, kind: str, entry: DataTable) -> int:
         """An entry of one of the lists of a document."""
         entries = self.content.setdefault(kind, [])
         entries.append(entry)
@@ -41,7 +41,7 @@ class GltfDocument:
     def _accessor(self, data: np.ndarray, component: int, target: int | None, *, bounds: bool) -> int:
         """An array (rows × width) of the buffer."""
         rows = np.ascontiguousarray(data.reshape(len(data), -1))
-        entry: dict[str, Any] = {
+        entry: DataTable = {
             "bufferView": self._view(rows.tobytes(), target),
             "componentType": component,
             "count": len(rows),
@@ -86,7 +86,7 @@ class GltfDocument:
             srgb = from_hex(colour)
             linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
             factor = [*(round(float(x), 6) for x in linear), key[1]]
-            entry: dict[str, Any] = {
+            entry: DataTable = {
                 "pbrMetallicRoughness": {
                     "baseColorFactor": factor,
                     "metallicFactor": 0.1,
@@ -102,11 +102,11 @@ class GltfDocument:
 
     def geometry(
         self, surface: DrawnSurface, targets: list[np.ndarray] | None = None, mapped: np.ndarray | None = None
-    ) -> dict[str, Any]:
+    ) -> DataTable:
         """A primitive without its material: triangles, displacements of their corners, one per target, and
         places of corners in a picture.
         """
-        made: dict[str, Any] = {
+        made: DataTable = {
             "attributes": {
                 "POSITION": self.floats(surface.vertices, bounds=True, vertices=True),
                 "NORMAL": self.floats(_unit(surface.normals), vertices=True),
@@ -120,7 +120,7 @@ class GltfDocument:
             made["targets"] = [{"POSITION": index} for index in places]
         return made
 
-    def mesh(self, primitives: list[dict[str, Any]], name: str) -> int:
+    def mesh(self, primitives: list[DataTable], name: str) -> int:
         return self.add("meshes", {"name": name, "primitives": primitives})
 
     def bytes(self) -> bytes:

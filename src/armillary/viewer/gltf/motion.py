@@ -8,7 +8,6 @@ the modes as weights.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -18,6 +17,7 @@ from armillary.atomic import replacing
 from armillary.files.meshes.surface import Paint
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
+from armillary.untyped import DataTable
 from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.gltf.document import GltfDocument
 from armillary.viewer.parts.bent_surfaces import bent_surface
@@ -50,9 +50,9 @@ class _Scene:
         poses = figure.channels[self.rows].reshape(len(self.rows), -1, 7)
         self.positions, self.turned = poses[..., :3], _continuous(poses[..., 3:])
         self.index = {body["name"]: i for i, body in enumerate(self.content["bodies"])}
-        self.shared: dict[str, list[tuple[dict[str, Any], Paint]]] = {}
-        self.channels: list[dict[str, Any]] = []
-        self.samplers: list[dict[str, Any]] = []
+        self.shared: dict[str, list[tuple[DataTable, Paint]]] = {}
+        self.channels: list[DataTable] = []
+        self.samplers: list[DataTable] = []
         self.input = self.document.floats(seconds, bounds=True) if len(seconds) > 1 else -1
         self.carried = self._carried()
         nodes = [self._body(b, body) for b, body in enumerate(self.content["bodies"])]
@@ -84,11 +84,11 @@ class _Scene:
 
     # ------------------------------------------------------------ nodes
 
-    def _node(self, name: str, *, children: list[int] | None = None, **entries: Any) -> int:
+    def _node(self, name: str, *, children: list[int] | None = None, **entries: object) -> int:
         below = {"children": children} if children else {}
         return self.document.add("nodes", {"name": name, **below, **entries})
 
-    def _body(self, b: int, body: dict[str, Any]) -> int:
+    def _body(self, b: int, body: DataTable) -> int:
         children = self._parts(body)
         first = 0
         for part in self.content["bending"]:
@@ -100,7 +100,7 @@ class _Scene:
         self._animate(node, "rotation", self.turned[:, b])
         return node
 
-    def _parts(self, body: dict[str, Any]) -> list[int]:
+    def _parts(self, body: DataTable) -> list[int]:
         """Nodes of a body's parts: one for all solids, one for each mesh of a file."""
         painted: dict[int, list[DrawnSurface]] = {}
         nodes = []
@@ -123,7 +123,7 @@ class _Scene:
             nodes.insert(0, self._node(f"{body['name']} parts", mesh=mesh))
         return nodes
 
-    def _mesh(self, part: dict[str, Any], body: dict[str, Any]) -> int:
+    def _mesh(self, part: DataTable, body: DataTable) -> int:
         """A mesh of a file: its triangles are stored once, whatever colours it has on other bodies."""
         key = part["mesh"]
         if key not in self.shared:
@@ -136,18 +136,18 @@ class _Scene:
             geometry | {"material": self._paint(part, own, body["colour"], opacity)}
             for geometry, own in self.shared[key]
         ]
-        place: dict[str, Any] = {"translation": part.get("at", [0, 0, 0]), "scale": part["scale"]}
+        place: DataTable = {"translation": part.get("at", [0, 0, 0]), "scale": part["scale"]}
         if "axes" in part:
             place["rotation"] = _quaternion(Rotation.from_matrix(np.reshape(part["axes"], (3, 3))).as_quat())
         return self._node(f"{body['name']} mesh", mesh=self.document.mesh(primitives, key), **place)
 
-    def _paint(self, part: dict[str, Any], own: Paint, other: str, opacity: float) -> int:
+    def _paint(self, part: DataTable, own: Paint, other: str, opacity: float) -> int:
         """The material of a mesh: that of its part, else its own, else that of the body."""
         if own.image and not part.get("colour"):
             return self.document.material("#ffffff", opacity, own.image)
         return self.document.material(part.get("colour") or own.colour or other, opacity)
 
-    def _bent(self, part: dict[str, Any], body: dict[str, Any], first: int, modes: int) -> int:
+    def _bent(self, part: DataTable, body: DataTable, first: int, modes: int) -> int:
         surface, targets = bent_surface(part)
         geometry = self.document.geometry(surface, targets)
         material = {"material": self.document.material(body["colour"], 1.0)}
@@ -160,7 +160,7 @@ class _Scene:
                 self._channel(node, "weights", amplitudes.reshape(-1, 1))
         return node
 
-    def _link(self, link: dict[str, Any]) -> list[int]:
+    def _link(self, link: DataTable) -> list[int]:
         places = [self._path(end["body"], end["at"]) for end in link["ends"]]
         material = self.document.material(link.get("colour") or LINK, link.get("opacity", 1.0))
         bars = bars_of(link, places, self.content["up"])
@@ -182,7 +182,7 @@ class _Scene:
         self._animate(node, "scale", np.column_stack([np.ones((len(lengths), 2)), lengths]))
         return node
 
-    def _path(self, body: str, at: Any) -> np.ndarray:
+    def _path(self, body: str, at: object) -> np.ndarray:
         """Places of a point of a body in all rows; that of an unknown body is one of the ground."""
         place = np.asarray(at, dtype=float)
         if body not in self.index:

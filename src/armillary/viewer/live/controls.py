@@ -10,6 +10,7 @@ from typing import Any
 from armillary.algebra.arguments import real
 from armillary.errors import ArmillaryError, nearest
 from armillary.results.units import label_units
+from armillary.untyped import DataMapping
 
 PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
 _MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4  # that a page shows unasked
@@ -33,7 +34,7 @@ Wanted = list[tuple[str, Any]] | None  # names with their limits, None for those
 
 
 def sliders_of(
-    about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] = frozenset(), size: float = 1.0
+    about: DataMapping, wanted: Wanted, hidden: frozenset[str] = frozenset(), size: float = 1.0
 ) -> list[Slider]:
     """Sliders of parameters and initial values, or of inputs too where they are named.
 
@@ -50,7 +51,9 @@ def sliders_of(
     return [_slider((name, None), known, "", size) for name in chosen]
 
 
-def inputs_of(about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] = frozenset()) -> list[Slider]:
+def inputs_of(
+    about: Mapping[str, object], wanted: Wanted, hidden: frozenset[str] = frozenset()
+) -> list[Slider]:
     """Inputs that sliders, keys and a gamepad move; left out, the first inputs of the model."""
     known = _known(about, (INPUTS,), hidden)
     if wanted is not None:
@@ -59,8 +62,8 @@ def inputs_of(about: Mapping[str, Any], wanted: Wanted, hidden: frozenset[str] =
 
 
 def _known(
-    about: Mapping[str, Any], kinds: Iterable[str], hidden: frozenset[str]
-) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    about: DataMapping, kinds: Iterable[str], hidden: frozenset[str]
+) -> dict[str, tuple[str, DataMapping]]:
     """What can be moved, by name: where it stands in the description, and what stands there."""
     return {
         item["name"]: (kind, item)
@@ -70,7 +73,7 @@ def _known(
     }
 
 
-def wanted_sliders(wanted: Any, option: str) -> Wanted:
+def wanted_sliders(wanted: object, option: str) -> Wanted:
     """What a user asked for: names, (name, lowest, highest), or a table of limits by name."""
     if wanted is None:
         return None
@@ -92,7 +95,7 @@ def wanted_sliders(wanted: Any, option: str) -> Wanted:
     return found
 
 
-def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str, size: float = 1.0) -> Slider:
+def _slider(item: tuple[str, Any], known: DataMapping, option: str, size: float = 1.0) -> Slider:
     name, limits = item
     if name not in known:
         kinds = "input" if option == "inputs=" else "parameter, coordinate, speed, state or input"
@@ -109,7 +112,7 @@ def _slider(item: tuple[str, Any], known: Mapping[str, Any], option: str, size: 
     return Slider(name, kind, low, high, value, label_units(entry["units"]), entry["about"])
 
 
-def _limits(name: str, limits: Any, value: float, option: str) -> tuple[float, float]:
+def _limits(name: str, limits: object, value: float, option: str) -> tuple[float, float]:
     where = f"{option}: '{name}'"
     if isinstance(limits, str) or not isinstance(limits, Sequence) or len(limits) != 2:
         raise ArmillaryError(f"{where} has limits {limits!r}; give two numbers, the lower one first")

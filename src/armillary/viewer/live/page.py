@@ -27,6 +27,7 @@ from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
+from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.live.controls import inputs_of, sliders_of, wanted_sliders
 from armillary.viewer.live.grab import hand_names, with_hand
@@ -57,12 +58,12 @@ def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: An
 def live_page(
     model: CompiledModel,
     *,
-    sliders: Any = None,
-    inputs: Any = None,
-    plots: Any = None,
-    parameters: Mapping[str, Any] | None = None,
-    initial: Any = None,
-    memory: Mapping[str, Any] | None = None,
+    sliders: object = None,
+    inputs: object = None,
+    plots: object = None,
+    parameters: Mapping[str, object] | None = None,
+    initial: object = None,
+    memory: Mapping[str, object] | None = None,
     method: str | None = None,
     step: float | str | None = None,
     grab: bool | None = None,
@@ -135,11 +136,11 @@ def _with_hand(equations: DerivedEquations, grab: bool | None) -> DerivedEquatio
 
 
 def _start_from(
-    about: dict[str, Any],
+    about: DataTable,
     model: CompiledModel,
     values: Mapping[str, float],
     initial: Any,
-    memory: Mapping[str, Any] | None,
+    memory: DataMapping | None,
 ) -> None:
     """The values of the description replaced by those from which the page starts."""
     for parameter in about["parameters"]:
@@ -161,7 +162,7 @@ def _modes(module: WasmModule) -> list[int]:
     return [index[q.data.name] for b in module.bodies if b.flex is not None for q in b.flex.coordinates]
 
 
-def _hand(module: WasmModule, hands: list[list[str]], values: Mapping[str, float]) -> dict[str, Any] | None:
+def _hand(module: WasmModule, hands: list[list[str]], values: Mapping[str, float]) -> DataTable | None:
     """Inputs of the hand on each body, and the masses that decide how hard it pulls, in the model's units."""
     if not hands:
         return None
@@ -170,7 +171,7 @@ def _hand(module: WasmModule, hands: list[list[str]], values: Mapping[str, float
     return {"names": hands, "masses": masses}
 
 
-def _shown(plots: Any, names: list[str], model: CompiledModel) -> list[str]:
+def _shown(plots: object, names: list[str], model: CompiledModel) -> list[str]:
     if plots is None:
         own = list(model.equations.system.outputs)
         return [*own, *(n for n in names if n not in own)][: min(_SHOWN, len(own) or _SHOWN)]

@@ -8,10 +8,10 @@ several sliders add up. That is exact where a place is proportional to a length,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from armillary.errors import ArmillaryError
 from armillary.program.equations import DerivedEquations
+from armillary.untyped import DataMapping
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.live.controls import PARAMETERS, Slider
 
@@ -23,7 +23,7 @@ _SAME = 1e-9
 def variants(
     equations: DerivedEquations,
     values: Mapping[str, float],
-    figure: Mapping[str, Any],
+    figure: DataMapping,
     sliders: Sequence[Slider],
 ) -> dict[str, list[list[float]]]:
     """For each slider the numbers that it changes: [which, its change at the lower limit, at the upper]."""
@@ -59,7 +59,7 @@ def _changes(
     return [0.0] * len(start)
 
 
-def _numbers(content: Any) -> Iterator[float]:
+def _numbers(content: object) -> Iterator[float]:
     """All numbers in lists and tables, in their order."""
     if isinstance(content, Mapping):
         for item in content.values():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.ensembles.result import Batch
@@ -12,6 +10,7 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
+from armillary.untyped import DataTable
 from armillary.viewer.figures import bodies_of, channels, paths_of, times_of
 from armillary.viewer.pages.encoding import packed
 from armillary.viewer.pages.page import look_of, page_text
@@ -129,6 +128,6 @@ def _colours(values: np.ndarray) -> list[str]:
 
 def _words(batch: Batch, run: int) -> str:
     """A run by its number and what differs in it."""
-    varied: dict[str, Any] = dict(list(batch.varied.items())[:3])
+    varied: DataTable = dict(list(batch.varied.items())[:3])
     values = [f"{n} = {v[run]:.4g} {batch.units.get(n, '')}".rstrip() for n, v in varied.items()]
     return f"run {run}" + (f": {', '.join(values)}" if values else "")

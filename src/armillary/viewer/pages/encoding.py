@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import base64
 import zlib
-from typing import Any
 
 import numpy as np
+
+from armillary.untyped import DataTable
 
 LEVELS = 65535
 _LARGEST = float(np.finfo(np.float32).max)
 _LARGE = 1_000_000  # bytes from which on the time of compressing counts
 
 
-def packed(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) -> dict[str, Any]:
+def packed(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) -> DataTable:
     """Channels (rows × channels) as JSON data: lowest values, steps, and the coded differences. ``levels`` is
     the number of steps in the range of a channel. Values that are not finite, also not in single precision,
     are at the lowest; with ``gaps`` they are listed, as (channel, first row, end), and are no numbers there.

@@ -8,12 +8,12 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.picture_options import PictureOptions
+from armillary.untyped import DataTable
 from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.pages.encoding import compressed
 
@@ -58,7 +58,7 @@ def shown_outputs(figure: PageFigure, run: Run) -> list[str]:
     return [o["name"] for o in figure.outputs[: min(_SHOWN, len(run.outputs) or _SHOWN)]]
 
 
-def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
+def look_of(options: PictureOptions, figure: DataTable) -> DataTable:
     """From where the page shows the motion at first."""
     names = [body["name"] for body in figure["bodies"]]
     if options.follow is not None and options.follow not in names:
@@ -75,9 +75,9 @@ def look_of(options: PictureOptions, figure: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECORDED, code: str = "") -> str:
+def page_text(content: DataTable, title: str, scripts: Sequence[str] = RECORDED, code: str = "") -> str:
     """A page with some content, drawn by files of ``web/scripts`` after ``code`` of its own."""
-    meshes: dict[str, Any] = {}
+    meshes: DataTable = {}
     for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
         meshes |= {} if store is None else store.packed(meshes)
     content = content | {"meshes": meshes}
@@ -92,7 +92,7 @@ def page_text(content: dict[str, Any], title: str, scripts: Sequence[str] = RECO
     return re.sub("@(title|style|script|three|data)@", lambda mark: pieces[mark[1]], _part("page.html"))
 
 
-def _json(content: dict[str, Any]) -> str:
+def _json(content: DataTable) -> str:
     """JSON that cannot end the element it stands in."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -7,7 +7,6 @@ stays where the slider is; the others follow by Newton steps of least length, δ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
+from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.pages.javascript import javascript_function
 from armillary.viewer.pages.page import SCENE, look_of, page_text
@@ -31,7 +31,7 @@ _TURN, _REACH = np.pi, 2.0  # ranges of angles; of lengths, times the size of a 
 def posing_page(
     model: CompiledModel,
     initial: Any = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: DataMapping | None = None,
     title: str = "",
     options: PictureOptions | None = None,
 ) -> str:
@@ -79,7 +79,7 @@ def _is_mode(model: CompiledModel, q: Expr) -> bool:
     return any(q.data.name == c.data.name for b in flexible if b.flex for c in b.flex.coordinates)
 
 
-def _slider(q: Expr, start: float, size: float) -> dict[str, Any]:
+def _slider(q: Expr, start: float, size: float) -> DataTable:
     """Name, units, how many of the units one of the model's is, and the range in the model's."""
     angle = (q.data.units or "") in ("rad", "deg")
     factor = 180 / np.pi if angle else 1 / state_factor(q)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from armillary.errors import ArmillaryError, shown
 from armillary.model.description import Description
@@ -28,7 +27,7 @@ h2 { clear: both; } .equation { overflow-y: hidden !important; padding: .15em 0;
 
 
 def sheet(
-    system: Any, path: str | os.PathLike[str] | None = None, *, view: str = "auto", names: str = "short"
+    system: object, path: str | os.PathLike[str] | None = None, *, view: str = "auto", names: str = "short"
 ) -> MotionView | Path:
     """A system on one page to print: drawing, bodies, coordinates, parameters, equations of motion.
 
@@ -39,7 +38,7 @@ def sheet(
     return show_page(page) if path is None else write_html(page, path)
 
 
-def sheet_text(system: Any, *, view: str = "auto", names: str = "short") -> str:
+def sheet_text(system: object, *, view: str = "auto", names: str = "short") -> str:
     """The text of the page."""
     if not isinstance(system, Description) or not hasattr(system, "derive"):
         raise ArmillaryError(f"a sheet is made of a system, not of {shown(system)}")

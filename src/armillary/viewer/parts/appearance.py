@@ -19,6 +19,7 @@ from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
+from armillary.untyped import DataTable
 from armillary.viewer.parts.given_shapes import SURROUNDINGS, link_of, part_of
 from armillary.viewer.parts.meshes import MeshStore
 
@@ -75,7 +76,7 @@ class Appearance:
             found += [p.coordinates for name, p in body.points.items() if name not in without]
         return list({tuple(x): x for x in map(self.numbers, found)}.values())
 
-    def _solid(self, body: Body) -> dict[str, Any] | None:
+    def _solid(self, body: Body) -> DataTable | None:
         """The uniform solid of a body's mass and inertia: a ball where all moments are equal, a cylinder
         where two are, else a box; None for a body without them.
         """
@@ -85,7 +86,7 @@ class Appearance:
             return None
         moments, axes = np.linalg.eigh(0.5 * (inertia + inertia.T))
         axes = axes if np.linalg.det(axes) > 0 else axes * np.array([1.0, 1.0, -1.0])
-        place: dict[str, Any] = {"at": self.numbers(body.com_coordinates).tolist()}
+        place: DataTable = {"at": self.numbers(body.com_coordinates).tolist()}
         low, middle, high = moments
         if high > (1 + _IMPOSSIBLE) * (low + middle):  # moments that a simplified model needs, and no more
             return None
@@ -117,7 +118,7 @@ class Appearance:
         known = sorted(x for x in lengths if np.isfinite(x) and x > 0)
         return known[len(known) // 2] if known else 1.0
 
-    def parts(self, body: Body) -> list[dict[str, Any]]:
+    def parts(self, body: Body) -> list[DataTable]:
         """The parts of a body, each with its kind, sizes and place in the body's axes: the shapes that it was
         given or, without any, what follows from its description.
         """
@@ -134,7 +135,7 @@ class Appearance:
         moves = body.parent is not None and bool(body.coordinates)
         return not shaped or (moves and bool(self.numbers([body.mass])[0] > 0))
 
-    def _described(self, body: Body) -> list[dict[str, Any]]:
+    def _described(self, body: Body) -> list[DataTable]:
         """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""
         if body.flex is not None and body.flex.part.nodes:
             return self._joint(body)
@@ -153,7 +154,7 @@ class Appearance:
         balls = [{"kind": "ball", "radius": 0.04 * size, "at": place.tolist()} for place in closing]
         return [*found, *self._joint(body), *balls]
 
-    def _point_mass(self, body: Body) -> dict[str, Any]:
+    def _point_mass(self, body: Body) -> DataTable:
         """A ball, larger than a sleeve that it is in; for one that slides across gravity, a block."""
         place = {"at": self.numbers(body.com_coordinates).tolist()}
         slides = [axis for kind, axis in self.joint_axes(body) if kind is Slide]
@@ -188,7 +189,7 @@ class Appearance:
         steps = body.assembly.steps
         return any(isinstance(step, Drift) for step in steps) or sum(isinstance(s, Slide) for s in steps) > 1
 
-    def _joint(self, body: Body) -> list[dict[str, Any]]:
+    def _joint(self, body: Body) -> list[DataTable]:
         """A pin for a hinge, a sleeve for a slide, a ball for a ball joint; nothing for a body that moves
         freely in a plane or in space.
         """
@@ -202,7 +203,7 @@ class Appearance:
             for kind, axis in self.joint_axes(body)
         ]
 
-    def bending(self) -> list[dict[str, Any]]:
+    def bending(self) -> list[DataTable]:
         """Flexible bodies: points in the axes of the body, and how far a unit of each mode moves them."""
         found = []
         for i, body in enumerate(self.bodies):
@@ -230,7 +231,7 @@ class Appearance:
         points = dict.fromkeys(load.at for load in loads if load.at is not None)
         return [(p.body, self.numbers(p.coordinates)) for p in points if p.body.name in self.named]
 
-    def springs(self) -> list[dict[str, Any]]:
+    def springs(self) -> list[DataTable]:
         """Figures between points, and a spring for each load along the line between two points that have no
         figure: their ends, as (body, place).
         """
@@ -263,7 +264,7 @@ class Appearance:
         return [0.0, 0.0, 1.0] if not length > 0 else (-self._gravity() / length + 0.0).tolist()
 
 
-def _extent(solid: dict[str, Any]) -> float:
+def _extent(solid: DataTable) -> float:
     """The largest length of a solid."""
     return float(max([*solid.get("size", ()), 2 * solid.get("radius", 0.0), solid.get("length", 0.0)]))
 
@@ -272,7 +273,7 @@ def _at_least(value: Any, least: float) -> Any:
     return [max(x, least) for x in value] if isinstance(value, list) else max(value, least)
 
 
-def _points(part: FlexiblePart) -> tuple[list[FlexibleNode], dict[str, Any]]:
+def _points(part: FlexiblePart) -> tuple[list[FlexibleNode], DataTable]:
     """Points of a flexible part, and how they follow each other: along a beam, or in rows over a plate
     ("sheet": how many along and across).
     """

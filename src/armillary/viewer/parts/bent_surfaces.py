@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
+from armillary.untyped import DataMapping
 from armillary.viewer.parts.part_surfaces import both_sides, sheet_faces
 from armillary.viewer.parts.surfaces import DrawnSurface, joined, surface_of, turned_to
 
 _AROUND = 12  # corners around a beam
 
 
-def bent_surface(part: Mapping[str, Any]) -> tuple[DrawnSurface, list[np.ndarray]]:
+def bent_surface(part: DataMapping) -> tuple[DrawnSurface, list[np.ndarray]]:
     """A tube along a beam, a sheet for a plate, balls at the points of another part; and displacements of
     the corners, an array per mode. A corner moves as the point of the part that it belongs to.
     """
@@ -31,7 +29,7 @@ def bent_surface(part: Mapping[str, Any]) -> tuple[DrawnSurface, list[np.ndarray
     return surface, [shapes[owner, m] for m in range(shapes.shape[1])]
 
 
-def bent(part: Mapping[str, Any], amplitudes: np.ndarray) -> DrawnSurface:
+def bent(part: DataMapping, amplitudes: np.ndarray) -> DrawnSurface:
     """The surface with these amplitudes of the modes; that of a plate with its normals there."""
     surface, targets = bent_surface(part)
     moved = surface.vertices + sum(a * target for a, target in zip(amplitudes, targets, strict=True))

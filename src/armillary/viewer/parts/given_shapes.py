@@ -12,6 +12,7 @@ from armillary.model.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere,
 from armillary.model.shapes.shape import Shape
 from armillary.model.shapes.surfaces import X, Y
 from armillary.model.space.orbit import Orbit
+from armillary.untyped import DataTable
 from armillary.viewer.parts.meshes import MeshStore
 
 Numbers = Callable[[Any], np.ndarray]
@@ -24,10 +25,10 @@ _ALONG = 181  # places along an orbit
 
 def part_of(
     shape: Shape, numbers: Numbers, sampled: Sampled, size: float, meshes: MeshStore
-) -> dict[str, Any] | None:
+) -> DataTable | None:
     """The part of a shape; None for a mesh that cannot be used. ``size`` is a typical length."""
     sizes = [max(float(x), 0.0) for x in numbers(shape.sizes)]
-    part: dict[str, Any] = {"kind": shape.kind, "at": numbers(shape.at).tolist()}
+    part: DataTable = {"kind": shape.kind, "at": numbers(shape.at).tolist()}
     if shape.kind == "box":
         part["size"] = sizes
     elif shape.kind == "ellipsoid":
@@ -63,11 +64,11 @@ def part_of(
     return part
 
 
-def link_of(shape: Shape, numbers: Numbers, size: float) -> dict[str, Any]:
+def link_of(shape: Shape, numbers: Numbers, size: float) -> DataTable:
     """A figure between points: its ends, as (body, place), its radius, and its colour where it has one."""
     given = shape.details
     radius = numbers([given["radius"]])[0] if "radius" in given else _RADII[shape.kind] * size
-    made: dict[str, Any] = {
+    made: DataTable = {
         "name": shape.name,
         "kind": shape.kind,
         "ends": [{"body": p.body.name, "at": numbers(p.coordinates).tolist()} for p in shape.ends],
@@ -84,7 +85,7 @@ def link_of(shape: Shape, numbers: Numbers, size: float) -> dict[str, Any]:
 _RADII = {"spring": 0.03, "damper": 0.022, "rod": 0.02, "cable": 0.006}  # of the size of a system
 
 
-def _polyline(shape: Shape, numbers: Numbers, size: float) -> dict[str, Any]:
+def _polyline(shape: Shape, numbers: Numbers, size: float) -> DataTable:
     points = [numbers(place).tolist() for place in shape.details["points"]]
     radius = numbers([shape.details["radius"]])[0] if "radius" in shape.details else 0.008 * size
     return {
@@ -93,7 +94,7 @@ def _polyline(shape: Shape, numbers: Numbers, size: float) -> dict[str, Any]:
     }
 
 
-def _heights(shape: Shape, sampled: Sampled) -> dict[str, Any]:
+def _heights(shape: Shape, sampled: Sampled) -> DataTable:
     """Heights row by row along x, with the values of a run's parameters."""
     given = shape.details
     if "numbers" in given:

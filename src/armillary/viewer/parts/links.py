@@ -5,12 +5,13 @@ A bar is a surface of unit length along z, about its middle, stretched between t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from armillary.untyped import DataMapping
 from armillary.viewer.parts.surfaces import DrawnSurface, cylinder, helix
 
 COLOUR = "#6b7680"  # of a link that states none
@@ -30,7 +31,7 @@ class Bar(NamedTuple):
         return np.asarray(np.linalg.norm(self.end - self.start, axis=1))
 
 
-def bars_of(link: Mapping[str, Any], places: Sequence[np.ndarray], up: Any) -> list[Bar]:
+def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: Any) -> list[Bar]:
     """The bars of a link whose points are at these places (rows × 3 each)."""
     kind, radius = link["kind"], link["radius"]
     if kind == "spring":

@@ -14,13 +14,13 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from armillary.errors import PictureWarning, outside
 from armillary.files.meshes.reading import read_surface
 from armillary.files.meshes.surface import MOST, MeshFault, Paint, Surface, hull
+from armillary.untyped import DataTable
 from armillary.viewer.pages.encoding import LEVELS, compressed
 
 FINEST = 200_000  # triangles of a mesh in a picture; more are merged
@@ -55,7 +55,7 @@ class PictureMesh:
         """Corners as lengths."""
         return np.asarray(self.low + self.step * self.levels)
 
-    def packed(self) -> dict[str, Any]:
+    def packed(self) -> DataTable:
         """The mesh as JSON data of a page."""
         order = self.faces.ravel()
         highest = np.maximum.accumulate(order) + 1
@@ -69,7 +69,7 @@ class PictureMesh:
             **self._pictures(),
         }
 
-    def _pictures(self) -> dict[str, Any]:
+    def _pictures(self) -> DataTable:
         """Pictures of the paints, empty for those without, and places in them."""
         if self.mapped is None:
             return {}
@@ -153,7 +153,7 @@ class MeshStore:
         )
         return mesh.plain()
 
-    def given(self, shape: str, corners: Sequence[Any], faces: Sequence[Any]) -> str | None:
+    def given(self, shape: str, corners: Sequence[object], faces: Sequence[object]) -> str | None:
         """The key of a mesh of given corners, or of their convex hull where there are no faces."""
         key = hashlib.sha256(repr((corners, faces)).encode()).hexdigest()[:16]
         if key not in self.found:
@@ -165,7 +165,7 @@ class MeshStore:
                 warnings.warn(f"shape '{shape}' is left out: {fault}", PictureWarning, outside())
         return None if self.found[key] is None else key
 
-    def packed(self, known: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    def packed(self, known: Collection[str] = ()) -> dict[str, DataTable]:
         """All meshes but those that are known, as JSON data of a page, by key."""
         fresh = {key: mesh for key, mesh in self.found.items() if mesh is not None and key not in known}
         return {key: mesh.packed() for key, mesh in fresh.items()}

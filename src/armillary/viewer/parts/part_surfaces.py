@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from armillary.files.meshes.surface import Paint
+from armillary.untyped import DataMapping
 from armillary.viewer.parts.meshes import PictureMesh
 from armillary.viewer.parts.surfaces import MAKERS as SOLIDS
 from armillary.viewer.parts.surfaces import DrawnSurface, between, joined, placed, surface_of
@@ -22,7 +23,7 @@ _LINE = 0.002  # width of a line as a part of what it belongs to
 
 
 def surfaces_of(
-    part: Mapping[str, Any], meshes: Mapping[str, PictureMesh | None]
+    part: DataMapping, meshes: Mapping[str, PictureMesh | None]
 ) -> list[tuple[DrawnSurface, str]]:
     """Surfaces of a part in the axes of its body, each with a colour; "" is that of the body."""
     own = part.get("colour") or _COLOURS.get(part["kind"], "")
@@ -99,7 +100,7 @@ def _creased(mesh: PictureMesh) -> np.ndarray:
 # ------------------------------------------------------------ lines and planes, across z
 
 
-def _polyline(part: Mapping[str, Any]) -> DrawnSurface:
+def _polyline(part: DataMapping) -> DrawnSurface:
     return _tube(np.array(part["points"]), part["radius"])
 
 
@@ -134,7 +135,7 @@ def both_sides(made: DrawnSurface) -> DrawnSurface:
     return joined([made, DrawnSurface(made.vertices, -made.normals, made.faces[:, ::-1])])
 
 
-def _heights(part: Mapping[str, Any]) -> DrawnSurface:
+def _heights(part: DataMapping) -> DrawnSurface:
     z = np.array(part["z"])
     (x0, x1), (y0, y1) = part["x"], part["y"]
     return _sheet(np.linspace(x0, x1, z.shape[0]), np.linspace(y0, y1, z.shape[1]), z)
@@ -144,12 +145,12 @@ def _rectangle(x: tuple[float, float], y: tuple[float, float]) -> DrawnSurface:
     return _sheet(np.array(x), np.array(y), np.zeros((2, 2)))
 
 
-def _plane(part: Mapping[str, Any]) -> DrawnSurface:
+def _plane(part: DataMapping) -> DrawnSurface:
     a, b = 0.5 * part["x"], 0.5 * part["y"]
     return _rectangle((-a, a), (-b, b))
 
 
-def _grid(part: Mapping[str, Any]) -> DrawnSurface:
+def _grid(part: DataMapping) -> DrawnSurface:
     """Narrow strips."""
     a, b = 0.5 * part["x"], 0.5 * part["y"]
     step = max(part["spacing"], max(a, b) / 500)
@@ -158,12 +159,12 @@ def _grid(part: Mapping[str, Any]) -> DrawnSurface:
     return joined(lines + [_rectangle((-a, a), (y - w, y + w)) for y in np.arange(-b, b * (1 + 1e-9), step)])
 
 
-def _earth(part: Mapping[str, Any]) -> DrawnSurface:
+def _earth(part: Mapping[str, object]) -> DrawnSurface:
     ball = surface_of({"kind": "sphere", "radius": part["radius"]})
     assert ball is not None
     return ball
 
 
-_MAKERS: dict[str, Callable[[Mapping[str, Any]], DrawnSurface]] = {
+_MAKERS: dict[str, Callable[[DataMapping], DrawnSurface]] = {
     "polyline": _polyline, "plane": _plane, "grid": _grid, "heights": _heights, "earth": _earth,
 }  # fmt: skip

@@ -6,10 +6,12 @@ normal there) turned about the axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+
+from armillary.untyped import DataMapping
 
 _AROUND = 28  # corners of a circle
 
@@ -21,7 +23,7 @@ class DrawnSurface(NamedTuple):
     normals: np.ndarray  # n × 3, unit
     faces: np.ndarray  # m × 3
 
-    def moved(self, rotation: np.ndarray, place: Any = (0.0, 0.0, 0.0)) -> DrawnSurface:
+    def moved(self, rotation: np.ndarray, place: object = (0.0, 0.0, 0.0)) -> DrawnSurface:
         """The surface turned, then shifted."""
         turned = self.vertices @ rotation.T + np.asarray(place, dtype=float)
         return DrawnSurface(turned, self.normals @ rotation.T, self.faces)
@@ -39,7 +41,7 @@ def joined(surfaces: list[DrawnSurface]) -> DrawnSurface:
     )
 
 
-def surface_of(part: Mapping[str, Any]) -> DrawnSurface | None:
+def surface_of(part: DataMapping) -> DrawnSurface | None:
     """The surface of a part as ``Appearance.parts`` describes it, in the axes of its body; None for a part
     that has none.
     """
@@ -47,7 +49,7 @@ def surface_of(part: Mapping[str, Any]) -> DrawnSurface | None:
     return None if maker is None else placed(maker(part), part)
 
 
-def placed(made: DrawnSurface, part: Mapping[str, Any]) -> DrawnSurface:
+def placed(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
     """A surface made along z, stretched, turned and shifted as its part states."""
     if "scale" in part:
         made = scaled(made, part["scale"])
@@ -58,7 +60,7 @@ def placed(made: DrawnSurface, part: Mapping[str, Any]) -> DrawnSurface:
     return made.moved(np.eye(3), part["at"]) if "at" in part else made
 
 
-def scaled(made: DrawnSurface, factors: Any) -> DrawnSurface:
+def scaled(made: DrawnSurface, factors: object) -> DrawnSurface:
     """A surface stretched along its axes; one that is mirrored has its faces turned around."""
     s = np.asarray(factors, dtype=float)
     normals = made.normals / s
@@ -78,7 +80,7 @@ def _strips(rows: int, columns: int) -> np.ndarray:
 # ------------------------------------------------------------ solids, along z
 
 
-def lathe(*profiles: Any, around: int = _AROUND) -> DrawnSurface:
+def lathe(*profiles: object, around: int = _AROUND) -> DrawnSurface:
     """Profiles turned about z; each has rows (r, h, n_r, n_h)."""
     made = []
     angle = np.linspace(0.0, 2 * np.pi, around + 1)
@@ -140,7 +142,7 @@ def _wheel(radius: float, width: float) -> DrawnSurface:
     return joined([lathe(ring, around=2 * _AROUND), cylinder(0.16 * radius, width), *spokes])
 
 
-def box(size: Any) -> DrawnSurface:
+def box(size: object) -> DrawnSurface:
     """A box with edges along the axes, its middle at the origin."""
     corners: list[np.ndarray] = []
     normals: list[np.ndarray] = []
@@ -159,7 +161,7 @@ def box(size: Any) -> DrawnSurface:
     )
 
 
-def between(start: Any, end: Any, radius: float, around: int = 14) -> DrawnSurface:
+def between(start: object, end: object, radius: float, around: int = 14) -> DrawnSurface:
     """A cylinder from one point to another."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     length = float(np.linalg.norm(b - a))
@@ -184,7 +186,7 @@ def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: 
     return DrawnSurface(vertices, normals.reshape(-1, 3), _strips(steps, around))
 
 
-def turned_to(axis: Any) -> np.ndarray:
+def turned_to(axis: object) -> np.ndarray:
     """The rotation by the shorter way that takes z to an axis."""
     k = np.asarray(axis, dtype=float)
     x, y, z = k / max(float(np.linalg.norm(k)), 1e-300)
@@ -200,7 +202,7 @@ def turned_to(axis: Any) -> np.ndarray:
 
 
 # One line per kind of part; `surface_of` turns and places what is made here along z.
-MAKERS: dict[str, Callable[[Mapping[str, Any]], DrawnSurface]] = {
+MAKERS: dict[str, Callable[[DataMapping], DrawnSurface]] = {
     "box": lambda p: box(p["size"]),
     "sphere": lambda p: _sphere(p["radius"]),
     "ball": lambda p: _sphere(p["radius"]),

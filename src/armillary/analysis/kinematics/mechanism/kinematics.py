@@ -106,7 +106,7 @@ class Kinematics:
                 )
         return found
 
-    def quantity(self, name: Any, what: str) -> KinematicQuantity:
+    def quantity(self, name: object, what: str) -> KinematicQuantity:
         """A quantity by its name."""
         name = str(name)
         if name not in self.quantities:
@@ -120,7 +120,7 @@ class Kinematics:
             )
         return self.quantities[name]
 
-    def position(self, name: Any, what: str) -> KinematicQuantity:
+    def position(self, name: object, what: str) -> KinematicQuantity:
         """A quantity of positions alone, by its name."""
         found = self.quantity(name, what)
         if moving := set(symbols(found.value)) & {*self.u, *self.a}:

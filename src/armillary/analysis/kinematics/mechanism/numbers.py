@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from armillary.analysis.kinematics.follower.follower import Followed, follow
 from armillary.analysis.kinematics.mechanism.mechanism import Mechanism
 from armillary.runtime.start.place import Place
+from armillary.untyped import DataMapping
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class MechanismNumbers:
     """A mechanism with one set of parameters: its numbers at many positions, a row each."""
 
     mechanism: Mechanism
-    parameters: Mapping[str, Any] | None
+    parameters: DataMapping | None
     memory: np.ndarray
     force_sizes: np.ndarray = field(default_factory=lambda: np.empty(0))
     constants: np.ndarray = field(init=False)

@@ -149,9 +149,9 @@ def campbell(
     values: Any,
     *,
     orders: Sequence[float] = (1,),
-    at: Any = None,
-    trim: Any = None,
-    parameters: Mapping[str, Any] | None = None,
+    at: object = None,
+    trim: object = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> Campbell:
     """Frequencies of a model over the spin of a part, and its critical speeds.
 

@@ -16,6 +16,7 @@ from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
 from armillary.program.linearization.form import Variable
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataMapping
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class OperatingSweep:
     model: CompiledModel
     name: str
     at: Any  # as for ``linearize``, or a function of the value
-    parameters: Mapping[str, Any]
+    parameters: DataMapping
 
     @property
     def compiled(self) -> Linearization:
@@ -70,7 +71,7 @@ class OperatingSweep:
 
 
 def operating_sweep(
-    model: Any, name: Any, at: Any, trimmed: Any, parameters: Mapping[str, Any] | None
+    model: Any, name: object, at: object, trimmed: object, parameters: Mapping[str, object] | None
 ) -> OperatingSweep:
     """A sweep from what users give, checked."""
     if not isinstance(model, CompiledModel):
@@ -100,7 +101,7 @@ def operating_sweep(
 
 
 def _trimmed(
-    model: CompiledModel, name: str, asked: Any, parameters: Mapping[str, Any]
+    model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]
 ) -> Callable[[float], Any]:
     """A function of the value that gives the operating point which is asked for, from the last one found."""
     if callable(asked):
@@ -120,7 +121,7 @@ def _trimmed(
     return at
 
 
-def sorted_values(values: Any) -> np.ndarray:
+def sorted_values(values: object) -> np.ndarray:
     """At least two different values in ascending order."""
     found = np.unique(reals(values, "values"))
     if found.ndim != 1 or len(found) < 2 or not np.all(np.isfinite(found)):

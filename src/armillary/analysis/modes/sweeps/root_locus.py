@@ -165,9 +165,9 @@ def root_locus(
     parameter: str,
     values: Any,
     *,
-    at: Any = None,
-    trim: Any = None,
-    parameters: Mapping[str, Any] | None = None,
+    at: object = None,
+    trim: object = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> RootLocus:
     """Eigenvalues of a model over the values of a parameter, each mode followed by its shape.
 

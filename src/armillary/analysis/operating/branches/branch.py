@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from armillary.results.pickles import PickledValue
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal
 from armillary.results.units import label_units
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     import pandas
@@ -162,7 +163,7 @@ class Branch(PickledValue):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """The branch as JSON: columns, units, eigenvalues (real and imaginary parts) and marks."""
-        content: dict[str, Any] = {
+        content: DataTable = {
             "armillary_branch": 1,
             "system": self.system,
             "varied": self.name,

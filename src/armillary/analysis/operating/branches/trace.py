@@ -29,7 +29,7 @@ _STEPS = 3.0  # sizes of the varied quantity between the ends of a branch
 
 
 def trace(
-    model: CompiledModel, op: OperatingPoint, name: str, start: Any, stop: Any, *, points: int = 1000
+    model: CompiledModel, op: OperatingPoint, name: str, start: object, stop: object, *, points: int = 1000
 ) -> Branch:
     """The branch through an operating point; see ``Model.trace`` in ``stages/model.py``."""
     op = instance(op, OperatingPoint, "an operating point, of model.trim or model.equilibrium,")

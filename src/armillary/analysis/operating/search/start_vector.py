@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,14 +12,15 @@ from armillary.analysis.operating.request import Request
 from armillary.analysis.operating.search.newton import RootProblem, newton
 from armillary.errors import ParameterError
 from armillary.runtime.start.initial import initial_states, initial_values
+from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
     from armillary.runtime.models.instance import Instance
 
 
-def start_vector(request: Request, instance: Instance, start: Mapping[str, Any]) -> np.ndarray:
+def start_vector(request: Request, instance: Instance, start: Mapping[str, object]) -> np.ndarray:
     """x from the values of one start, with what is fixed in their place."""
-    own: dict[str, Any] = {name: value for name, value in start.items() if name not in request.inputs}
+    own: DataTable = {name: value for name, value in start.items() if name not in request.inputs}
     own |= {name: value / request.quantities[name].factor for name, value in request.fixed.items()}
     inputs = np.array([start.get(name, value) for name, value in request.inputs.items()], dtype=float)
     model = request.model
@@ -38,7 +39,7 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, Any])
     return np.concatenate([_at_rest(request, state), inputs])
 
 
-def _as_given(request: Request, own: Mapping[str, Any]) -> np.ndarray:
+def _as_given(request: Request, own: DataMapping) -> np.ndarray:
     """The state as it is given, whether its loops are closed or not."""
     equations, model = request.model.equations, request.model
     q, u, _ = initial_values(equations, own)

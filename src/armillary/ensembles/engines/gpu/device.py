@@ -122,6 +122,6 @@ class LoadedKernel:
                 values
             )
 
-    def launch(self, threads: int, runs: int, arguments: Sequence[Any]) -> None:
+    def launch(self, threads: int, runs: int, arguments: Sequence[object]) -> None:
         """The kernel by so many threads on so many runs; it goes on while this returns."""
         self._function((-(-threads // BLOCK),), (BLOCK,), (np.int64(runs), *arguments))

@@ -19,6 +19,7 @@ from armillary.ensembles.plan import Plan
 from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, Kernel
+from armillary.untyped import DataTable
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
@@ -64,7 +65,7 @@ class CardEngine(Engine):
         self._shared: np.ndarray | None = None
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> DataTable:
         """Registers and bytes of local memory of a thread (spilled values, mostly), the share of a
         multiprocessor's threads that is in use, and evaluations of the derivatives per second on the card.
         """
@@ -119,7 +120,7 @@ class CardEngine(Engine):
         """Runs i0 … i1 − 1 at once."""
         raise NotImplementedError
 
-    def _results(self, n: int) -> dict[str, Any]:
+    def _results(self, n: int) -> DataTable:
         """Arrays on the card for what comes of n runs."""
         plan, cupy = self.plan, self.device.cupy
         return {
@@ -159,7 +160,7 @@ class CardEngine(Engine):
 
         return waited
 
-    def _outcome(self, on_card: dict[str, Any], status: np.ndarray) -> Outcome:
+    def _outcome(self, on_card: DataTable, status: np.ndarray) -> Outcome:
         """What came of runs, fetched from the card; ``status`` by the kernel's own numbers."""
         names = {"state": "state", "memory": "memory", "rows": "rows", "slots": "slots", "stops": "t_stop"}
         names |= {"ended": "event"} if "ended" in on_card else {}

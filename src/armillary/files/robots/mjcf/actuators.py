@@ -10,7 +10,6 @@ kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
@@ -23,6 +22,7 @@ from armillary.files.robots.tree import BALL, FREE, SLIDE
 from armillary.files.xml import Element
 from armillary.model.loads.forces import force, moment
 from armillary.model.signals import memory
+from armillary.untyped import Given
 
 _RANGES = {"ctrlrange": "ctrllimited", "forcerange": "forcelimited"}
 _MECHANISMS = ("joint", "jointinparent", "site", "tendon", "cranksite", "body")
@@ -205,7 +205,7 @@ def _add(
         load_joint(builder, f"drive_{name}", target, values, in_parent=turned)
 
 
-def _at_site(builder: Builder, name: str, site: Site, values: list[Any]) -> None:
+def _at_site(builder: Builder, name: str, site: Site, values: list[Given]) -> None:
     """A force and a moment in the axes of a site."""
     body = builder.links[site.link]
     point = builder.point(site.link, f"{name}_site", site.place)
@@ -225,9 +225,9 @@ def _force(
     drive: ActuatorDrive,
     effort: Dimension,
     unit: Dimension,
-    length: Any,
-    velocity: Any,
-) -> Any:
+    length: object,
+    velocity: object,
+) -> Given:
     """gain · ctrl + b₀ + b₁ · length + b₂ · velocity, within its range; gains are parameters."""
     system = builder.system
     gain, (b0, b1, b2) = drive.gain[0], drive.bias if drive.bias_type == "affine" else (0.0, 0.0, 0.0)
@@ -244,7 +244,7 @@ def _force(
     label = builder.name(f"ctrl_{name}")
     ctrl = memory.input(system, label, 0.0, units=units, about=about.get(kind, f"velocity asked of {name}"))
     builder.record.inputs[name] = ctrl.name
-    asked: Any = _within(ctrl, drive.control, wanted)
+    asked: Given = _within(ctrl, drive.control, wanted)
     if kind == "position":
         kp = builder.parameter(f"kp_{name}", gain, _text(effort, unit), f"gain of {name}")
         value = kp * (asked - length)
@@ -270,7 +270,7 @@ def _force(
     return _within(value, drive.force, effort)
 
 
-def _within(value: Any, bounds: tuple[float, float] | None, dimension: Dimension) -> Any:
+def _within(value: object, bounds: tuple[float, float] | None, dimension: Dimension) -> Given:
     if bounds is None:
         return value
     low, high = (number(b, dimension) for b in bounds)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.files.robots.building import SINGLE, Builder, triple
@@ -16,6 +14,7 @@ from armillary.model.bodies.body import Point
 from armillary.model.constraints.equations import constrain
 from armillary.model.constraints.loops import close_joint, close_loop
 from armillary.model.joints import Fixed
+from armillary.untyped import Given
 
 
 def add_equalities(builder: Builder, section: list[Element], tree: MjcfTree, defaults: Defaults) -> None:
@@ -90,7 +89,7 @@ def _joint(builder: Builder, element: Element, name: str, tree: MjcfTree) -> Non
     own = builder.moved[names[0]]
     coefficients = element.numbers("polycoef", (1, 5), [0, 1, 0, 0, 0])
     units = [units_of(builder.freedoms[target])[1] for target in names]
-    value: Any = own.q1
+    value: Given = own.q1
     for power, c in enumerate(coefficients if len(names) > 1 else coefficients[:1]):
         if c:
             unit = units[0] if power == 0 else f"{units[0]}/{units[1]}^{power}"
@@ -107,7 +106,7 @@ def _two(element: Element, tree: MjcfTree) -> tuple[str, str]:
     return first, second
 
 
-def _site(element: Element, key: str, tree: MjcfTree) -> Any:
+def _site(element: Element, key: str, tree: MjcfTree) -> Given:
     name = element.text(key)
     return tree.sites[name] if name in tree.sites else element.fail(f"there is no site '{name[:60]}'")
 

@@ -41,7 +41,7 @@ _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is bet
 _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
 _BLOWN_UP = 100.0  # times a row, squared, above which what is left of it owes its size to a poor pivot
 
-Given = TypeVar("Given", float, None)
+Otherwise = TypeVar("Otherwise", float, None)
 
 
 class Evaluate(Protocol):
@@ -251,7 +251,7 @@ def _run_sizes(
     return {j: sizes[kind] for j, kind in enumerate(kinds)}
 
 
-def largest_of(values: Sequence[Scalar], otherwise: Given) -> Scalar | Given:
+def largest_of(values: Sequence[Scalar], otherwise: Otherwise) -> Scalar | Otherwise:
     """The largest of numbers and constants; ``otherwise`` where there is nothing but rounding."""
     known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
     varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))

@@ -77,23 +77,23 @@ class Beam:
         self,
         length: Number,
         *,
-        EI: Annotated[Any, NUMBERS] = None,
-        EA: Annotated[Any, NUMBER] = None,
-        GJ: Annotated[Any, NUMBER] = None,
-        mass_per_length: Annotated[Any, NUMBER] = None,
-        polar: Annotated[Any, NUMBER] = None,
-        E: Annotated[Any, NUMBER] = None,
-        G: Annotated[Any, NUMBER] = None,
-        nu: Annotated[Any, NUMBER] = None,
-        density: Annotated[Any, NUMBER] = None,
+        EI: Annotated[object, NUMBERS] = None,
+        EA: Annotated[object, NUMBER] = None,
+        GJ: Annotated[object, NUMBER] = None,
+        mass_per_length: Annotated[object, NUMBER] = None,
+        polar: Annotated[object, NUMBER] = None,
+        E: Annotated[object, NUMBER] = None,
+        G: Annotated[object, NUMBER] = None,
+        nu: Annotated[object, NUMBER] = None,
+        density: Annotated[object, NUMBER] = None,
         section: Annotated[Section | None, SECTION] = None,
         root: Words = "clamped",
         tip: Words = "free",
-        tip_mass: Annotated[Any, NUMBER] = 0.0,
-        tip_inertia: Annotated[Any, NUMBERS] = 0.0,
-        motions: Annotated[Any, Either((WORDS, ListOf(WORDS)))] = None,
-        stations: Annotated[Any, Either((NUMBERS, TableOf(NUMBER, keys=False)))] = (),
-        origin: Annotated[Any, NUMBERS] = (0.0, 0.0, 0.0),
+        tip_mass: Annotated[object, NUMBER] = 0.0,
+        tip_inertia: Annotated[object, NUMBERS] = 0.0,
+        motions: Annotated[object, Either((WORDS, ListOf(WORDS)))] = None,
+        stations: Annotated[object, Either((NUMBERS, TableOf(NUMBER, keys=False)))] = (),
+        origin: Annotated[object, NUMBERS] = (0.0, 0.0, 0.0),
         along: Direction = "x",
         across: Direction = None,
     ) -> None:
@@ -138,7 +138,7 @@ class Beam:
         self.origin = numbers(origin, where, "origin", (3,))
         self.stations = {"root": 0.0, "tip": self.length, **self._read_stations(stations, where)}
 
-    def _read_rigidities(self, EI: Any, EA: Any, GJ: Any, where: str) -> dict[str, float]:
+    def _read_rigidities(self, EI: object, EA: object, GJ: object, where: str) -> dict[str, float]:
         """Rigidity by motion; bending along y is resisted by EI about z."""
         found: dict[str, float] = {}
         if EI is not None:
@@ -170,11 +170,11 @@ class Beam:
                 )
         return chosen
 
-    def _read_stations(self, stations: Any, where: str) -> dict[str, float]:
+    def _read_stations(self, stations: object, where: str) -> dict[str, float]:
         found = station_names(stations, ("root", "tip"), where)
         return {name: self._station(s, f"{where}: station '{name}'") for name, s in found.items()}
 
-    def _station(self, s: Any, where: str) -> float:
+    def _station(self, s: object, where: str) -> float:
         found = float(numbers(s, where, "its distance from the root", ())) + 0.0  # no −0
         if not 0 <= found <= self.length:
             raise ModelError(f"{where}: {found:g} lies outside the beam, 0 to {self.length:g}")
@@ -218,7 +218,7 @@ class Beam:
         points, weights = _gauss(40 + int(1.2 * number * self.length))
         return 0.5 * self.length * (1 + points), 0.5 * self.length * weights
 
-    def _lowest(self, modes: Any, limit: float | None, where: str) -> list[_Mode]:
+    def _lowest(self, modes: object, limit: float | None, where: str) -> list[_Mode]:
         if modes is None and limit is None:
             raise ModelError(f"{where}: say how many modes= of the beam are wanted, or a frequency_limit=")
         modes = None if modes is None else how_many(modes, where)
@@ -258,9 +258,9 @@ class Beam:
         where: str,
         *,
         modes: int | None = None,
-        frequency_limit: Any = None,
-        damping: Any = None,
-        damping_matrix: Any = None,
+        frequency_limit: object = None,
+        damping: object = None,
+        damping_matrix: object = None,
         second_order: bool = True,
         stiffening: bool = False,
     ) -> FlexiblePart:
@@ -293,7 +293,7 @@ class Beam:
             bent = self._shortening(chosen, s, places, masses) if stiffening else None
             return node_records(names, self._positions(s), self._shapes(chosen, s), bent)
 
-        def anywhere(place: Any) -> FlexibleNode:
+        def anywhere(place: object) -> FlexibleNode:
             s = self._station(place, f"node at {place!r}")
             name = place_name(s)
             return replace(nodes([name], np.array([s]))[name], place=s)

@@ -15,8 +15,6 @@ Source: Fleischer and Likins (1975), section III.B (the data) and eqs. 20 to 26 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.errors import ModelError
@@ -43,14 +41,14 @@ _NORMALISED = 0.02  # error of M' by the modes, from data of three digits
 def from_complex_modes(
     where: str,
     *,
-    nodes: Any,
-    masses: Any,
-    complex_shapes: Any,
-    frequencies: Any,
-    total_mass: Any,
-    inertias: Any = None,
-    damping: Any = None,
-    spin: Any = None,
+    nodes: object,
+    masses: object,
+    complex_shapes: object,
+    frequencies: object,
+    total_mass: object,
+    inertias: object = None,
+    damping: object = None,
+    spin: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
     """A part of separate masses known by its complex modes about a nominal spin.

@@ -12,7 +12,7 @@ from armillary.errors import ModelError
 from armillary.model.flexible.checks import no_imaginary, numbers, times
 
 
-def read_matrix(value: Any, where: str, what: str) -> Any:
+def read_matrix(value: object, where: str, what: str) -> Any:
     """A square matrix of finite numbers: a dense array, or sparse in rows (CSR)."""
     import scipy.sparse
 

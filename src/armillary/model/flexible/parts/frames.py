@@ -15,7 +15,7 @@ Direction = Annotated[Any, Either((WORDS, NUMBERS))]  # "x", "-y", …, or three
 _NAMED = {name: np.eye(3)[i] for i, name in enumerate("xyz")}
 
 
-def direction(value: Any, where: str, what: str) -> Array:
+def direction(value: object, where: str, what: str) -> Array:
     """A unit vector: "x", "-y", …, or three components."""
     if isinstance(value, str):
         axis = _NAMED.get(value[1:] if value[:1] in ("+", "-") else value)
@@ -30,7 +30,7 @@ def direction(value: Any, where: str, what: str) -> Array:
     return vector / size
 
 
-def local_axes(along: Any, across: Any, where: str) -> Array:
+def local_axes(along: object, across: object, where: str) -> Array:
     """Axes as columns: x ``along``, y the part of ``across`` at right angles to it, z = x × y.
 
     Without ``across`` it is the first of the body's y, z and x that does not stand along.

@@ -23,16 +23,16 @@ _KEPT = 1200
 def from_matrices(
     where: str,
     *,
-    mass_matrix: Any,
-    stiffness_matrix: Any,
-    positions: Any,
+    mass_matrix: object,
+    stiffness_matrix: object,
+    positions: object,
     basis: str = "fixed",
-    fixed: Any = (),
-    interface: Any = (),
+    fixed: object = (),
+    interface: object = (),
     modes: int | None = None,
-    frequency_limit: Any = None,
-    damping: Any = None,
-    damping_matrix: Any = None,
+    frequency_limit: object = None,
+    damping: object = None,
+    damping_matrix: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
     """A part from matrices over n nodes with three freedoms each (x, y, z) or six (rx, ry, rz after them).
@@ -89,7 +89,7 @@ def _times(structure: Structure) -> MassTimes:
     return apply
 
 
-def _alike(mass: Any, stiffness: Any) -> tuple[Any, Any]:
+def _alike(mass: object, stiffness: object) -> tuple[Any, Any]:
     """Both sparse where one is."""
     from scipy import sparse
 

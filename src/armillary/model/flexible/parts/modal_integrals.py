@@ -25,22 +25,22 @@ from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 def from_integrals(
     where: str,
     *,
-    m: Any,
-    c: Any,
-    J: Any,
-    P: Any,
-    H: Any,
+    m: object,
+    c: object,
+    J: object,
+    P: object,
+    H: object,
     M: Any,
-    Q: Any = None,
-    R: Any = None,
-    S: Any = None,
-    K: Any = None,
-    C: Any = None,
-    frequencies: Any = None,
-    damping: Any = None,
-    nodes: Any = None,
-    shapes: Any = None,
-    rotations: Any = None,
+    Q: object = None,
+    R: object = None,
+    S: object = None,
+    K: object = None,
+    C: object = None,
+    frequencies: object = None,
+    damping: object = None,
+    nodes: object = None,
+    shapes: object = None,
+    rotations: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
     """A part from Stoneking's integrals about the body's origin in body axes.
@@ -85,15 +85,15 @@ def from_integrals(
 def from_coupling(
     where: str,
     *,
-    coupling: Any,
-    frequencies: Any,
-    damping: Any = None,
-    damping_matrix: Any = None,
-    about: Any = (0.0, 0.0, 0.0),
+    coupling: object,
+    frequencies: object,
+    damping: object = None,
+    damping_matrix: object = None,
+    about: object = (0.0, 0.0, 0.0),
     total_mass: Any = None,
-    nodes: Any = None,
-    shapes: Any = None,
-    rotations: Any = None,
+    nodes: object = None,
+    shapes: object = None,
+    rotations: object = None,
 ) -> FlexiblePart:
     """An appendage known by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
 
@@ -136,7 +136,9 @@ def _modal_matrix(value: Any, where: str, what: str) -> Array:
     return found
 
 
-def _nodes(nodes: Any, shapes: Any, rotations: Any, modes: int, where: str) -> dict[str, FlexibleNode]:
+def _nodes(
+    nodes: object, shapes: object, rotations: object, modes: int, where: str
+) -> dict[str, FlexibleNode]:
     if nodes is None:
         if shapes is not None or rotations is not None:
             raise ModelError(f"{where}: shapes are given without nodes=; give the nodes' positions too")

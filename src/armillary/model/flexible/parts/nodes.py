@@ -31,17 +31,17 @@ from armillary.model.flexible.rounding import settle, shortening_size
 def from_nodes(
     where: str,
     *,
-    nodes: Any,
-    masses: Any,
-    inertias: Any = None,
-    shapes: Any = None,
-    rotations: Any = None,
-    frequencies: Any = None,
-    stiffness: Any = None,
-    damping: Any = None,
-    damping_matrix: Any = None,
+    nodes: object,
+    masses: object,
+    inertias: object = None,
+    shapes: object = None,
+    rotations: object = None,
+    frequencies: object = None,
+    stiffness: object = None,
+    damping: object = None,
+    damping_matrix: object = None,
     total_mass: Any = None,
-    shortening: Any = None,
+    shortening: object = None,
     modes: int | None = None,
     basis: str = "fixed",
     second_order: bool = True,
@@ -97,7 +97,7 @@ def from_nodes(
     return settle(part, shortening_size(weights, bend), given=shapes is not None)
 
 
-def node_masses(value: Any, names: list[str], where: str) -> Array:
+def node_masses(value: object, names: list[str], where: str) -> Array:
     """Masses, n."""
     found = numbers(per_node(value, names, where, "masses"), where, "masses")
     if found.shape not in ((), (len(names),)):
@@ -109,7 +109,7 @@ def node_masses(value: Any, names: list[str], where: str) -> Array:
     return found
 
 
-def node_inertias(value: Any, names: list[str], where: str) -> Array:
+def node_inertias(value: object, names: list[str], where: str) -> Array:
     """Inertia tensors, n × 3 × 3."""
     count = len(names)
     if value is None:
@@ -142,7 +142,7 @@ def _first(shapes: Array, modes: int, where: str) -> Array:
     return shapes[:, :, :modes]
 
 
-def _full(stiffness: Any, count: int, where: str) -> Array | None:
+def _full(stiffness: object, count: int, where: str) -> Array | None:
     """A stiffness between the nodes as 6n × 6n, or None where it is not of that size."""
     found = numbers(stiffness, where, "stiffness")
     if found.shape == (6 * count, 6 * count):
@@ -188,7 +188,7 @@ def _computed(
     return *reduce_structure(structure, basis=basis, modes=modes), whole
 
 
-def _modal(stiffness: Any, shapes: Array, names: list[str], where: str) -> tuple[Array, Array | None]:
+def _modal(stiffness: object, shapes: Array, names: list[str], where: str) -> tuple[Array, Array | None]:
     """The modal stiffness, and that between the nodes where it is what was given."""
     modes, flat = shapes.shape[2], shapes.reshape(-1, shapes.shape[2])
     found = numbers(stiffness, where, "stiffness")
@@ -212,7 +212,7 @@ def _modal(stiffness: Any, shapes: Array, names: list[str], where: str) -> tuple
     return modal, whole
 
 
-def _shortening(value: Any, asked: bool, names: list[str], modes: int, where: str) -> Array | None:
+def _shortening(value: object, asked: bool, names: list[str], modes: int, where: str) -> Array | None:
     """Foreshortening, n × 3 × N × N, symmetric in its modes."""
     if value is None:
         if asked:

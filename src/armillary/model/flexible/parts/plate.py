@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -64,8 +64,8 @@ class Plate:
         nu: Number,
         density: Number,
         root: Words = "clamped",
-        stations: Annotated[Any, Either((NUMBERS, TableOf(NUMBERS, keys=False)))] = (),
-        origin: Annotated[Any, NUMBERS] = (0.0, 0.0, 0.0),
+        stations: Annotated[object, Either((NUMBERS, TableOf(NUMBERS, keys=False)))] = (),
+        origin: Annotated[object, NUMBERS] = (0.0, 0.0, 0.0),
         along: Direction = "x",
         across: Direction = None,
     ) -> None:
@@ -91,7 +91,7 @@ class Plate:
             name: self._station(xy, f"{where}: station '{name}'") for name, xy in more.items()
         }
 
-    def _station(self, place: Any, where: str) -> tuple[float, float]:
+    def _station(self, place: object, where: str) -> tuple[float, float]:
         x, y = numbers(place, where, "its place (x, y)", (2,)) + 0.0  # no −0
         if not (0 <= x <= self.a and abs(y) <= self.b / 2):
             raise ModelError(
@@ -146,8 +146,8 @@ class Plate:
         where: str,
         *,
         modes: int,
-        damping: Any = None,
-        damping_matrix: Any = None,
+        damping: object = None,
+        damping_matrix: object = None,
         second_order: bool = True,
     ) -> FlexiblePart:
         """The lowest modes of bending as a part of a body."""
@@ -177,7 +177,7 @@ class Plate:
             shapes = self._shapes(count, coefficients, places[:, 0], places[:, 1])
             return node_records(names, self._positions(*places.T), shapes)
 
-        def anywhere(place: Any) -> FlexibleNode:
+        def anywhere(place: object) -> FlexibleNode:
             at = self._station(place, f"node at {place!r}")
             name = place_name(*at)
             return replace(nodes([name], np.array([at]))[name], place=at)

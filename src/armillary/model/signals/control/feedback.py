@@ -12,7 +12,7 @@ Source: Åström and Murray, Feedback Systems (2008), section 6.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, SupportsFloat
+from typing import Annotated, SupportsFloat
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def feedback(
     return tuple(made)
 
 
-def _gains(where: str, K: Any, inputs: int, states: int) -> np.ndarray:
+def _gains(where: str, K: object, inputs: int, states: int) -> np.ndarray:
     found = reals(K, f"K of {where}", ModelError)
     if found.ndim == 0 and found == 0.0:
         return np.zeros((inputs, states))

@@ -142,7 +142,7 @@ def linear_model(
     C: Annotated[Any, NUMBERS] = None,
     D: Annotated[Any, NUMBERS] = None,
     *,
-    initial: Annotated[Any, NUMBERS] = None,
+    initial: Annotated[object, NUMBERS] = None,
     units: Annotated[Sequence[str], ListOf(UNITS)] = (),
     about: Words = "",
 ) -> tuple[Expr, ...]:
@@ -177,7 +177,7 @@ def linear_model(
     return tuple(made)
 
 
-def _polynomial(system: Description, coefficients: Any, where: str) -> list[Expr]:
+def _polynomial(system: Description, coefficients: object, where: str) -> list[Expr]:
     if not isinstance(coefficients, list | tuple | np.ndarray) or not len(coefficients):
         raise ModelError(f"{where}: {coefficients!r} is not a list of coefficients, the highest power first")
     plain = (int, float, np.number)
@@ -228,7 +228,7 @@ def _row(coefficients: np.ndarray, symbols: Sequence[Expr]) -> Expr:
     return sum((float(c) * s for c, s in zip(coefficients, symbols, strict=True) if c), ZERO)
 
 
-def _matrices(where: str, A: Any, B: Any, C: Any, D: Any, inputs: int) -> tuple[np.ndarray, ...]:
+def _matrices(where: str, A: object, B: object, C: object, D: object, inputs: int) -> tuple[np.ndarray, ...]:
     """A, B, C and D as arrays that fit together."""
     a = np.atleast_2d(reals(A, f"A of {where}", ModelError))
     n = len(a)

@@ -97,7 +97,14 @@ def pid(
 
 
 def _differential(
-    system: Description, name: str, e: Expr, kd: Any, derivative: Any, filter: Any, p: Expr, per_error: Any
+    system: Description,
+    name: str,
+    e: Expr,
+    kd: Any,
+    derivative: object,
+    filter: object,
+    p: Expr,
+    per_error: Any,
 ) -> Expr:
     where = f"PID controller '{name}'"
     gain = coefficient(system, kd, f"kd of {where}", None if per_error is None else per_error * TIME)

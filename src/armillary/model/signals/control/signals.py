@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import named
@@ -34,21 +33,21 @@ def units_text(system: Description, dimension: Dimension | None) -> str | None:
     return system.units.unit_text(dimension) or "1"
 
 
-def coefficient(system: Description, value: Any, where: str, dimension: Dimension | None) -> Expr:
+def coefficient(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
     """An expression; a plain number has the dimension that is expected, or none that is known."""
     if dimension is None and isinstance(value, int | float) and not isinstance(value, bool):
         return as_expr(finite_number(value, where))
     return system.expression(value, where, dimension)
 
 
-def expressions_of(system: Description, values: Any, where: str) -> list[Expr]:
+def expressions_of(system: Description, values: object, where: str) -> list[Expr]:
     """A list of expressions."""
     if not isinstance(values, list | tuple):
         raise ModelError(f"{where}: {shown(values)} is not a list of expressions such as ['b.q1', 'b.u1']")
     return [system.expression(value, where) for value in values]
 
 
-def positive(system: Description, value: Any, where: str, dimension: Dimension | None) -> Expr:
+def positive(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
     """A coefficient that must be positive, where it is a number."""
     node = coefficient(system, value, where, dimension)
     if node.kind == "number" and not node.data > 0:

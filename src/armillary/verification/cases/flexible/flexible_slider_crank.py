@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from armillary.model.joints import Prismatic, Revolute
 from armillary.stages import System
+from armillary.untyped import DataTable
 from armillary.verification.reference import TIGHT
 from armillary.verification.rows import Case, value
 
@@ -39,7 +39,7 @@ END = {
 }
 
 
-def integrals() -> dict[str, Any]:
+def integrals() -> DataTable:
     """Modal integrals of the rod about the crank pin, x along it; their form is Stoneking's.
 
     The problem's mass matrix of the stretch is 15 times that of its quadratic elements; it is taken as

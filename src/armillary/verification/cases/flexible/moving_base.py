@@ -142,7 +142,7 @@ def equations(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     size = at[2].stop
     (wx, wy, wz), (ax, ay, az) = (rows[:, :, None, None] for rows in rates(t))
 
-    def over(a: np.ndarray, b: np.ndarray, weight: Any = 1.0) -> np.ndarray:
+    def over(a: np.ndarray, b: np.ndarray, weight: object = 1.0) -> np.ndarray:
         found: np.ndarray = (a * weights * weight) @ b.T
         return found
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
+from armillary.untyped import DataTable
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
@@ -59,7 +60,7 @@ def with_gravity(s: System) -> System:
     return s
 
 
-def panel_state(state: dict[str, Any]) -> tuple[list[float], list[float], dict[str, float]]:
+def panel_state(state: DataTable) -> tuple[list[float], list[float], dict[str, float]]:
     """Coordinates, speeds and parameters of a state of the data."""
     parameters = {f"g{letter}": g for letter, g in zip("xyz", state["g_N"], strict=True)}
     parameters |= {f"rest{i}": angle for i, angle in enumerate(state["theta_0"], start=1)}

@@ -9,6 +9,7 @@ import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
+from armillary.untyped import DataTable
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
@@ -54,7 +55,7 @@ _STATES = States(lambda: example("car").system(), _rates("car"))
 _SMALL_STATES = States(small_car, _rates("car_small"))
 
 
-def _fixed_steps(model: Any, data: dict[str, Any]) -> float:
+def _fixed_steps(model: Any, data: DataTable) -> float:
     run = model.simulate(2.0, step=0.025, method="midpoint")
     return relative_difference([run.final[name] for name in STATE.values()], data["fixed_step_end"])
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from armillary.algebra.vectors.vectors import dot
 from armillary.model.bodies.motion import angular_acceleration
+from armillary.untyped import DataTable
 from armillary.verification.reference import (
     TIGHT,
     TRAJECTORIES,
@@ -57,7 +58,7 @@ def measure_rotor() -> Iterator[float]:
     yield float(np.median([_missed(run[STATES[name]], printed, name) for name in _MODES]))
 
 
-def _missed(values: np.ndarray, printed: dict[str, Any], name: str) -> float:
+def _missed(values: np.ndarray, printed: DataTable, name: str) -> float:
     """The difference from the printout at 9.3, 9.4 and 9.5 s, of its size."""
     shown = np.array([printed[time][name] for time in ("9.3", "9.4", "9.5")])
     return float(np.abs(values[93:96] - shown).max() / np.abs(shown).max())
