@@ -140,9 +140,8 @@ def test_self_tests_pass_and_notice_a_wrong_number(exported: Callable[[str], Pat
     )
     assert example.returncode == 0 and len(example.stdout.splitlines()) == 202, example.stderr
     code = (folder / "test.c").read_text()
-    wrong = code.replace("expected_outputs[POINTS][", "expected_outputs[POINTS][", 1)
-    start = wrong.index("{", wrong.index("expected_outputs[POINTS]") + 40)
-    (folder / "test.c").write_text(wrong[: start + 1] + "1.0 + " + wrong[start + 1 :])
+    start = code.index("{", code.index("= {", code.index("double expected_outputs[")) + 3)
+    (folder / "test.c").write_text(code[: start + 1] + "1.0 + " + code[start + 1 :])
     done = subprocess.run(["make", flags, "test"], cwd=folder, capture_output=True, text=True)
     assert done.returncode != 0
     assert "outputs[0] is" in done.stdout

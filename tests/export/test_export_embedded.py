@@ -14,6 +14,9 @@ import pytest
 
 import armillary as arm
 from armillary.export.c.embedded.measure import TARGETS, counts_on, parsed
+from armillary.export.text.selftest.selftest import self_test
+from armillary.export.text.source import source
+from armillary.runtime.integrators import METHODS
 from tests.export.conformance import CASES, equations, expected
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
@@ -321,3 +324,15 @@ def test_wrong_options_are_explained(options: dict[str, str], sentence: str, tmp
     with pytest.raises(arm.ArmillaryError, match=re.escape(sentence)):
         equations("controller").export("c", tmp_path / "never", **options)
     assert not (tmp_path / "never").exists()
+
+
+def test_rooms_in_single_precision_hold_the_rounding_of_times() -> None:
+    """A time of which little is left beside that of an event is rounded to half a unit in its last place."""
+    s = arm.System("timed")
+    s.body("A", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.event("late", "t - 0.1003")
+    made = source(s.derive())
+    test = self_test(made, "single", METHODS["rk4"], {"events"})
+    for [t, room] in zip(test.inputs["times"][0], test.compared["events"][1], strict=True):
+        assert room[0] >= abs(float(np.float32(t)) - t)
+    assert any(float(np.float32(t)) != t for t in test.inputs["times"][0])

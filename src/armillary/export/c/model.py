@@ -44,6 +44,8 @@ class CModel:
 
     kind_of_printer = CPrinter
 
+    precision = "double"
+
     def __init__(self, source: Source, lanes: int = 1) -> None:
         self.lanes = lanes
         self.source, self.description, self.program = source, source.description, source.program
@@ -94,6 +96,10 @@ class CModel:
         """What parts of templates belong to this system."""
         vectors = {"vectors"} if self.wide.packs else set()
         return {"host", "assembles", "rows", *vectors, *features(self.source)}
+
+    def in_precision(self, code: str) -> str:
+        """The code with numbers and functions of its precision."""
+        return code
 
     @cached_property
     def wide(self) -> ProgramSection:

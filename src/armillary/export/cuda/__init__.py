@@ -15,7 +15,7 @@ from armillary.export.c.assembly import PlainPrinter, assembly_code
 from armillary.export.c.configurations import changing_functions, configurations
 from armillary.export.c.model import CModel, roadmap
 from armillary.export.c.printer import helpers
-from armillary.export.c.selftest import stored_numbers
+from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import block, quoted
 from armillary.export.text.description import StateDescription, state_description
@@ -48,7 +48,7 @@ def program_files(src: Source) -> dict[str, str]:
         **loops,
         f"{model.stem}.cuh": device_code(model),
         "main.cu": _main(model),
-        "test.cpp": _test(model),
+        "test.cpp": test_code(model),
         "cpu.h": template(__package__, "cpu.h.txt"),
         "Makefile": fill(template(__package__, "Makefile.txt"), model.values, model.has),
         "README.md": fill(template(__package__, "README.md.txt"), model.values, model.has),
@@ -243,8 +243,3 @@ def _main(model: CudaModel) -> str:
     }
     joined = {name: ",\n    ".join([*entries, '{"", 0.0, 1.0}']) for name, entries in rows.items()}
     return fill(template(__package__, "main.cu.txt"), model.values | joined, model.has)
-
-
-def _test(model: CudaModel) -> str:
-    values, has = stored_numbers(model)
-    return fill(template(__package__, "test.cpp.txt"), values, has)

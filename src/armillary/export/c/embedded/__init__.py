@@ -14,8 +14,8 @@ from armillary.export.c.embedded.cost import step_table
 from armillary.export.c.embedded.measure import measured
 from armillary.export.c.embedded.model import ATTEMPTS, EmbeddedModel
 from armillary.export.c.embedded.options import checked_precision, fixed_method
-from armillary.export.c.embedded.selftest import test_code
 from armillary.export.c.embedded.solver import solver_texts
+from armillary.export.c.selftest import test_code
 from armillary.export.c.text import counts
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source

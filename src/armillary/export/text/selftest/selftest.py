@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from armillary.export.text.selftest.reference import ABSOLUTE, RELATIVE, Traject
 from armillary.export.text.source import Source
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.compilation import compile_equations
+from armillary.runtime.models.compiled import CompiledModel
 
 ULP = 2.0**-23
 _CHANGES = 6
@@ -54,9 +56,13 @@ def self_test(source: Source, precision: str, method: Method, has: Collection[st
 class _Rooms:
     def __init__(self, source: Source, precision: str) -> None:
         self.reference, self.single = source.reference, precision == "single"
-        self.names = tuple(source.equations.parameters)
-        self.model = compile_equations(source.equations, tier="quick")
+        self.equations, self.names = source.equations, tuple(source.equations.parameters)
         self.random = np.random.default_rng(1)
+
+    @cached_property
+    def model(self) -> CompiledModel:
+        """What the changes of results are found with, in single precision."""
+        return compile_equations(self.equations, tier="quick")
 
     def nudged(self, values: Sequence[float]) -> np.ndarray:
         given = np.asarray(values, dtype=float)
@@ -76,7 +82,13 @@ class _Rooms:
         found: dict[str, list[list[float]]] = {name: [] for name in names}
         for p in self.reference.points:
             others = [
-                at(self.model, p.t, self.nudged(p.state), self.parameters(), self.nudged(p.memory))
+                at(
+                    self.model,
+                    float(self.nudged([p.t])[0]),
+                    self.nudged(p.state),
+                    self.parameters(),
+                    self.nudged(p.memory),
+                )
                 for _ in range(_CHANGES if self.single else 0)
             ]
             for name, rooms in found.items():
