@@ -188,7 +188,7 @@ def test_the_longest_step_and_their_number_are_kept(exported: Callable[[str], Pa
     assert ended.status == "too many steps" and ended.t < DURATION
     with pytest.raises(arm.SimulationError, match="steps"):
         model().simulate(DURATION, max_steps=7)
-    with pytest.raises(ValueError, match="method 'rk4' takes steps of one size"):
+    with pytest.raises(ValueError, match="rk4 and midpoint take steps of one size"):
         m.simulate(DURATION, method="rk4")
 
 
@@ -198,3 +198,44 @@ def test_exported_c_says_that_there_were_too_many_steps(exported: Callable[[str]
     (folder / "few.toml").write_text(run_file("dopri5") + "max_steps = 5\n")
     done = subprocess.run(["./program", "few.toml"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 1 and "too many steps" in done.stderr
+
+
+# Settings that no run can have, and the sentence of all languages.
+REFUSED = {
+    "duration = -1.0, step = 0.1": "duration",
+    "duration = 1.0, step = -0.1": "the step must be positive and finite",
+    "duration = 1.0, method = 'rk4'": "rk4 and midpoint take steps of one size; give step, such as 1e-3",
+    "duration = 1.0, rtol = 0.0, atol = 0.0": "tolerances must be positive",
+    "duration = 1.0, rtol = -1.0": "tolerances must be positive",
+    "duration = 1.0, max_step = 0.0": "max_step and max_steps must be positive",
+    "duration = 1.0, step = 0.1, sample = -0.1": "the time between rows must be positive and finite",
+    "duration = 1.0, step = 0.1, sample = 1e-9": "the time between rows must give at most 1e8 rows",
+}
+
+
+@pytest.mark.parametrize("language", ["c", "fortran", "python"])
+def test_settings_that_no_run_can_have_are_refused_alike(
+    language: str, exported: Callable[[str], Path]
+) -> None:
+    folder = exported(language)
+    LANGUAGES[language][0](folder, "dopri5")  # the program is there
+    programs = {"c": ["./program"], "fortran": ["./toy"], "python": [sys.executable, "-I", "-S", "toy.py"]}
+    for settings, message in REFUSED.items():
+        in_toml = "[run]\n" + settings.replace(", ", "\n")
+        (folder / "no.run").write_text(f"&run {settings} /\n" if language == "fortran" else f"{in_toml}\n")
+        done = subprocess.run([*programs[language], "no.run"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode != 0 and message in done.stderr, settings
+
+
+def test_a_matlab_function_refuses_them_too(exported: Callable[[str], Path]) -> None:
+    folder, lines = exported("matlab"), []
+    for settings in REFUSED:
+        given = dict(pair.split(" = ") for pair in settings.split(", "))
+        duration, step = given.pop("duration"), given.pop("step", "[]")
+        options = "".join(f", '{key}', {value}" for key, value in given.items())
+        lines.append(
+            f"try, toy.simulate({duration}, {step}{options}); catch e, printf('%s\\n', e.message); end"
+        )
+    octave = str(shutil.which("octave-cli"))
+    said = ran([octave, "--norc", "--quiet", "--eval", "\n".join(lines)], folder).splitlines()
+    assert all(message in text for message, text in zip(REFUSED.values(), said, strict=True))

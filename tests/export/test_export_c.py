@@ -190,7 +190,7 @@ def test_adaptive_runs_keep_their_tolerance(exported: Callable[[str], Path]) -> 
         ("[parameters]\nSTEER 1.0\n", "run.toml:2: not a line of the form"),
         ('[initial]\n"RB.q9" = 1.0\n', "run.toml:2: unknown state 'RB.q9'"),
         ('[run]\nmethod = "euler"\n', "run.toml:2: unknown method 'euler'"),
-        ('[run]\nmethod = "rk4"\n', "give step in [run]"),
+        ('[run]\nmethod = "rk4"\n', "rk4 and midpoint take steps of one size; give step"),
         ("[run]\nsteps = 1\n", "run.toml:2: unknown setting 'steps'"),
     ],
 )

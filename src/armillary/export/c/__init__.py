@@ -17,13 +17,14 @@ from armillary.export.c.configurations import configuration_files
 from armillary.export.c.lanes import checked_lanes
 from armillary.export.c.model import CModel
 from armillary.export.c.selftest import test_code
-from armillary.export.c.solver import solver_texts
+from armillary.export.c.solver import CSolverPrinter, solver_texts
 from armillary.export.c.text import counts
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.runfile import example_run
 from armillary.export.text.files.settings import foreign_keys, run_keys
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
+from armillary.export.text.run_rules import NO_SOLVER, prefixed, setting_checks
 from armillary.export.text.source import Source, source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import exported_methods
@@ -101,9 +102,16 @@ def model_files(model: CModel) -> dict[str, str]:
     }
 
 
+_REFUSAL = """\
+    if ({}) {{
+        fprintf(stderr, "{}\\n");
+        return 2;
+    }}"""
+
+
 def _settings(model: CModel) -> dict[str, str]:
     """What the main program reads of a run: the keys of [run] and their defaults."""
-    keys = run_keys()
+    keys, words = run_keys(), prefixed("wanted.") | {"chooses": "adaptive"}
     defaults = {"duration": "1.0"}  # of a run without a file
     numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
     table = ", ".join(f'{{"{k.key}", &run->{k.key}}}' for k in keys)
@@ -113,6 +121,7 @@ def _settings(model: CModel) -> dict[str, str]:
         "setting_table": "\n".join(wrapped(table, 100, "", " " * 8)),
         "setting_defaults": ", ".join(defaults.get(k.key, n) for k, n in zip(keys, numbers, strict=True)),
         "foreign": " || ".join(f'strcmp(key, "{key}") == 0' for key in foreign_keys()),
+        "setting_checks": setting_checks(CSolverPrinter(NO_SOLVER, model.stem), _REFUSAL, words),
         "adaptive": " || ".join(f"wanted.method == {model.upper}_{name}" for name in adaptive),
     }
 

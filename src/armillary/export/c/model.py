@@ -74,7 +74,6 @@ class CModel:
             "method_names": ", ".join(f'"{m.name}"' for m in exported_methods(adaptive=True)),
             "method_words": method_names(True, '"'),
             "method_list": method_names(True, joint="and"),
-            "fixed_methods": method_names(False, joint="and"),
             "gaps": str(len(loops.gaps) if (loops := self.source.assembly) else 0),
             **setting_values("(double)INFINITY"),
             "placed": ", ".join(map(str, start.placed)) if (start := self.source.start) else "",

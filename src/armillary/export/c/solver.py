@@ -13,6 +13,7 @@ from armillary.export.c.text import quoted
 from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
+from armillary.export.text.run_rules import STATUSES, status_words
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction, solver_for
@@ -65,6 +66,8 @@ def printed_solver(
         "adaptive": " || ".join(f"method == {model.upper}_{m.name.upper()}" for m in methods if m.adaptive)
         or "0",
         "solver_constants": "\n".join(printer.constants()),
+        "status_words": status_words(joint=",\n        "),
+        "statuses": "\n".join(f"    {line}" for line in _statuses(model.upper)),
         "loops": loops,
         "comparing": "".join(code for name, code in _COMPARING.items() if f"{name}(" in text),
         "solver": text,
@@ -79,6 +82,11 @@ def printed_solver(
     printer.code = code
     values["fields"] = "\n".join(printer.record())
     return fill(template(__package__, "solver.h.txt"), values, model.has), code
+
+
+def _statuses(upper: str) -> list[str]:
+    """How a run stands, as members of an enumeration."""
+    return aligned([(f"{upper}_{s.name.upper()},", f"/* {s.about} */" if s.about else "") for s in STATUSES])
 
 
 _COMPARING = {

@@ -9,6 +9,7 @@ from math import isinf
 from armillary.export.fortran.configurations import fortran_name
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.files.settings import SAMPLES, run_keys
+from armillary.export.text.run_rules import NO_SOLVER, setting_checks
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
@@ -50,6 +51,9 @@ def fortran_settings() -> dict[str, str]:
     found = {f"default_{key}": text for key, text in texts.items()}
     found["adaptive_words"] = ", ".join(f"'{m.name}'" for m in methods if m.adaptive)
     usual = {"usual_with_step": usual_method(True), "usual_without_step": usual_method(False)}
+    refusal = "    if ({}) &\n      call fail_('&run: {}')"
+    largest = {"INFINITY": "huge(1.0_dp)"}
+    found["setting_checks"] = setting_checks(FortranSolverPrinter(NO_SOLVER), refusal, largest)
     return {**found, **usual, "samples": str(SAMPLES)}
 
 

@@ -18,7 +18,7 @@ from armillary.export.fortran.program import (
 )
 from armillary.export.fortran.solver import solver_values
 from armillary.export.fortran.subroutines import functions, section_texts
-from armillary.export.text.configurations import SENTENCE
+from armillary.export.text.configurations import left_text
 from armillary.export.text.features import features
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.heading import head, note, readme_tables
@@ -55,7 +55,7 @@ def export(
         "jumps": "\n".join(_jumps(made)),
         "set_places": _set_places(made),
     }
-    values["left"] = "'// &\n        '".join(pieces(SENTENCE, 90))
+    values["left"] = "'// &\n        '".join(pieces(left_text(has), 90))
 
     def filled(name: str) -> str:
         return fill(template(__package__, name), values, has)

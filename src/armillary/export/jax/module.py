@@ -76,8 +76,8 @@ class JaxModule(PythonModule):
 
     def solver(self) -> str:
         if "runs" in self.has:
-            return self.filled("runs.txt", run_values(self.made, self.has, function_name))
-        return self.filled("solver.txt", solver_values(self.made))
+            return self.filled("runs.txt", run_values(self.made, self.has, function_name) | self.run_texts())
+        return self.filled("solver.txt", self.run_texts() | solver_values(self.made))
 
     def given(self, name: str) -> str:
         return f"real(parameters.{name})"

@@ -8,8 +8,7 @@ from collections.abc import Collection, Sequence
 from armillary.export.jax.flow import GIVEN, FlowPrinter
 from armillary.export.python.configurations import Named, section_lines, size_lines
 from armillary.export.python.solver import PythonSolverPrinter
-from armillary.export.text.configurations import SENTENCE, TRUTHS, change_tables
-from armillary.export.text.files.settings import setting_values
+from armillary.export.text.configurations import TRUTHS, change_tables
 from armillary.export.text.layout import wrapped
 from armillary.export.text.source import Source
 from armillary.runtime.loop.layout import SNAP
@@ -64,11 +63,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     ]
     times = [(repr(t), str(jumps)) for t, jumps in made.program.stops]
     return {
-        "methods": f"{', '.join(m.name.upper() for m in methods)} = range({len(methods)})",
-        "method_names": ", ".join(f'"{m.name}": {m.name.upper()}' for m in methods),
-        "adaptive": ", ".join(f'"{m.name}"' for m in methods if m.adaptive),
         "tableaux": "\n".join(_tableau_lines(tableau(m)) for m in methods),
-        **setting_values("math.inf"),
         "change_sizes": size_lines(found),
         "change_tables": "\n".join(lines),
         "sections": section_lines(made, named, WIDTH),
@@ -78,7 +73,6 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
         "fields": "\n".join(printer.fields()),
         "solver": printer.text().rstrip("\n"),
-        "left": SENTENCE,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.export.text.configurations import SENTENCE, change_tables, has_function
+from armillary.export.text.configurations import change_tables, has_function
 from armillary.export.text.layout import wrapped
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
@@ -41,5 +41,4 @@ def change_values(made: Source, package: str) -> dict[str, str]:
         "change_sizes": structure({name[2:].lower(): str(size) for name, size in found.sizes.items()}),
         "change_tables": structure(tables),
         "sections": "; ...\n  ".join(sections),
-        "left": SENTENCE,
     }

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Collection, Sequence
 
 from armillary.export.matlab.configurations import structure
-from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
+from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS, left_text
 from armillary.export.text.files.settings import setting_values
+from armillary.export.text.run_rules import NO_SOLVER, STATUSES, prefixed, setting_checks, status_words
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
@@ -15,7 +16,7 @@ from armillary.runtime.solver.methods import exported_methods, method_names
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
 _SIZES |= {"Pivots": "numel(about.weak_masses)", "Kinds": "max(r.kind)"}
-_STATUSES = ("running", "finished", "event", "diverged", "too_small", "accumulates", "too_many", "singular")
+_STATUSES = tuple(status.name for status in STATUSES)
 _GIVEN = ("state", "memory", "method", "t0", "t_end", "every_step", "max_steps", "max_step", "rtol", "atol")
 # Names of values that the functions compare with: components of r.is.
 _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reached")
@@ -33,6 +34,13 @@ def solver_values(has: Collection[str], package: str, guard: int | None) -> dict
         "method_list": method_names(True),
         "adaptive": ", ".join(f"'{m.name}'" for m in methods if m.adaptive),
         **setting_values("Inf"),
+        "setting_checks": setting_checks(
+            MatlabSolverPrinter(NO_SOLVER, package),
+            "if {}\n  error('{}');\nend",
+            {**prefixed("given."), "duration": "duration", "step": "step"},
+        ),
+        "status_words": status_words("'", ", ...\n         "),
+        "left": left_text(has),
         "method_commas": ", ".join(m.name for m in methods),
         "values": structure({name: str(number) for name, number in values.items()}),
         "rules": structure({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
-    SENTENCE,
     TRUTHS,
     ChangeTables,
     change_tables,
@@ -42,7 +41,6 @@ def configuration_values(source: Source, named: Named, width: int) -> dict[str, 
     return {
         "change_sizes": size_lines(found),
         "change_tables": "\n".join(lines),
-        "left": SENTENCE,
         "sections": section_lines(source, named, width),
     }
 

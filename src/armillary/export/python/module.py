@@ -9,9 +9,9 @@ from typing import Any
 from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
 from armillary.export.python.printer import PythonPrinter
-from armillary.export.python.solver import solver_values
+from armillary.export.python.solver import run_values, solver_values
 from armillary.export.text.body import SectionText
-from armillary.export.text.configurations import change_functions
+from armillary.export.text.configurations import change_functions, left_text
 from armillary.export.text.features import features
 from armillary.export.text.files.heading import head, note, operations_text
 from armillary.export.text.files.settings import run_keys
@@ -69,9 +69,15 @@ class PythonModule:
         values = {"jump_times": times, "jump_hard": hard, "set_places": places}
         jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
         changes = configuration_values(self.made, function_name, WIDTH)
-        return self.filled(
-            "solver.txt", solver_values(self.has, self.made.guard) | jumps | self.weak_masses() | changes
-        )
+        values = solver_values(self.has, self.made.guard) | jumps | self.weak_masses() | changes
+        return self.filled("solver.txt", values | self.run_texts())
+
+    def run_texts(self) -> dict[str, str]:
+        """What programs that make whole runs share: the result, settings and their checks, how runs end."""
+        texts = ("trajectory", "simulate", "status_text")
+        values = run_values() | {"left": left_text(self.has)}
+        found = {t: fill(template(PythonModule.package, f"{t}.txt"), values, self.has) for t in texts}
+        return values | {name: text.rstrip("\n") for name, text in found.items()}
 
     def weak_masses(self) -> dict[str, str]:
         """Tables for places without mass."""

@@ -9,6 +9,7 @@ from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
 from armillary.export.text.files.settings import setting_values
 from armillary.export.text.layout import wrapped
+from armillary.export.text.run_rules import NO_SOLVER, STATUSES, setting_checks, status_words
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
@@ -23,18 +24,31 @@ _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP
 
 def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
-    methods = exported_methods(adaptive=True)
     wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
     printer = PythonSolverPrinter(solver_for(has, True, wanted, guard=guard))
+    return {
+        "fields": "\n".join(printer.fields()),
+        "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
+        "solver": printer.text().rstrip("\n"),
+    }
+
+
+def run_values() -> dict[str, str]:
+    """What templates of whole runs put in: methods, statuses, settings and their checks."""
+    methods = exported_methods(adaptive=True)
     names = [m.name.upper() for m in methods]
+    refusal = '    if {}:\n        raise ValueError("{}")'
     return {
         "methods": f"{', '.join(names)} = range({len(names)})",
         "method_names": ", ".join(f'"{m.name}": {m.name.upper()}' for m in methods),
         "adaptive": ", ".join(f'"{m.name}"' for m in methods if m.adaptive),
+        "statuses": ", ".join(s.name.upper() if s.name != "open" else "LEFT_OPEN" for s in STATUSES),
+        "status_count": str(len(STATUSES)),
+        "status_words": status_words(joint=",\n    "),
+        "setting_checks": setting_checks(
+            PythonSolverPrinter(NO_SOLVER), refusal, {"chooses": "method in ADAPTIVE"}
+        ),
         **setting_values("math.inf"),
-        "fields": "\n".join(printer.fields()),
-        "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
-        "solver": printer.text().rstrip("\n"),
     }
 
 

@@ -23,6 +23,7 @@ from armillary.export.rust.solver import RustSolverPrinter
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
+from armillary.export.text.run_rules import STATUSES
 from armillary.export.text.selftest.selftest import self_test
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
@@ -73,6 +74,10 @@ def _solver(model: RustModel, method: Method) -> str:
     set_places = ", ".join(str(bool(place)).lower() for place in model.source.set_places)
     hard = ", ".join([*(str(bool(jump)).lower() for _, jump in stops), "true"])
     values = model.values | {
+        "statuses": "\n".join(
+            f"/// {(s.about or s.words).capitalize()}.\npub const {s.name.upper()}: i32 = {number};"
+            for number, s in enumerate(STATUSES)
+        ),
         "solver_constants": "\n".join(printer.constants()),
         "directions": ", ".join(str(e.direction) for e in events),
         "set_places": "\n".join(wrapped(set_places, 100, "    ", "    ")),

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
@@ -24,7 +24,8 @@ from armillary.runtime.models.configurations.run_changes import (
 )
 from armillary.runtime.solver.language.language import NONE
 
-SENTENCE = (
+_OTHER_SPEEDS = "from here on other dependent speeds are needed, which this program does not hold"
+_OTHER_CONFIGURATION = (
     "the run needs a configuration that this program does not hold, or comes to a place where constraints "
     "lose rank, or an event sets speeds that contradict each other; Armillary itself would go on, or say why "
     "not"
@@ -82,6 +83,11 @@ CHANGE_EXTENTS = {
     "Slopes": "N_SLOPES", "Nests": "N_ALL_NESTS", "OutputFlags": "N_OUTPUTS",
     **dict.fromkeys(("Reals", "Wholes", "Truths"), "N_EVENTS"),
 }  # fmt: skip
+
+
+def left_text(has: Collection[str]) -> str:
+    """Why a run has ended that needs more than a program holds which ``has`` these things."""
+    return _OTHER_CONFIGURATION if "configurations" in has else _OTHER_SPEEDS
 
 
 def change_functions(made: Source) -> list[SectionFunction]:
