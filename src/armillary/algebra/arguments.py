@@ -107,6 +107,26 @@ def unknown_name(name: object, known: Collection[str], missing: str) -> UnknownN
     return UnknownNameError(f"{missing} '{given}'{hint}")
 
 
+def checked_names(
+    given: Iterable[Any],
+    known: Collection[str],
+    missing: str,
+    error: Error = ArmillaryError,
+    *,
+    after: str = "",
+    listed: bool = False,
+) -> list[str]:
+    """Names that must be among the known ones. The error about another has ``missing`` before the name,
+    ``after`` behind it, the nearest known one, and all of them where they are to be ``listed``.
+    """
+    names = [str(name) for name in given]
+    for name in names:
+        if name not in known:
+            all_of_them = f"; {there_are(known)}" if listed else ""
+            raise error(f"{missing} '{name}'{after}{nearest(name, known)}{all_of_them}")
+    return names
+
+
 class NamedTable(dict[str, Item]):
     """Things of one kind by name; the error about a name that is not among them is a sentence."""
 

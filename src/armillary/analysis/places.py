@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import reals, table
-from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.algebra.arguments import checked_names, reals, table
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
@@ -132,11 +132,8 @@ class PlaceReader:
         noun: str,
     ) -> np.ndarray:
         given = {str(key): self._numbers(x, f"{what}[{str(key)!r}]") for key, x in value.items()}
-        if unknown := [name for name in given if name not in names]:
-            raise ParameterError(
-                f"{self.verb}: {what} names '{unknown[0]}', which is no independent {noun}"
-                f"{nearest(unknown[0], names)}; there are {', '.join(names)}"
-            )
+        missing, after = f"{self.verb}: {what} names", f", which is no independent {noun}"
+        checked_names(given, names, missing, ParameterError, after=after, listed=True)
         own = {name: x * state_factor(self.symbols[name]) for name, x in given.items()}
         columns = [own[name] if name in own else np.array(start.get(name, 0.0)) for name in names]
         return np.stack(np.broadcast_arrays(*columns), axis=-1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from armillary.algebra.arguments import checked_names
 from armillary.cli import options, show
 from armillary.program.print.forms import FORMS, SPEEDS
 from armillary.untyped import DataTable
@@ -109,13 +110,11 @@ def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]
     names = wanted or ("derivatives",)
     if form in (None, "text"):
         return "\n\n".join(str(equations.show(name)) for name in names)
-    from armillary.errors import ModelError, nearest
+    from armillary.errors import ModelError
     from armillary.program.print.listings import sections_document
 
     sections = {section.name: section for section in equations.program.sections()}
-    for name in names:
-        if name not in sections:
-            raise ModelError(f"no section '{name}'{nearest(name, sections)}; there are {', '.join(sections)}")
+    checked_names(names, sections, "no section", ModelError, listed=True)
     chosen = [sections[name] for name in names]
     return sections_document(equations, chosen, form)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from armillary.algebra.arguments import one_of
 from armillary.cli import options, show
 from armillary.untyped import DataTable
 
@@ -62,15 +63,11 @@ def export(
     The program needs nothing of Armillary; its README describes how to build, run and test it. An fmu
     takes parameters and initial values of a run file as its own; other programs read theirs when they run.
     """
-    from armillary.errors import ArmillaryError, nearest
     from armillary.export.languages import LANGUAGES
     from armillary.export.languages import export as write
     from armillary.run_files.run_file import parse_setting
 
-    if language not in LANGUAGES:
-        raise ArmillaryError(
-            f"cannot export to '{language}'{nearest(language, LANGUAGES)}; there are {', '.join(LANGUAGES)}"
-        )
+    one_of(language, LANGUAGES, "cannot export to ")
     simulation = options.simulation(source, loading, {"run.formalism": formalism, "run.effort": effort})
     stem = Path(simulation.file.model).stem
     path = output or (f"{stem}.fmu" if language == "fmu" else f"{stem}_{language}")

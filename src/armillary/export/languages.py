@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from armillary.algebra.arguments import file_path
+from armillary.algebra.arguments import file_path, one_of
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.equations import DerivedEquations
 
@@ -55,11 +55,7 @@ def export(equations: DerivedEquations, language: str, path: str | os.PathLike[s
     files; and ``configurations``, whether it holds the equations of all configurations that runs can meet,
     so that they lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
     """
-    if not isinstance(language, str) or language not in LANGUAGES:
-        raise ArmillaryError(
-            f"cannot export to '{language}'{nearest(str(language), LANGUAGES)}; "
-            f"there are {', '.join(LANGUAGES)}"
-        )
+    one_of(language, LANGUAGES, "cannot export to ")
     file_path(path, "path")
     writer = importlib.import_module(LANGUAGES[language]).export
     inputs = options.pop("inputs", None)

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED, Dimension
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
-from armillary.errors import ArmillaryError, nearest
 from armillary.model.bodies.body import Body
 from armillary.model.quantities.mass_properties import whole_mass
 from armillary.model.quantities.public import velocity
@@ -130,11 +130,7 @@ def _reactions(
     run: Run, equations: DerivedEquations, poses: Poses, look: Appearance, names: Sequence[str]
 ) -> tuple[list[DataTable], np.ndarray]:
     """Forces and moments of the joints on bodies, at the origins of the bodies."""
-    for name in names:
-        if name not in look.named:
-            raise ArmillaryError(
-                f"'{look.name}' has no body '{name}' for the reaction of its joint{nearest(name, look.named)}"
-            )
+    checked_names(names, look.named, f"'{look.name}' has no body", after=" for the reaction of its joint")
     if not names:
         return [], np.zeros((len(run), 0))
     compiled = compile_equations(equations)

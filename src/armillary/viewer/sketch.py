@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
+from armillary.algebra.arguments import file_path, one_of
 from armillary.atomic import replacing
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
@@ -33,8 +33,7 @@ def draw(
     """The sketch of a model in the position where runs start, also written to a file where one is named;
     "svg" alone names the format.
     """
-    if not isinstance(view, str) or view not in VIEWS:
-        raise ArmillaryError(f"there is no view {view!r}{nearest(view, VIEWS)}; there are {', '.join(VIEWS)}")
+    one_of(view, VIEWS, "there is no view ")
     place = None if path is None or path == "svg" else file_path(path, "the sketch")
     if place is not None and place.suffix.lower() != ".svg":
         raise ArmillaryError(f"a sketch is written as .svg, not as '{place.name}'")

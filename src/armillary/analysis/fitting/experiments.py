@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import checked_names, several
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
 from armillary.results.units import UNKNOWN, conversion
@@ -181,9 +181,7 @@ def _chosen(
 ) -> list[str]:
     """Columns to be fitted: those named, or all; each must be an output of the model."""
     known = model.output_names
-    for output in outputs or ():
-        if output not in known:
-            raise ArmillaryError(f"outputs=: there is no output '{output}'{nearest(output, known)}")
+    checked_names(outputs or (), known, "outputs=: there is no output")
     chosen = list(columns) if outputs is None else [output for output in outputs if output in columns]
     for column in chosen:
         if column not in known:
@@ -202,9 +200,7 @@ def _sigmas(given: Any, columns: Sequence[str], rows: int, name: str) -> dict[st
     if given is None:
         return {}
     by_column = dict(given) if isinstance(given, Mapping) else dict.fromkeys(columns, given)
-    for column in by_column:
-        if column not in columns:
-            raise ArmillaryError(f"sigma: {name} has no column '{column}'{nearest(column, columns)}")
+    checked_names(by_column, columns, f"sigma: {name} has no column")
     found = {}
     for column, value in by_column.items():
         what = f"sigma of '{column}' of {name}"

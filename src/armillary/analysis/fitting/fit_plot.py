@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armillary.errors import ArmillaryError, nearest
+from armillary.algebra.arguments import checked_names
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal
 
@@ -21,9 +21,7 @@ _PALE = "#9aa4ad"
 def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """Pale points for measurements, a line over them for the model; a colour for each experiment."""
     known = list(dict.fromkeys(c for m in fit.experiments for c in m.columns))
-    for c in columns:
-        if c not in known:
-            raise ArmillaryError(f"no data of '{c}' were fitted{nearest(c, known)}")
+    checked_names(columns, known, "no data of", after=" were fitted")
     shown, several = list(columns) or known, len(fit.experiments) > 1
     with drawn((8.0, 1.4 + 2.2 * len(shown)), path, show=show) as figure:
         axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]

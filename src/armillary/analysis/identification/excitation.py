@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.places import Places
@@ -212,7 +213,7 @@ class _Joints:
         self.units = {s.data.name: s.data.units or "" for s in (*nodes, *speeds)}
         if not isinstance(limits, Mapping):
             raise ArmillaryError(f"limits= must be {{coordinate: (lowest, highest)}}, not {shown(limits)}")
-        _check_names(limits, self.coordinates, "limits=")
+        checked_names(limits, self.coordinates, "limits= names", listed=True)
         if missing := [name for name in self.coordinates if name not in limits]:
             raise ArmillaryError(f"limits= has none for '{missing[0]}'; give its lowest and highest value")
         both = (
@@ -226,18 +227,11 @@ class _Joints:
         self.acceleration = _largest(acceleration_limits, names, "acceleration_limits=") * self.factors
 
 
-def _check_names(given: Mapping[str, object], known: tuple[str, ...], what: str) -> None:
-    if unknown := [name for name in given if name not in known]:
-        raise ArmillaryError(
-            f"{what} names '{unknown[0]}'{nearest(str(unknown[0]), known)}; there are {', '.join(known)}"
-        )
-
-
 def _largest(given: Mapping[str, float] | float | None, names: tuple[str, ...], what: str) -> np.ndarray:
     if given is None:
         return np.full(len(names), np.inf)
     if isinstance(given, Mapping):
-        _check_names(given, names, what)
+        checked_names(given, names, f"{what} names", listed=True)
         return np.array([float(given.get(name, np.inf)) for name in names])
     return np.full(len(names), float(given))
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import real, several, table
+from armillary.algebra.arguments import checked_names, real, several, table
 from armillary.algebra.derivatives.calculus import evaluate_all, gradient
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, SPEED
@@ -42,7 +42,7 @@ from armillary.analysis.identification.link_parameters import ELEMENTS
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.inverse.runs import SPLINE, run_places
 from armillary.analysis.places import Places
-from armillary.errors import ArmillaryError, nearest, shown
+from armillary.errors import ArmillaryError, shown
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
@@ -177,10 +177,7 @@ def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int
             raise ArmillaryError(
                 f"identify(): efforts= has nothing for '{missing[0]}'; give those along all speeds"
             )
-        if unknown := [name for name in efforts if name not in names]:
-            raise ArmillaryError(
-                f"identify(): efforts= names '{unknown[0]}'{nearest(str(unknown[0]), names)}"
-            )
+        checked_names(efforts, names, "identify(): efforts= names")
         found = [efforts[name] for name in names]
         if run is not None:
             found = [run[column] if isinstance(column, str) else column for column in found]
@@ -205,15 +202,10 @@ def _friction_terms(
     wanted = friction if isinstance(friction, Mapping) else dict.fromkeys(speeds, friction)
     found = []
     for name, kinds in wanted.items():
-        if name not in speeds:
-            raise ArmillaryError(f"identify(): friction= names '{name}'{nearest(str(name), speeds)}")
-        for kind in map(str, several(kinds, "identify(): friction")):
-            if kind not in FRICTION:
-                raise ArmillaryError(
-                    f"identify(): no friction '{kind}'{nearest(str(kind), FRICTION)}; there are "
-                    f"{', '.join(FRICTION)}"
-                )
-            found.append((name, kind))
+        [speed] = checked_names([name], speeds, "identify(): friction= names")
+        chosen = several(kinds, "identify(): friction")
+        chosen = checked_names(chosen, FRICTION, "identify(): no friction", listed=True)
+        found += [(speed, kind) for kind in chosen]
     return found
 
 

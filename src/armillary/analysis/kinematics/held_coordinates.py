@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.derivatives.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import symbols
 from armillary.analysis.kinematics.drives import PathStart
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics, slopes
 from armillary.columns import counted
-from armillary.errors import ArmillaryError, ModelError, nearest
+from armillary.errors import ArmillaryError, ModelError
 
 _ALIKE = 1e-9  # of a row that others leave: below, it adds nothing to them
 
@@ -57,9 +57,7 @@ def held_quantities(
                 f"'{d.name}' cannot be driven: no free coordinate moves it; what is prescribed or locked is "
                 "moved by time alone"
             )
-    for name in wanted:
-        if name not in k.coordinates:
-            raise ArmillaryError(f"held=: there is no coordinate '{name}'{nearest(name, k.coordinates)}")
+    checked_names(wanted, k.coordinates, "held=: there is no coordinate")
     if not wanted and (only_named or count == 0):
         return []
     rows = _matrix(k, driven)(start)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import flag, table
+from armillary.algebra.arguments import checked_names, flag, table
 from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
 from armillary.analysis.kinematics.follower.follower import Followed
 from armillary.analysis.kinematics.held_coordinates import held_quantities
@@ -28,7 +28,7 @@ from armillary.analysis.kinematics.mechanism.preparation import (
 )
 from armillary.analysis.kinematics.result import Sweep
 from armillary.analysis.kinematics.table import SweepColumns
-from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping
 
@@ -171,8 +171,7 @@ def _rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.nd
     """Rates of what is driven, a row each; zero where none is given."""
     found = np.zeros((len(drive), len(drive.names)))
     for name, values in table(given, what).items():
-        if name not in drive.names:
-            raise ArmillaryError(f"{what} '{name}' is not driven{nearest(name, drive.names)}")
+        checked_names([name], drive.names, what, after=" is not driven")
         try:
             numbers = np.asarray(values, dtype=float)
             found[:, drive.names.index(name)] = numbers.reshape(-1) if numbers.ndim else numbers

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from armillary.algebra.arguments import count, flag, item_count, several, table
+from armillary.algebra.arguments import checked_names, count, flag, item_count, several, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import TIME
 from armillary.algebra.units.units import is_quantity, parse_unit
@@ -150,10 +150,7 @@ def _bounds(
 ) -> dict[str, tuple[float, float]]:
     found = {}
     for name, pair in given.items():
-        if name not in quantities:
-            raise ArmillaryError(
-                f"bounds= names '{name}', which is neither a state nor an input{nearest(name, quantities)}"
-            )
+        checked_names([name], quantities, "bounds= names", after=", which is neither a state nor an input")
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise ArmillaryError(f"the bounds of '{name}' must be a pair (low, high), not {shown(pair)}")
         low, high = (names.bound(quantities[name], value) for value in pair)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
-from armillary.errors import ArmillaryError, nearest
+from armillary.algebra.arguments import one_of
+from armillary.errors import ArmillaryError
 from armillary.export.fmi.archive import write_archive
 from armillary.export.fmi.compiler import build_library, compile_library
 from armillary.export.fmi.configurations import check_states
@@ -66,8 +67,8 @@ def export(
     A name without a suffix becomes one with ".fmu". ``force`` replaces also a file that is no FMU.
     """
     version = str(version)
-    _one_of(version, VERSIONS, "version of FMI")
-    _one_of(kind, KINDS, "kind of FMU")
+    one_of(version, VERSIONS, "unknown version of FMI ")
+    one_of(kind, KINDS, "unknown kind of FMU ")
     chosen = _method(method)
     for name, value in (("step", step), ("duration", duration), ("rtol", rtol), ("atol", atol)):
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
@@ -127,15 +128,8 @@ def export(
 
 def _method(name: Any) -> Method:
     known = [m.name for m in exported_methods(adaptive=True)]
-    _one_of(name, known, "method of co-simulation")
+    one_of(name, known, "unknown method of co-simulation ")
     return METHODS[name]
-
-
-def _one_of(value: Any, known: Sequence[str], what: str) -> None:
-    if value not in known:
-        raise ArmillaryError(
-            f"unknown {what} '{value}'{nearest(str(value), known)}; there are {', '.join(known)}"
-        )
 
 
 def _token(texts: Mapping[str, str], version: str, options: str) -> str:

@@ -16,7 +16,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from armillary.errors import ArmillaryError, nearest
+from armillary.algebra.arguments import checked_names
+from armillary.errors import ArmillaryError
 
 
 class Platform(NamedTuple):
@@ -60,11 +61,7 @@ def chosen_platforms(given: Any) -> tuple[str, ...]:
         raise ArmillaryError(
             f'platforms={given!r} is neither "all" nor a list of names: {", ".join(PLATFORMS)}'
         )
-    for name in names:
-        if name not in PLATFORMS:
-            raise ArmillaryError(
-                f"unknown platform '{name}'{nearest(name, PLATFORMS)}; there are {', '.join(PLATFORMS)}"
-            )
+    checked_names(names, PLATFORMS, "unknown platform", listed=True)
     return tuple(name for name in PLATFORMS if name in names)
 
 

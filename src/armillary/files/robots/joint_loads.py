@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import SPEED
-from armillary.errors import ModelError, nearest, there_are
+from armillary.errors import ModelError
 from armillary.files.robots.building import SINGLE, Builder, listed, triple
 from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, RobotFreedom
 from armillary.model.loads.armature import armature
@@ -128,9 +129,7 @@ def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
 def _check_stops(stops: Mapping[str, float]) -> None:
     if not isinstance(stops, Mapping) or "stiffness" not in stops:
         raise ModelError(f"stops={stops!r} is not a table such as {{'stiffness': 1e4, 'damping': 0.1}}")
-    for key in stops:
-        if key not in _STOPS:
-            raise ModelError(f"stops: there is no '{key}'{nearest(str(key), _STOPS)}; {there_are(_STOPS)}")
+    checked_names(stops, _STOPS, "stops: there is no", ModelError, listed=True)
 
 
 def _stop(builder: Builder, name: str, low: float, high: float, stops: DataMapping) -> None:

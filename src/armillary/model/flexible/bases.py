@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.errors import ModelError, nearest
+from armillary.algebra.arguments import one_of
+from armillary.errors import ModelError
 from armillary.model.flexible.checks import AXES, how_many, known_node, short
 from armillary.model.flexible.eigenpairs import (
     MasslessMotion,
@@ -118,10 +119,7 @@ def reduce_structure(
     For a Craig-Bampton basis they count the normal modes; every freedom of the interface adds one.
     """
     where = structure.where
-    if basis not in BASES:
-        raise ModelError(
-            f"{where}: there is no basis {basis!r}{nearest(str(basis), BASES)}; choose {', '.join(BASES)}"
-        )
+    one_of(basis, BASES, f"{where}: there is no basis ", ModelError)
     modes = None if modes is None else how_many(modes, where, 0 if basis == "craig-bampton" else 1)
     clamped = structure.chosen(fixed, "fixed")
     ends = np.setdiff1d(structure.chosen(interface, "interface"), clamped)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, ONE, TIME
 from armillary.algebra.vectors.matrices import Matrix
@@ -141,9 +142,7 @@ def attractor(
     """
     where = f"attractor '{name}'"
     check_new_name(system, name, "attractor")
-    if not isinstance(field, str) or field not in FIELDS:
-        hint = nearest(field, FIELDS) if isinstance(field, str) else ""
-        raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
+    one_of(field, FIELDS, f"{where}: there is no field ", ModelError)
     strength = bounded_constant(system, mu, f"mu of {where}", GRAVITATION)
     size = (
         None

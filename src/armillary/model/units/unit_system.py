@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ONE, RATE, Dimension
 from armillary.algebra.units.units import Unit, parse_unit, si_text
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,7 @@ SYSTEMS = {system.name: system for system in (*_IN_RADIANS, *_IN_DEGREES)}
 
 def unit_system(name: str) -> UnitSystem:
     """A unit system by name."""
-    if not isinstance(name, str) or name not in SYSTEMS:
-        raise ModelError(
-            f"unknown unit system '{name}'{nearest(str(name), SYSTEMS)}; known: {', '.join(SYSTEMS)}"
-        )
+    one_of(name, SYSTEMS, "unknown unit system ", ModelError)
     return SYSTEMS[name]
 
 

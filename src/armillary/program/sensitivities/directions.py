@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.functions import absolute, maximum
 from armillary.algebra.units.units import parse_unit
-from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.errors import ParameterError, nearest
 from armillary.model.units.unit_system import default_value, state_factor
 from armillary.program.equations import DerivedEquations
 
@@ -83,9 +84,7 @@ def outputs_of(equations: DerivedEquations, of: Sequence[str] | None) -> tuple[s
         shown = {s.data.name for s in system.moving()} | set(system.outputs)
         return tuple(name for name in known if name in shown)
     names = tuple(dict.fromkeys(str(name) for name in of))
-    for name in names:
-        if name not in known:
-            raise ArmillaryError(f"there is no output '{name}'{nearest(name, known)}")
+    checked_names(names, known, "there is no output")
     return names
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import count, reals
-from armillary.errors import ArmillaryError, nearest
+from armillary.algebra.arguments import count, one_of, reals
+from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import METHODS, Method, check_kind, usual_method
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
@@ -25,11 +25,7 @@ class IntegrationSettings(RunSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        method = self.method
-        if not isinstance(method, str) or method not in METHODS:
-            raise ArmillaryError(
-                f"no integration method '{method}'{nearest(method, METHODS)}; there are {', '.join(METHODS)}"
-            )
+        method = one_of(self.method, METHODS, "no integration method ")
         if self.step is None and not METHODS[method].adaptive:
             raise ArmillaryError(f"method '{method}' takes steps of one size: give it, e.g. step=1e-3")
         _ = self.samples  # errors of sampling

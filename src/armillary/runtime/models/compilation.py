@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from armillary.errors import ArmillaryError, nearest, there_are
+from armillary.algebra.arguments import one_of
 from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
@@ -27,12 +27,8 @@ TIERS = ("final", "quick")
 
 def machine_code(equations: DerivedEquations, backend: str, tier: str) -> tuple[Compiled, float]:
     """The functions of a program as machine code, and the seconds that it took."""
-    if not isinstance(tier, str) or tier not in TIERS:
-        raise ArmillaryError(f"unknown tier '{tier}'{nearest(tier, TIERS)}; {there_are(TIERS)}")
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ArmillaryError(
-            f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; {there_are(BACKENDS)}"
-        )
+    one_of(tier, TIERS, "unknown tier ")
+    one_of(backend, BACKENDS, "unknown backend ")
     start = time.perf_counter()
     with jit.tier(tier):
         with uncollected():

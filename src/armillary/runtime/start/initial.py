@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import table
+from armillary.algebra.arguments import checked_names, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
@@ -153,9 +153,9 @@ def initial_memory(
     for i, memory in enumerate(system.memories.values()):
         if memory.period is not None and t0 is not None:
             stored[i] = t0 + memory.period
-    for name, value in table(given, "memory=", ParameterError).items():
-        if name not in names:
-            raise ParameterError(f"there is no memory '{name}'{nearest(name, names)}")
+    values = table(given, "memory=", ParameterError)
+    checked_names(values, names, "there is no memory", ParameterError)
+    for name, value in values.items():
         stored[names.index(name)] = memory_number(system, system.memories[name], value)
     return stored
 

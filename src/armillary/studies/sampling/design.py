@@ -144,9 +144,7 @@ class Design:
         """A design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal": [1, 0.1]}}}."""
         known = ("vary", "kind", "runs", "seed", "levels", "second_order")
         data = arguments.table(data, "a design", ParameterError)
-        for key in data:
-            if key not in known:
-                raise ParameterError(f"a design has no '{key}'{nearest(key, known)}")
+        arguments.checked_names(data, known, "a design has no", ParameterError)
         return Design(**{"vary": {}, **data}, units=units)
 
     def __repr__(self) -> str:
@@ -192,9 +190,8 @@ class Design:
 
     def _grid_axes(self) -> dict[str, np.ndarray]:
         given = self.levels if isinstance(self.levels, Mapping) else dict.fromkeys(self.names, self.levels)
-        for name in given:
-            if name not in self.names:
-                raise ParameterError(f"levels for '{name}', which does not vary{nearest(name, self.names)}")
+        after = ", which does not vary"
+        arguments.checked_names(given, self.names, "levels for", ParameterError, after=after)
         axes = {}
         for name, each in self.distributions.items():
             if isinstance(each, Choice):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest
@@ -69,9 +70,7 @@ def distribution_from_data(data: DataMapping) -> Distribution:
     kind, numbers = _BY_WORD[word], data[word]
     options = {str(key): value for key, value in data.items() if key != word}
     known = _OPTIONS.get(word, ("units",))
-    for key in options:
-        if key not in known:
-            raise ParameterError(f"{word} has no option '{key}'{nearest(key, known)}")
+    checked_names(options, known, f"{word} has no option", ParameterError)
     if not isinstance(options.get("units", ""), str):
         raise ParameterError(f"the units of a {word} distribution must be text, not {options['units']!r}")
     if kind is Choice:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path, flag, several, text
+from armillary.algebra.arguments import checked_names, file_path, flag, several, text
 from armillary.atomic import replacing
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.export.text.selftest.reference import start_values
 from armillary.export.text.source import source
 from armillary.export.wasm import class_text
@@ -175,10 +175,7 @@ def _shown(plots: object, names: list[str], model: CompiledModel) -> list[str]:
     if plots is None:
         own = list(model.equations.system.outputs)
         return [*own, *(n for n in names if n not in own)][: min(_SHOWN, len(own) or _SHOWN)]
-    for name in (wanted := several(plots, "plots=")):
-        if not isinstance(name, str) or name not in names:
-            raise ArmillaryError(f"plots=: the model has no output '{name}'{nearest(str(name), names)}")
-    return list(wanted)
+    return checked_names(several(plots, "plots="), names, "plots=: the model has no output")
 
 
 def _completed(page: str) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr
-from armillary.errors import ParameterError, nearest
+from armillary.errors import ParameterError
 from armillary.export.fmi.configurations import every, motion_of, motion_rates
 from armillary.export.fmi.description.dependencies import dependencies
 from armillary.export.text.description import EventDescription, StateDescription
@@ -219,9 +220,7 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
     """Start values of all parameters in the user's units."""
     known = [p.name for p in source.description.parameters]
     given = {str(name): value for name, value in (given or {}).items()}
-    for name in given:
-        if name not in known:
-            raise ParameterError(f"there is no parameter '{name}'{nearest(name, known)}")
+    checked_names(given, known, "there is no parameter", ParameterError)
     missing = [p.name for p in source.description.parameters if p.default is None and p.name not in given]
     if missing:
         raise ParameterError(
