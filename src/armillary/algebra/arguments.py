@@ -108,7 +108,7 @@ def unknown_name(name: object, known: Collection[str], missing: str) -> UnknownN
 
 
 def checked_names(
-    given: Iterable[Any],
+    given: Iterable[object],
     known: Collection[str],
     missing: str,
     error: Error = ArmillaryError,

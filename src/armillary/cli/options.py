@@ -239,9 +239,9 @@ def _run_option(key: str, setting: Any) -> Any:
     """The option for a setting of the table [run]."""
 
     def names() -> Iterable[str]:
-        from armillary.run_files.resolve import checked_names
+        from armillary.run_files.resolve import known_names
 
-        return checked_names(key)
+        return known_names(key)
 
     return click.option(f"--{key}", type=NameType(key, names), help=setting.help)
 

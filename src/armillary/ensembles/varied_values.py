@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.units.units import parse_unit
 from armillary.ensembles.start_values import (
     column_of,
@@ -85,13 +86,12 @@ class VariedValues:
                 where = f"the initial value of '{name}'"
                 put("initial", name, where, state_factor(node), node.dimension, node.data.units or "")
             elif differs(value) and self.model.equations.absolute:
-                raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
+                checked_names([name], known, "there is no coordinate, speed or state", ParameterError)
             elif differs(value):
                 initial_values(self.model.equations, {name: 0.0})
         for name, value in self._memory.items():
             if differs(value):
-                if name not in system.memories:
-                    raise ParameterError(f"there is no memory '{name}'{nearest(name, system.memories)}")
+                checked_names([name], system.memories, "there is no memory", ParameterError)
                 record = system.memories[name]
                 node = record.symbol
                 put("memory", name, f"memory '{name}'", record.factor, node.dimension, node.data.units or "")

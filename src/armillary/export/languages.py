@@ -13,8 +13,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from armillary.algebra.arguments import file_path, one_of
-from armillary.errors import ArmillaryError, nearest
+from armillary.algebra.arguments import checked_names, file_path, one_of
+from armillary.errors import ArmillaryError
 from armillary.program.equations import DerivedEquations
 
 LANGUAGES = {
@@ -70,11 +70,7 @@ def export(equations: DerivedEquations, language: str, path: str | os.PathLike[s
             raise ArmillaryError(
                 f"{name} is a function of Python, which an export cannot take along; {_own(language)}"
             )
-        if name not in known:
-            raise ArmillaryError(
-                f"export to {language} has no option '{name}'{nearest(name, known)}; "
-                f"there are {', '.join(known)}"
-            )
+        checked_names([name], known, f"export to {language} has no option", listed=True)
     if (given := options.get("configurations")) is not None and not isinstance(given, bool):
         raise ArmillaryError(
             f"configurations={given!r}: give True or False (on the command line true or false)"

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.notation.textbook_form import collected
 from armillary.columns import Html, aligned, html_table
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 
 _SHOWN = 2000  # characters of an element in a table
 
@@ -128,10 +129,7 @@ def _evaluated(elements: Sequence[Expr], values: Mapping[Any, object], shape: tu
 
 def _place(key: object, names: tuple[str, ...], what: str) -> int:
     if isinstance(key, str):
-        if key not in names:
-            raise ArmillaryError(
-                f"{what}: there is no '{key}'{nearest(key, names)}; there are {', '.join(names)}"
-            )
+        checked_names([key], names, f"{what}: there is no", listed=True)
         return names.index(key)
     if isinstance(key, int | np.integer) and -len(names) <= key < len(names):
         return int(key)

@@ -23,7 +23,7 @@ from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.places import Places
 from armillary.columns import aligned
-from armillary.errors import ArmillaryError, nearest, shown
+from armillary.errors import ArmillaryError, shown
 from armillary.model.units.unit_system import state_factor
 from armillary.model.units.values import seconds
 from armillary.results import Run
@@ -82,10 +82,7 @@ class ExcitingTrajectory:
 
     def text(self, coordinate: str) -> str:
         """The motion of a coordinate as an expression of the time t, in the model's own units."""
-        if coordinate not in self.coordinates:
-            raise ArmillaryError(
-                f"the trajectory has no coordinate '{coordinate}'{nearest(coordinate, self.coordinates)}"
-            )
+        checked_names([coordinate], self.coordinates, "the trajectory has no coordinate")
         j = self.coordinates.index(coordinate)
         terms = [repr(float(self.centre[j]))]
         for k, (a, b) in enumerate(self.amplitudes[j].tolist(), start=1):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import FORCE, SPEED
 from armillary.algebra.walk import transform
 from armillary.analysis.inverse.equations import inverse_equations
-from armillary.errors import ArmillaryError, nearest, shown
+from armillary.errors import ArmillaryError, shown
 from armillary.program.equations import DerivedEquations
 
 
@@ -28,11 +29,7 @@ def effort_expressions(equations: DerivedEquations, rates: Mapping[Any, object])
     wanted = dict.fromkeys(free.values(), ZERO)
     for key, value in rates.items():
         name = str(key)
-        if name not in free:
-            raise ArmillaryError(
-                f"inverse(): '{name}' is no independent speed{nearest(name, free)}; there are "
-                f"{', '.join(free)}"
-            )
+        checked_names([name], free, "inverse():", after=" is no independent speed", listed=True)
         if not isinstance(value, Expr | int | float):
             raise ArmillaryError(
                 f"inverse(): the rate of '{name}' must be an expression or a number, not {shown(value)}; "

@@ -194,9 +194,7 @@ class ModelNames:
             )
 
     def state(self, name: str, value: object, where: str) -> float:
-        if name not in self.symbols and name not in self.dependents:
-            known = [*self.states, *self.dependents]
-            raise ArmillaryError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
+        checked_names([name], [*self.states, *self.dependents], "there is no coordinate, speed or state")
         if name in self.dependents:
             own = {s.data.name: s for s in self.equations.system.moving()}
             return state_number(own[name], value, where)
@@ -217,8 +215,7 @@ class ModelNames:
     def output(self, name: str, value: object) -> float:
         """A value of an output, in its stated units."""
         columns = {c.name: c for c in self.equations.targets.columns}
-        if name not in columns:
-            raise ArmillaryError(f"there is no output '{name}'{nearest(name, columns)}")
+        checked_names([name], columns, "there is no output")
         system, where = self.equations.system.units, f"output '{name}'"
         if isinstance(value, str):
             return text_number(value, where, columns[name].units, system, None)

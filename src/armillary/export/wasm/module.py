@@ -28,7 +28,8 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from armillary.errors import ArmillaryError, nearest
+from armillary.algebra.arguments import checked_names
+from armillary.errors import ArmillaryError
 from armillary.export.text.files.runfile import example_timing
 from armillary.export.text.source import Source
 from armillary.export.wasm.assembly import ModuleAssembly
@@ -66,11 +67,7 @@ class WasmModule:
         self.methods = tuple(methods)
         for name in self.methods:
             known = [m.name for m in METHODS.values() if m.tableau is not None and not m.redundant]
-            if name not in known:
-                raise ArmillaryError(
-                    f"a module has no method '{name}'{nearest(str(name), known)}; "
-                    f"there are {', '.join(known)}"
-                )
+            checked_names([name], known, "a module has no method", listed=True)
         self.bodies = moving_bodies(self.equations)
         self._poses = with_functions(
             self.equations, {"poses": pose_expressions(self.equations)}, search=False

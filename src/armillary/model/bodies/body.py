@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import ExprMatrix, Matrix
 from armillary.algebra.vectors.triples import ExprTriple, Triple
@@ -213,8 +214,7 @@ class Body(_Part):
         self.system.shape(label, body=self, shape=shape, **options)
 
     def _known_point(self, name: str) -> Point:
-        if name not in self.points:
-            raise ModelError(f"body '{self.name}' has no point '{name}'{nearest(name, self.points)}")
+        checked_names([name], self.points, f"body '{self.name}' has no point", ModelError)
         return self.points[name]
 
     def __getattr__(self, name: str) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import UNIT, Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH
 from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.vectors.triples import cross_triples
 from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point, PointLike
 from armillary.model.constraints.equations import add_constraint, constraint_name
@@ -102,9 +103,7 @@ def close_joint(
     the axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod
     between the points ("distance"), whose force is positive where it pushes them apart.
     """
-    if not isinstance(kind, str) or kind not in JOINTS:
-        hint = nearest(kind, JOINTS) if isinstance(kind, str) else ""
-        raise ModelError(f"close_joint: there is no joint {kind!r}{hint}; there are {', '.join(JOINTS)}")
+    one_of(kind, JOINTS, "close_joint: there is no joint ", ModelError)
     label = constraint_name(system, name, kind)
     where = f"{kind} joint '{label}'"
     first, second = _loop_ends(system, p, q, where)

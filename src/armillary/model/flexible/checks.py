@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.errors import ModelError, nearest
+from armillary.algebra.arguments import checked_names
+from armillary.errors import ModelError
 from armillary.model.flexible.part import Array, FlexibleNode
 from armillary.untyped import DataTable
 
@@ -170,8 +171,7 @@ def per_node(value: object, names: Sequence[str], where: str, what: str) -> Any:
 
 def known_node(name: str, names: Sequence[str], where: str, what: str) -> int:
     """The number of a node among the names, or an error with the nearest one."""
-    if name not in names:
-        raise ModelError(f"{where}: {what} names node '{name}', which does not exist{nearest(name, names)}")
+    checked_names([name], names, f"{where}: {what} names node", ModelError, after=", which does not exist")
     return names.index(name)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.functions import BY_NAME
 from armillary.algebra.intermediate import measured
@@ -173,8 +174,7 @@ def _quoted(system: Description, name: str) -> Given:
     if name == "mass centre":  # what energy and momentum may be taken about
         return name
     known = {s.data.name: s for s in variables(system)}
-    if name not in known:
-        raise ModelError(f"there is no variable '{name}'{nearest(name, known)}")
+    checked_names([name], known, "there is no variable", ModelError)
     return known[name]
 
 

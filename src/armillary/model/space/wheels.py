@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import HALF, Expr, as_expr
 from armillary.algebra.units.dimension import INERTIA, RATE
 from armillary.algebra.vectors.matrices import SIX
 from armillary.algebra.vectors.scalars import is_zero, sum_of_products
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.model.bodies.bodies import INERTIA as INERTIA_KIND
 from armillary.model.bodies.bodies import body
 from armillary.model.bodies.body import Body, BodyLike
@@ -88,11 +89,7 @@ def reaction_wheel(
     """
     where = f"wheel '{name}'"
     chosen = drive if drive is not None else ("free" if torque is None else "torque")
-    if chosen not in DRIVES:
-        hint = nearest(chosen, DRIVES) if isinstance(chosen, str) else ""
-        raise ModelError(
-            f"{where}: there is no drive {chosen!r}{hint}; there are {', '.join(map(repr, DRIVES))}"
-        )
+    one_of(chosen, DRIVES, f"{where}: there is no drive ", ModelError)
     if (chosen == "torque") != (torque is not None):
         raise ModelError(f"{where}: torque= and drive='torque' go together")
     carrier = find_body(system, on, where)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
@@ -112,6 +113,5 @@ FORMALISMS: dict[str, Formalism] = {
 def formalism_named(name: str) -> Formalism:
     """The formalism of this name, or "auto"."""
     known = {"auto": AUTO, **FORMALISMS}
-    if not isinstance(name, str) or name not in known:
-        raise ModelError(f"unknown formalism '{name}'{nearest(name, known)}; there are {', '.join(known)}")
+    one_of(name, known, "unknown formalism ", ModelError)
     return known[name]

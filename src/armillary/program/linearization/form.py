@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.walk import operands_first, transform
-from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
+from armillary.errors import ArmillaryError, ExpressionError, ParameterError
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
@@ -175,9 +176,7 @@ def _inputs(equations: DerivedEquations, names: Sequence[str]) -> list[tuple[Var
                 "what s.input(…) declares. To drive a coordinate from outside, give its joint a moment or "
                 "force with the magnitude s.input('name')"
             )
-        if name not in known:
-            hint = nearest(name, known)
-            raise ParameterError(f"there is no parameter, input or memory '{name}'{hint}")
+        checked_names([name], known, "there is no parameter, input or memory", ParameterError)
     found = directions(equations, names) if names else ()
     about = {name: node.data.about for name, node in system.parameters.items()}
     about |= {name: system.memories[name].about for name in memories}

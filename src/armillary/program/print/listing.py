@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.notation.printing import text
 from armillary.algebra.walk import operands_first, rebuild
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.program.form.cost import node_operations
 from armillary.program.form.program import ProgramSection
 from armillary.program.passes import Graph
@@ -29,10 +30,7 @@ class Text(str):
 def listing(equations: DerivedEquations, section: str) -> Text:
     """One section: a heading with its cost, then an assignment per line."""
     sections = {s.name: s for s in equations.program.sections()}
-    if not isinstance(section, str) or section not in sections:
-        raise ModelError(
-            f"no section '{section}'{nearest(section, sections)}; there are {', '.join(sections)}"
-        )
+    one_of(section, sections, "no section ", ModelError)
     chosen = sections[section]
     names = assigned_names(chosen)
     lines = [*(f"# {line}" for line in equations.judged.lines()), f"{chosen.name}: {chosen.operations}"]

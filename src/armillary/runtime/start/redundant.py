@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
-from armillary.errors import ParameterError, nearest
+from armillary.errors import ParameterError
 from armillary.program.formalisms.redundant import EXACT
 from armillary.runtime.loop.redundant.redundant_layout import RIGID
 from armillary.runtime.models.instance import Instance
@@ -46,9 +47,7 @@ def joint_values(
             where = f"the initial value of '{name}'"
             if name in prescribed:
                 raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
-            if name not in values:
-                hint = nearest(name, values)
-                raise ParameterError(f"there is no coordinate, speed or state '{name}'{hint}")
+            checked_names([name], values, "there is no coordinate, speed or state", ParameterError)
             values[name] = state_number(by_name[name], value, where)
     plain = Undimensioned()
     known = model.inside(parameters) | {system.time.data.name: t}

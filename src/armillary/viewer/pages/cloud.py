@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.ensembles.result import Batch
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units.unit_system import state_factor
@@ -108,11 +109,8 @@ def _values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
     if name is None:
         name = next(iter(flat), "")
         return np.asarray(flat.get(name, np.zeros(batch.runs)), dtype=float), name
-    if name not in flat:
-        raise ArmillaryError(
-            f"the batch of '{batch.system}' has no '{name}' to colour its runs by{nearest(name, flat)}; "
-            f"there are {', '.join(flat) or 'none'}"
-        )
+    missing = f"the batch of '{batch.system}' has no"
+    checked_names([name], flat, missing, after=" to colour its runs by", listed=True)
     return np.asarray(flat[name], dtype=float), name
 
 
