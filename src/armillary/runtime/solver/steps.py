@@ -11,11 +11,11 @@ from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
 from armillary.runtime.solver.changes import change, watch_rank
-from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pending, mark_returning, scan
+from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pending, mark_returning
 from armillary.runtime.solver.forecasts import horizon, longest_step
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
-from armillary.runtime.solver.passages import continue_across, cross
+from armillary.runtime.solver.passages import continue_across, cross, find_events
 from armillary.runtime.solver.record import RunRecord
 
 
@@ -64,10 +64,8 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     run.phase = ARRIVED
     if PASSING:
         run.passing = False
-    if LATE_SEARCH:
-        run.unsearched = True
-    elif EVENTS:
-        scan(run)
+    if EVENTS:
+        find_events(run)
 
 
 def fixed_step(run: RunRecord) -> None:
