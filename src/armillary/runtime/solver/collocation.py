@@ -42,6 +42,7 @@ def settle_stages(run: RunRecord, h: real) -> truth:
             run.point = derivatives(t, run.stage)
             for m in range(N_STATES):
                 shift: real = h * abs(run.point[m] - run.slopes[at(i, N_STATES, m)])
+                shift = shift / (1.0 + abs(run.state[m]))
                 if shift > largest or isnan(shift):
                     largest = shift
                 run.slopes[at(i, N_STATES, m)] = run.point[m]
