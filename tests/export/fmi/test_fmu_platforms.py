@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import struct
 import zipfile
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +23,37 @@ def eom() -> Any:
     return strut().derive()
 
 
+# The functions of the standard, as its headers fmi2Functions.h (2.0) and fmi3Functions.h (3.0) list them.
+ALIKE = """
+    CompletedIntegratorStep DoStep EnterContinuousTimeMode EnterEventMode EnterInitializationMode
+    ExitInitializationMode FreeInstance GetBoolean GetContinuousStates GetDirectionalDerivative
+    GetEventIndicators GetNominalsOfContinuousStates GetString GetVersion Reset SetBoolean
+    SetContinuousStates SetDebugLogging SetString SetTime Terminate
+"""
+OF_ONE = {
+    "2.0": """
+        CancelStep DeSerializeFMUstate FreeFMUstate GetBooleanStatus GetDerivatives GetFMUstate
+        GetInteger GetIntegerStatus GetReal GetRealOutputDerivatives GetRealStatus GetStatus
+        GetStringStatus GetTypesPlatform Instantiate NewDiscreteStates SerializeFMUstate
+        SerializedFMUstateSize SetFMUstate SetInteger SetReal SetRealInputDerivatives SetupExperiment
+    """,
+    "3.0": """
+        ActivateModelPartition DeserializeFMUState EnterConfigurationMode EnterStepMode
+        EvaluateDiscreteStates ExitConfigurationMode FreeFMUState GetAdjointDerivative GetBinary
+        GetClock GetContinuousStateDerivatives GetFMUState GetFloat32 GetFloat64 GetInt16 GetInt32
+        GetInt64 GetInt8 GetIntervalDecimal GetIntervalFraction GetNumberOfContinuousStates
+        GetNumberOfEventIndicators GetNumberOfVariableDependencies GetOutputDerivatives GetShiftDecimal
+        GetShiftFraction GetUInt16 GetUInt32 GetUInt64 GetUInt8 GetVariableDependencies
+        InstantiateCoSimulation InstantiateModelExchange InstantiateScheduledExecution SerializeFMUState
+        SerializedFMUStateSize SetBinary SetClock SetFMUState SetFloat32 SetFloat64 SetInt16 SetInt32
+        SetInt64 SetInt8 SetIntervalDecimal SetIntervalFraction SetShiftDecimal SetShiftFraction
+        SetUInt16 SetUInt32 SetUInt64 SetUInt8 UpdateDiscreteStates
+    """,
+}
+
+
 def promised(version: str) -> set[str]:
-    """The functions of the standard that our sources define."""
-    text = files("armillary.export.fmi").joinpath("sources", f"fmi{version[0]}.c").read_text()
-    plain = re.findall(rf"EXPORTED [\w ]+\*?(fmi{version[0]}\w+)\(", text)
-    made = [
-        f"fmi3{verb}{kind}"
-        for kind in re.findall(r"^NO_VARIABLES\((\w+)\)", text, re.M)
-        for verb in ("Get", "Set")
-    ]
-    made += re.findall(r"^NO_\w+\((fmi\w+)", text, re.M)
-    return {*plain, *made}
+    return {f"fmi{version[0]}{name}" for name in (ALIKE + OF_ONE[version]).split()}
 
 
 def libraries(path: Path) -> dict[str, bytes]:
@@ -51,7 +69,6 @@ def test_this_machine_s_library_exports_the_functions_of_the_standard_and_nothin
         assert found[0] == this_platform()
         exported = {name for name in found[1] if not name.startswith("_")}
         assert exported == promised(unit.version)
-        assert len(exported) > (40 if unit.version == "2.0" else 70)
 
 
 def test_libraries_for_every_platform_from_one_machine(eom: Any, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def export(
     texts = model_files(found, variables.clocks, adjoint)
     texts["variables.c"] = variables_source(variables, adjoint)
     number = version[0]
-    shared = (f"fmi{number}.h", f"fmi{number}.c", "fmu.h", *_SOURCES)
+    shared = (f"fmi{number}.h", f"fmi{number}.c", "standard.h", "fmu.h", *_SOURCES)
     texts |= {
         name: files(__package__).joinpath("sources", name).read_text(encoding="utf-8") for name in shared
     }

@@ -2,16 +2,12 @@
 
 #include "fmi2.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "fmu.h"
-
-#define BEFORE (INSTANTIATED | INITIALIZING)
-#define ASK(function, modes) \
-    fmu *me = c;             \
-    if (!fmu_allowed(me, function, modes)) return fmi2Error
+#define FMI(name) fmi2##name
+#define NAME(name) "fmi2" #name
+#define SAVED(before, after) before##FMUstate##after
+#define RATES GetDerivatives
+#define ONLY "real variables"
+#include "standard.h"
 
 /* Messages are formats for the importer: percent and number signs in them are doubled. */
 static void log_message(const fmu *me, int status, const char *message)
@@ -45,45 +41,18 @@ EXPORTED fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType
     memset(me, 0, sizeof *me);
     me->allocate = own ? calloc : functions->allocateMemory;
     me->release = own ? free : functions->freeMemory;
-    me->log = log_message;
     me->function = "fmi2Instantiate";
     if (functions) {
         memcpy(&me->logger, &functions->logger, sizeof me->logger);
         me->environment = functions->componentEnvironment;
     }
-    snprintf(me->name, sizeof me->name, "%s", instanceName ? instanceName : MODEL_NAME);
     me->cosimulation = fmuType == fmi2CoSimulation;
-    if (!fmuGUID || strcmp(fmuGUID, TOKEN)) {
-        fmu_fail(me, "the GUID is not that of this model, %s", TOKEN);
-        me->release(me);
-        return NULL;
-    }
-    if (me->cosimulation ? !HAS_COSIMULATION : !HAS_EXCHANGE) {
-        fmu_fail(me, "this FMU was exported without %s", me->cosimulation ? "co-simulation" : "model exchange");
-        me->release(me);
-        return NULL;
-    }
-    fmu_start(me);
-    return me;
-}
-
-EXPORTED void fmi2FreeInstance(fmi2Component c)
-{
-    fmu *me = c;
-    if (me) me->release(me);
-}
-
-EXPORTED fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, size_t nCategories,
-                                        const fmi2String categories[])
-{
-    ASK("fmi2SetDebugLogging", READABLE);
-    (void)loggingOn, (void)nCategories, (void)categories; /* errors alone are logged */
-    return fmi2OK;
+    return begun(me, instanceName, fmuGUID, "GUID");
 }
 
 /* ------------------------------------------------------------------ modes */
 
-EXPORTED fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fmi2Real tolerance,
+EXPORTED fmi2Status fmi2SetupExperiment(fmi2Component instance, fmi2Boolean toleranceDefined, fmi2Real tolerance,
                                         fmi2Real startTime, fmi2Boolean stopTimeDefined, fmi2Real stopTime)
 {
     ASK("fmi2SetupExperiment", INSTANTIATED);
@@ -92,127 +61,37 @@ EXPORTED fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDe
     return (fmi2Status)fmu_set_time(me, startTime);
 }
 
-EXPORTED fmi2Status fmi2EnterInitializationMode(fmi2Component c)
-{
-    ASK("fmi2EnterInitializationMode", INSTANTIATED);
-    return (fmi2Status)fmu_enter_initialization(me, me->now.run.t, 0.0);
-}
-
-EXPORTED fmi2Status fmi2ExitInitializationMode(fmi2Component c)
-{
-    ASK("fmi2ExitInitializationMode", INITIALIZING);
-    return (fmi2Status)fmu_exit_initialization(me);
-}
-
-EXPORTED fmi2Status fmi2Terminate(fmi2Component c)
-{
-    ASK("fmi2Terminate", EVENT | CONTINUOUS | STEPPING | FAILED);
-    me->now.mode = TERMINATED;
-    return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2Reset(fmi2Component c)
-{
-    ASK("fmi2Reset", READABLE);
-    fmu_start(me);
-    return fmi2OK;
-}
+FUNCTION(EnterInitializationMode, ALONE, INSTANTIATED, fmu_enter_initialization(me, me->now.run.t, 0.0))
 
 /* ------------------------------------------------------------------ variables */
 
-EXPORTED fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2Real value[])
-{
-    ASK("fmi2GetReal", READABLE);
-    return (fmi2Status)fmu_get(me, vr, nvr, value);
-}
+FUNCTION(GetReal, (void *instance, const fmi2ValueReference vr[], size_t nvr, double value[]), READABLE,
+         fmu_get(me, vr, nvr, value))
+FUNCTION(SetReal, (void *instance, const fmi2ValueReference vr[], size_t nvr, const double value[]),
+         BEFORE | EVENT | CONTINUOUS | STEPPING, fmu_set(me, vr, nvr, value))
 
-EXPORTED fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, const fmi2Real value[])
-{
-    ASK("fmi2SetReal", BEFORE | EVENT | CONTINUOUS | STEPPING);
-    return (fmi2Status)fmu_set(me, vr, nvr, value);
-}
-
-/* All variables of a mechanical model are real. */
-static fmi2Status none(fmi2Component c, const char *function, size_t count)
-{
-    ASK(function, READABLE);
-    return count ? (fmi2Status)fmu_fail(me, "this model has real variables only") : fmi2OK;
-}
-
-#define NO_VARIABLES(name, type, constant)                                                                     \
-    EXPORTED fmi2Status name(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, constant type value[]) \
-    {                                                                                                          \
-        (void)vr, (void)value;                                                                                 \
-        return none(c, #name, nvr);                                                                            \
-    }
-NO_VARIABLES(fmi2GetInteger, fmi2Integer, )
-NO_VARIABLES(fmi2GetBoolean, fmi2Boolean, )
-NO_VARIABLES(fmi2GetString, fmi2String, )
-NO_VARIABLES(fmi2SetInteger, fmi2Integer, const)
-NO_VARIABLES(fmi2SetBoolean, fmi2Boolean, const)
-NO_VARIABLES(fmi2SetString, fmi2String, const)
+#define NO_VARIABLES(name, type)                                                                                \
+    FUNCTION(name, (void *instance, const fmi2ValueReference vr[], size_t nvr, type value[]), READABLE,        \
+             ((void)vr, (void)value, none(me, nvr)))
+NO_VARIABLES(GetInteger, fmi2Integer)
+NO_VARIABLES(GetBoolean, fmi2Boolean)
+NO_VARIABLES(GetString, fmi2String)
+NO_VARIABLES(SetInteger, const fmi2Integer)
+NO_VARIABLES(SetBoolean, const fmi2Boolean)
+NO_VARIABLES(SetString, const fmi2String)
 
 /* ------------------------------------------------------------------ saved states, derivatives */
 
-EXPORTED fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *FMUstate)
-{
-    ASK("fmi2GetFMUstate", READABLE);
-    return (fmi2Status)fmu_save(me, FMUstate);
-}
-
-EXPORTED fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate FMUstate)
-{
-    ASK("fmi2SetFMUstate", READABLE);
-    return (fmi2Status)fmu_restore(me, FMUstate);
-}
-
-EXPORTED fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *FMUstate)
-{
-    ASK("fmi2FreeFMUstate", READABLE);
-    return (fmi2Status)fmu_forget(me, FMUstate);
-}
-
-EXPORTED fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate FMUstate, size_t *size)
-{
-    ASK("fmi2SerializedFMUstateSize", READABLE);
-    (void)FMUstate;
-    if (!size) return (fmi2Status)fmu_fail(me, "a place for the size is missing");
-    *size = fmu_serialized_size();
-    return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate FMUstate, fmi2Byte serializedState[],
-                                          size_t size)
-{
-    ASK("fmi2SerializeFMUstate", READABLE);
-    return (fmi2Status)fmu_serialize(me, FMUstate, (unsigned char *)serializedState, size);
-}
-
-EXPORTED fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte serializedState[], size_t size,
-                                            fmi2FMUstate *FMUstate)
-{
-    ASK("fmi2DeSerializeFMUstate", READABLE);
-    return (fmi2Status)fmu_deserialize(me, (const unsigned char *)serializedState, size, FMUstate);
-}
-
-EXPORTED fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference vUnknown_ref[],
-                                                 size_t nUnknown, const fmi2ValueReference vKnown_ref[],
-                                                 size_t nKnown, const fmi2Real dvKnown[], fmi2Real dvUnknown[])
-{
-    ASK("fmi2GetDirectionalDerivative", STARTED | TERMINATED);
-    return (fmi2Status)fmu_directional(me, vUnknown_ref, nUnknown, vKnown_ref, nKnown, dvKnown, dvUnknown);
-}
+FUNCTION(DeSerializeFMUstate, (void *instance, const fmi2Byte bytes[], size_t size, void **saved), READABLE,
+         fmu_deserialize(me, (const unsigned char *)bytes, size, saved))
+FUNCTION(GetDirectionalDerivative,
+         (void *instance, const fmi2ValueReference unknowns[], size_t n, const fmi2ValueReference knowns[], size_t m,
+          const double seed[], double sensitivity[]),
+         STARTED | TERMINATED, fmu_directional(me, unknowns, n, knowns, m, seed, sensitivity))
 
 /* ------------------------------------------------------------------ model exchange */
 
-EXPORTED fmi2Status fmi2EnterEventMode(fmi2Component c)
-{
-    ASK("fmi2EnterEventMode", CONTINUOUS | EVENT);
-    me->now.mode = EVENT;
-    return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *eventInfo)
+EXPORTED fmi2Status fmi2NewDiscreteStates(fmi2Component instance, fmi2EventInfo *eventInfo)
 {
     fmu_news news;
     ASK("fmi2NewDiscreteStates", EVENT);
@@ -227,77 +106,16 @@ EXPORTED fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *eventI
     return fmi2OK;
 }
 
-EXPORTED fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c)
-{
-    ASK("fmi2EnterContinuousTimeMode", EVENT);
-    me->now.mode = CONTINUOUS;
-    return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean noSetFMUStatePriorToCurrentPoint,
-                                                fmi2Boolean *enterEventMode, fmi2Boolean *terminateSimulation)
-{
-    ASK("fmi2CompletedIntegratorStep", CONTINUOUS);
-    (void)noSetFMUStatePriorToCurrentPoint;
-    if (!enterEventMode || !terminateSimulation) return (fmi2Status)fmu_fail(me, "a place for an answer is missing");
-    return (fmi2Status)fmu_completed(me, enterEventMode, terminateSimulation);
-}
-
-EXPORTED fmi2Status fmi2SetTime(fmi2Component c, fmi2Real time)
-{
-    ASK("fmi2SetTime", CONTINUOUS | EVENT);
-    return (fmi2Status)fmu_set_time(me, time);
-}
-
-EXPORTED fmi2Status fmi2SetContinuousStates(fmi2Component c, const fmi2Real x[], size_t nx)
-{
-    ASK("fmi2SetContinuousStates", CONTINUOUS | EVENT);
-    return (fmi2Status)fmu_set_states(me, x, nx);
-}
-
-EXPORTED fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real derivatives[], size_t nx)
-{
-    ASK("fmi2GetDerivatives", STARTED | TERMINATED);
-    return (fmi2Status)fmu_get_rates(me, derivatives, nx);
-}
-
-EXPORTED fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real eventIndicators[], size_t ni)
-{
-    ASK("fmi2GetEventIndicators", STARTED | TERMINATED);
-    return (fmi2Status)fmu_get_indicators(me, eventIndicators, ni);
-}
-
-EXPORTED fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real x[], size_t nx)
-{
-    ASK("fmi2GetContinuousStates", STARTED | TERMINATED);
-    return (fmi2Status)fmu_get_states(me, x, nx);
-}
-
-EXPORTED fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real x_nominal[], size_t nx)
-{
-    ASK("fmi2GetNominalsOfContinuousStates", READABLE);
-    if (nx != N_STATES || (nx && !x_nominal)) return (fmi2Status)fmu_fail(me, "%d values are needed", N_STATES);
-    for (size_t i = 0; i < nx; i++) x_nominal[i] = 1.0;
-    return fmi2OK;
-}
-
 /* ------------------------------------------------------------------ co-simulation */
 
-EXPORTED fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                                                const fmi2Integer order[], const fmi2Real value[])
-{
-    ASK("fmi2SetRealInputDerivatives", BEFORE | STEPPING);
-    return (fmi2Status)fmu_set_slopes(me, vr, nvr, (const int32_t *)order, value);
-}
+FUNCTION(SetRealInputDerivatives,
+         (void *instance, const fmi2ValueReference vr[], size_t nvr, const fmi2Integer order[], const double value[]),
+         BEFORE | STEPPING, fmu_set_slopes(me, vr, nvr, (const int32_t *)order, value))
+FUNCTION(GetRealOutputDerivatives,
+         (void *instance, const fmi2ValueReference vr[], size_t nvr, const fmi2Integer order[], double value[]),
+         STEPPING | TERMINATED, fmu_output_rates(me, vr, nvr, (const int32_t *)order, value))
 
-EXPORTED fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                                                 const fmi2Integer order[], fmi2Real value[])
-{
-    ASK("fmi2GetRealOutputDerivatives", STEPPING | TERMINATED);
-    return (fmi2Status)fmu_output_rates(me, vr, nvr, (const int32_t *)order, value);
-}
-
-EXPORTED fmi2Status fmi2DoStep(fmi2Component c, fmi2Real currentCommunicationPoint, fmi2Real communicationStepSize,
+EXPORTED fmi2Status fmi2DoStep(fmi2Component instance, fmi2Real currentCommunicationPoint, fmi2Real communicationStepSize,
                                fmi2Boolean noSetFMUStatePriorToCurrentPoint)
 {
     ASK("fmi2DoStep", STEPPING);
@@ -307,48 +125,13 @@ EXPORTED fmi2Status fmi2DoStep(fmi2Component c, fmi2Real currentCommunicationPoi
     return me->now.ended ? fmi2Discard : fmi2OK;
 }
 
-EXPORTED fmi2Status fmi2CancelStep(fmi2Component c)
-{
-    ASK("fmi2CancelStep", READABLE);
-    return (fmi2Status)fmu_fail(me, "steps are over when fmi2DoStep returns");
-}
+FUNCTION(CancelStep, ALONE, READABLE, fmu_fail(me, "steps are over when fmi2DoStep returns"))
 
-static fmi2Status no_status(fmi2Component c, const char *function)
-{
-    ASK(function, READABLE);
-    return fmi2Discard;
-}
-
-EXPORTED fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind s, fmi2Status *value)
-{
-    (void)s, (void)value;
-    return no_status(c, "fmi2GetStatus");
-}
-
-EXPORTED fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind s, fmi2Real *value)
-{
-    ASK("fmi2GetRealStatus", READABLE);
-    if (s != fmi2LastSuccessfulTime || !value) return fmi2Discard;
-    *value = me->now.run.t;
-    return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind s, fmi2Integer *value)
-{
-    (void)s, (void)value;
-    return no_status(c, "fmi2GetIntegerStatus");
-}
-
-EXPORTED fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind s, fmi2Boolean *value)
-{
-    ASK("fmi2GetBooleanStatus", READABLE);
-    if (s != fmi2Terminated || !value) return fmi2Discard;
-    *value = me->now.ended;
-    return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind s, fmi2String *value)
-{
-    (void)s, (void)value;
-    return no_status(c, "fmi2GetStringStatus");
-}
+/* Steps are over when fmi2DoStep returns, so little is known of them. */
+#define STATUS(name, type, status) \
+    FUNCTION(name, (void *instance, const fmi2StatusKind s, type *value), READABLE, status)
+STATUS(GetRealStatus, double, s == fmi2LastSuccessfulTime && value ? (*value = me->now.run.t, FMU_OK) : FMU_DISCARD)
+STATUS(GetBooleanStatus, fmi2Boolean, s == fmi2Terminated && value ? (*value = me->now.ended, FMU_OK) : FMU_DISCARD)
+STATUS(GetStatus, fmi2Status, ((void)s, (void)value, FMU_DISCARD))
+STATUS(GetIntegerStatus, fmi2Integer, ((void)s, (void)value, FMU_DISCARD))
+STATUS(GetStringStatus, fmi2String, ((void)s, (void)value, FMU_DISCARD))

@@ -6,14 +6,6 @@
 
 #include <stddef.h>
 
-#if defined _WIN32
-#define EXPORTED __declspec(dllexport)
-#elif defined __GNUC__
-#define EXPORTED __attribute__((visibility("default")))
-#else
-#define EXPORTED
-#endif
-
 typedef void *fmi2Component;
 typedef void *fmi2ComponentEnvironment;
 typedef void *fmi2FMUstate;

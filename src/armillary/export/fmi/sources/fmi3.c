@@ -2,16 +2,12 @@
 
 #include "fmi3.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "fmu.h"
-
-#define BEFORE (INSTANTIATED | INITIALIZING)
-#define ASK(function, modes) \
-    fmu *me = instance;      \
-    if (!fmu_allowed(me, function, modes)) return fmi3Error
+#define FMI(name) fmi3##name
+#define NAME(name) "fmi3" #name
+#define SAVED(before, after) before##FMUState##after
+#define RATES GetContinuousStateDerivatives
+#define ONLY "variables of type Float64"
+#include "standard.h"
 
 static void log_message(const fmu *me, int status, const char *message)
 {
@@ -29,24 +25,11 @@ static fmi3Instance instantiate(const char *function, int cosimulation, fmi3Stri
     if (!me) return NULL;
     me->allocate = calloc;
     me->release = free;
-    me->log = log_message;
     me->function = function;
     memcpy(&me->logger, &logger, sizeof me->logger);
     me->environment = environment;
-    snprintf(me->name, sizeof me->name, "%s", name ? name : MODEL_NAME);
     me->cosimulation = cosimulation;
-    if (!token || strcmp(token, TOKEN)) {
-        fmu_fail(me, "the instantiation token is not that of this model, %s", TOKEN);
-        free(me);
-        return NULL;
-    }
-    if (cosimulation ? !HAS_COSIMULATION : !HAS_EXCHANGE) {
-        fmu_fail(me, "this FMU was exported without %s", cosimulation ? "co-simulation" : "model exchange");
-        free(me);
-        return NULL;
-    }
-    fmu_start(me);
-    return me;
+    return begun(me, name, token, "instantiation token");
 }
 
 EXPORTED fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String instantiationToken,
@@ -105,16 +88,6 @@ EXPORTED fmi3Instance fmi3InstantiateScheduledExecution(
     return NULL;
 }
 
-EXPORTED void fmi3FreeInstance(fmi3Instance instance) { free(instance); }
-
-EXPORTED fmi3Status fmi3SetDebugLogging(fmi3Instance instance, fmi3Boolean loggingOn, size_t nCategories,
-                                        const fmi3String categories[])
-{
-    ASK("fmi3SetDebugLogging", READABLE);
-    (void)loggingOn, (void)nCategories, (void)categories; /* errors alone are logged */
-    return fmi3OK;
-}
-
 /* ------------------------------------------------------------------ modes */
 
 EXPORTED fmi3Status fmi3EnterInitializationMode(fmi3Instance instance, fmi3Boolean toleranceDefined,
@@ -126,64 +99,10 @@ EXPORTED fmi3Status fmi3EnterInitializationMode(fmi3Instance instance, fmi3Boole
     return (fmi3Status)fmu_enter_initialization(me, startTime, toleranceDefined ? tolerance : 0.0);
 }
 
-EXPORTED fmi3Status fmi3ExitInitializationMode(fmi3Instance instance)
-{
-    ASK("fmi3ExitInitializationMode", INITIALIZING);
-    return (fmi3Status)fmu_exit_initialization(me);
-}
-
-EXPORTED fmi3Status fmi3EnterEventMode(fmi3Instance instance)
-{
-    ASK("fmi3EnterEventMode", CONTINUOUS | EVENT | (instance && ((fmu *)instance)->events ? STEPPING : 0));
-    me->now.mode = EVENT;
-    return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance instance)
-{
-    ASK("fmi3EnterContinuousTimeMode", EVENT);
-    if (me->cosimulation) return (fmi3Status)fmu_fail(me, "this is an instance for co-simulation");
-    me->now.mode = CONTINUOUS;
-    return fmi3OK;
-}
-
-static fmi3Status not_offered(fmi3Instance instance, const char *function, const char *what)
-{
-    ASK(function, READABLE);
-    return (fmi3Status)fmu_fail(me, "%s", what);
-}
-
-EXPORTED fmi3Status fmi3EnterStepMode(fmi3Instance instance)
-{
-    ASK("fmi3EnterStepMode", EVENT);
-    if (!me->cosimulation) return (fmi3Status)fmu_fail(me, "this is an instance for model exchange");
-    me->now.mode = STEPPING;
-    return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3EnterConfigurationMode(fmi3Instance instance)
-{
-    return not_offered(instance, "fmi3EnterConfigurationMode", "there are no structural parameters");
-}
-
-EXPORTED fmi3Status fmi3ExitConfigurationMode(fmi3Instance instance)
-{
-    return not_offered(instance, "fmi3ExitConfigurationMode", "there are no structural parameters");
-}
-
-EXPORTED fmi3Status fmi3Terminate(fmi3Instance instance)
-{
-    ASK("fmi3Terminate", EVENT | CONTINUOUS | STEPPING | FAILED);
-    me->now.mode = TERMINATED;
-    return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3Reset(fmi3Instance instance)
-{
-    ASK("fmi3Reset", READABLE);
-    fmu_start(me);
-    return fmi3OK;
-}
+FUNCTION(EnterStepMode, ALONE, EVENT,
+         me->cosimulation ? (me->now.mode = STEPPING, FMU_OK) : fmu_fail(me, "this is an instance for model exchange"))
+FUNCTION(EnterConfigurationMode, ALONE, READABLE, fmu_fail(me, "there are no structural parameters"))
+FUNCTION(ExitConfigurationMode, ALONE, READABLE, fmu_fail(me, "there are no structural parameters"))
 
 /* ------------------------------------------------------------------ variables */
 
@@ -211,25 +130,13 @@ EXPORTED fmi3Status fmi3SetFloat64(fmi3Instance instance, const fmi3ValueReferen
     return (fmi3Status)fmu_set(me, valueReferences, nValueReferences, values);
 }
 
-static fmi3Status none(fmi3Instance instance, const char *function, size_t count)
-{
-    ASK(function, READABLE);
-    return count ? (fmi3Status)fmu_fail(me, "this model has variables of type Float64 only") : fmi3OK;
-}
-
-#define NO_VARIABLES(type)                                                                                       \
-    EXPORTED fmi3Status fmi3Get##type(fmi3Instance instance, const fmi3ValueReference valueReferences[],         \
-                                      size_t nValueReferences, fmi3##type values[], size_t nValues)              \
-    {                                                                                                            \
-        (void)valueReferences, (void)values, (void)nValues;                                                      \
-        return none(instance, "fmi3Get" #type, nValueReferences);                                                \
-    }                                                                                                            \
-    EXPORTED fmi3Status fmi3Set##type(fmi3Instance instance, const fmi3ValueReference valueReferences[],         \
-                                      size_t nValueReferences, const fmi3##type values[], size_t nValues)        \
-    {                                                                                                            \
-        (void)valueReferences, (void)values, (void)nValues;                                                      \
-        return none(instance, "fmi3Set" #type, nValueReferences);                                                \
-    }
+#define REFERENCES void *instance, const fmi3ValueReference valueReferences[], size_t nValueReferences
+#define NO_VARIABLE(name, type)                                                             \
+    FUNCTION(name, (REFERENCES, type values[], size_t nValues), READABLE,                   \
+             ((void)valueReferences, (void)values, (void)nValues, none(me, nValueReferences)))
+#define NO_VARIABLES(type)                  \
+    NO_VARIABLE(Get##type, fmi3##type)      \
+    NO_VARIABLE(Set##type, const fmi3##type)
 NO_VARIABLES(Float32)
 NO_VARIABLES(Int8)
 NO_VARIABLES(UInt8)
@@ -242,20 +149,10 @@ NO_VARIABLES(UInt64)
 NO_VARIABLES(Boolean)
 NO_VARIABLES(String)
 
-EXPORTED fmi3Status fmi3GetBinary(fmi3Instance instance, const fmi3ValueReference valueReferences[],
-                                  size_t nValueReferences, size_t valueSizes[], fmi3Binary values[], size_t nValues)
-{
-    (void)valueReferences, (void)valueSizes, (void)values, (void)nValues;
-    return none(instance, "fmi3GetBinary", nValueReferences);
-}
-
-EXPORTED fmi3Status fmi3SetBinary(fmi3Instance instance, const fmi3ValueReference valueReferences[],
-                                  size_t nValueReferences, const size_t valueSizes[], const fmi3Binary values[],
-                                  size_t nValues)
-{
-    (void)valueReferences, (void)valueSizes, (void)values, (void)nValues;
-    return none(instance, "fmi3SetBinary", nValueReferences);
-}
+FUNCTION(GetBinary, (REFERENCES, size_t sizes[], fmi3Binary values[], size_t nValues), READABLE,
+         ((void)valueReferences, (void)sizes, (void)values, (void)nValues, none(me, nValueReferences)))
+FUNCTION(SetBinary, (REFERENCES, const size_t sizes[], const fmi3Binary values[], size_t nValues), READABLE,
+         ((void)valueReferences, (void)sizes, (void)values, (void)nValues, none(me, nValueReferences)))
 
 /* Clocks of events tick in event mode, until the discrete states have been updated. */
 EXPORTED fmi3Status fmi3GetClock(fmi3Instance instance, const fmi3ValueReference valueReferences[],
@@ -275,104 +172,40 @@ EXPORTED fmi3Status fmi3GetClock(fmi3Instance instance, const fmi3ValueReference
     return fmi3OK;
 }
 
-EXPORTED fmi3Status fmi3SetClock(fmi3Instance instance, const fmi3ValueReference valueReferences[],
-                                 size_t nValueReferences, const fmi3Clock values[])
-{
-    (void)valueReferences, (void)values;
-    return none(instance, "fmi3SetClock", nValueReferences);
-}
+#define NO_CLOCKS(name, first, second)                \
+    FUNCTION(name, (REFERENCES, first, second), READABLE, \
+             ((void)valueReferences, (void)one, (void)other, none(me, nValueReferences)))
+NO_CLOCKS(GetIntervalDecimal, fmi3Float64 one[], fmi3IntervalQualifier other[])
+NO_CLOCKS(GetShiftFraction, fmi3UInt64 one[], fmi3UInt64 other[])
+NO_CLOCKS(SetIntervalFraction, const fmi3UInt64 one[], const fmi3UInt64 other[])
+NO_CLOCKS(SetShiftFraction, const fmi3UInt64 one[], const fmi3UInt64 other[])
 
-#define NO_CLOCKS(name, first, second)                                                                    \
-    EXPORTED fmi3Status name(fmi3Instance instance, const fmi3ValueReference valueReferences[],           \
-                             size_t nValueReferences, first, second)                                      \
-    {                                                                                                     \
-        (void)valueReferences, (void)one, (void)other;                                                    \
-        return none(instance, #name, nValueReferences);                                                   \
-    }
-NO_CLOCKS(fmi3GetIntervalDecimal, fmi3Float64 one[], fmi3IntervalQualifier other[])
-NO_CLOCKS(fmi3GetShiftFraction, fmi3UInt64 one[], fmi3UInt64 other[])
-NO_CLOCKS(fmi3SetIntervalFraction, const fmi3UInt64 one[], const fmi3UInt64 other[])
-NO_CLOCKS(fmi3SetShiftFraction, const fmi3UInt64 one[], const fmi3UInt64 other[])
+#define NO_CLOCK(name, type) \
+    FUNCTION(name, (REFERENCES, type values[]), READABLE, ((void)valueReferences, (void)values, none(me, nValueReferences)))
+NO_CLOCK(SetClock, const fmi3Clock)
+NO_CLOCK(GetShiftDecimal, fmi3Float64)
+NO_CLOCK(SetIntervalDecimal, const fmi3Float64)
+NO_CLOCK(SetShiftDecimal, const fmi3Float64)
 
-#define NO_CLOCK(name, type)                                                                              \
-    EXPORTED fmi3Status name(fmi3Instance instance, const fmi3ValueReference valueReferences[],           \
-                             size_t nValueReferences, type values[])                                      \
-    {                                                                                                     \
-        (void)valueReferences, (void)values;                                                              \
-        return none(instance, #name, nValueReferences);                                                   \
-    }
-NO_CLOCK(fmi3GetShiftDecimal, fmi3Float64)
-NO_CLOCK(fmi3SetIntervalDecimal, const fmi3Float64)
-NO_CLOCK(fmi3SetShiftDecimal, const fmi3Float64)
+FUNCTION(GetIntervalFraction,
+         (REFERENCES, fmi3UInt64 counters[], fmi3UInt64 resolutions[], fmi3IntervalQualifier qualifiers[]), READABLE,
+         ((void)valueReferences, (void)counters, (void)resolutions, (void)qualifiers, none(me, nValueReferences)))
 
-EXPORTED fmi3Status fmi3GetIntervalFraction(fmi3Instance instance, const fmi3ValueReference valueReferences[],
-                                            size_t nValueReferences, fmi3UInt64 counters[],
-                                            fmi3UInt64 resolutions[], fmi3IntervalQualifier qualifiers[])
-{
-    (void)valueReferences, (void)counters, (void)resolutions, (void)qualifiers;
-    return none(instance, "fmi3GetIntervalFraction", nValueReferences);
-}
+FUNCTION(GetNumberOfVariableDependencies,
+         (void *instance, fmi3ValueReference valueReference, size_t *nDependencies), READABLE,
+         ((void)valueReference, (void)nDependencies, fmu_fail(me, "dependencies are in modelDescription.xml")))
 
-EXPORTED fmi3Status fmi3GetNumberOfVariableDependencies(fmi3Instance instance, fmi3ValueReference valueReference,
-                                                        size_t *nDependencies)
-{
-    (void)valueReference, (void)nDependencies;
-    return not_offered(instance, "fmi3GetNumberOfVariableDependencies", "dependencies are in modelDescription.xml");
-}
-
-EXPORTED fmi3Status fmi3GetVariableDependencies(fmi3Instance instance, fmi3ValueReference dependent,
-                                                size_t elementIndicesOfDependent[],
-                                                fmi3ValueReference independents[],
-                                                size_t elementIndicesOfIndependents[],
-                                                fmi3DependencyKind dependencyKinds[], size_t nDependencies)
-{
-    (void)dependent, (void)elementIndicesOfDependent, (void)independents, (void)elementIndicesOfIndependents;
-    (void)dependencyKinds, (void)nDependencies;
-    return not_offered(instance, "fmi3GetVariableDependencies", "dependencies are in modelDescription.xml");
-}
+FUNCTION(GetVariableDependencies,
+         (void *instance, fmi3ValueReference dependent, size_t elementIndicesOfDependent[],
+          fmi3ValueReference independents[], size_t elementIndicesOfIndependents[], fmi3DependencyKind kinds[], size_t n),
+         READABLE,
+         ((void)dependent, (void)elementIndicesOfDependent, (void)independents, (void)elementIndicesOfIndependents,
+          (void)kinds, (void)n, fmu_fail(me, "dependencies are in modelDescription.xml")))
 
 /* ------------------------------------------------------------------ saved states, derivatives */
 
-EXPORTED fmi3Status fmi3GetFMUState(fmi3Instance instance, fmi3FMUState *FMUState)
-{
-    ASK("fmi3GetFMUState", READABLE);
-    return (fmi3Status)fmu_save(me, FMUState);
-}
-
-EXPORTED fmi3Status fmi3SetFMUState(fmi3Instance instance, fmi3FMUState FMUState)
-{
-    ASK("fmi3SetFMUState", READABLE);
-    return (fmi3Status)fmu_restore(me, FMUState);
-}
-
-EXPORTED fmi3Status fmi3FreeFMUState(fmi3Instance instance, fmi3FMUState *FMUState)
-{
-    ASK("fmi3FreeFMUState", READABLE);
-    return (fmi3Status)fmu_forget(me, FMUState);
-}
-
-EXPORTED fmi3Status fmi3SerializedFMUStateSize(fmi3Instance instance, fmi3FMUState FMUState, size_t *size)
-{
-    ASK("fmi3SerializedFMUStateSize", READABLE);
-    (void)FMUState;
-    if (!size) return (fmi3Status)fmu_fail(me, "a place for the size is missing");
-    *size = fmu_serialized_size();
-    return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3SerializeFMUState(fmi3Instance instance, fmi3FMUState FMUState, fmi3Byte serializedState[],
-                                          size_t size)
-{
-    ASK("fmi3SerializeFMUState", READABLE);
-    return (fmi3Status)fmu_serialize(me, FMUState, serializedState, size);
-}
-
-EXPORTED fmi3Status fmi3DeserializeFMUState(fmi3Instance instance, const fmi3Byte serializedState[], size_t size,
-                                            fmi3FMUState *FMUState)
-{
-    ASK("fmi3DeserializeFMUState", READABLE);
-    return (fmi3Status)fmu_deserialize(me, serializedState, size, FMUState);
-}
+FUNCTION(DeserializeFMUState, (void *instance, const fmi3Byte bytes[], size_t size, void **saved), READABLE,
+         fmu_deserialize(me, bytes, size, saved))
 
 EXPORTED fmi3Status fmi3GetDirectionalDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[],
                                                  size_t nUnknowns, const fmi3ValueReference knowns[],
@@ -396,11 +229,7 @@ EXPORTED fmi3Status fmi3GetAdjointDerivative(fmi3Instance instance, const fmi3Va
 
 /* ------------------------------------------------------------------ model exchange */
 
-EXPORTED fmi3Status fmi3EvaluateDiscreteStates(fmi3Instance instance)
-{
-    ASK("fmi3EvaluateDiscreteStates", INITIALIZING | EVENT);
-    return fmi3OK;
-}
+FUNCTION(EvaluateDiscreteStates, ALONE, INITIALIZING | EVENT, FMU_OK)
 
 EXPORTED fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *discreteStatesNeedUpdate,
                                              fmi3Boolean *terminateSimulation,
@@ -423,78 +252,12 @@ EXPORTED fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean 
     return fmi3OK;
 }
 
-EXPORTED fmi3Status fmi3CompletedIntegratorStep(fmi3Instance instance, fmi3Boolean noSetFMUStatePriorToCurrentPoint,
-                                                fmi3Boolean *enterEventMode, fmi3Boolean *terminateSimulation)
-{
-    int event = 0, ended = 0;
-    ASK("fmi3CompletedIntegratorStep", CONTINUOUS);
-    (void)noSetFMUStatePriorToCurrentPoint;
-    if (!enterEventMode || !terminateSimulation) return (fmi3Status)fmu_fail(me, "a place for an answer is missing");
-    if (fmu_completed(me, &event, &ended) != FMU_OK) return fmi3Error;
-    *enterEventMode = event;
-    *terminateSimulation = ended;
-    return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3SetTime(fmi3Instance instance, fmi3Float64 time)
-{
-    ASK("fmi3SetTime", CONTINUOUS | EVENT);
-    return (fmi3Status)fmu_set_time(me, time);
-}
-
-EXPORTED fmi3Status fmi3SetContinuousStates(fmi3Instance instance, const fmi3Float64 continuousStates[],
-                                            size_t nContinuousStates)
-{
-    ASK("fmi3SetContinuousStates", CONTINUOUS | EVENT);
-    return (fmi3Status)fmu_set_states(me, continuousStates, nContinuousStates);
-}
-
-EXPORTED fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance instance, fmi3Float64 derivatives[],
-                                                      size_t nContinuousStates)
-{
-    ASK("fmi3GetContinuousStateDerivatives", STARTED | TERMINATED);
-    return (fmi3Status)fmu_get_rates(me, derivatives, nContinuousStates);
-}
-
-EXPORTED fmi3Status fmi3GetEventIndicators(fmi3Instance instance, fmi3Float64 eventIndicators[],
-                                           size_t nEventIndicators)
-{
-    ASK("fmi3GetEventIndicators", STARTED | TERMINATED);
-    return (fmi3Status)fmu_get_indicators(me, eventIndicators, nEventIndicators);
-}
-
-EXPORTED fmi3Status fmi3GetContinuousStates(fmi3Instance instance, fmi3Float64 continuousStates[],
-                                            size_t nContinuousStates)
-{
-    ASK("fmi3GetContinuousStates", STARTED | TERMINATED);
-    return (fmi3Status)fmu_get_states(me, continuousStates, nContinuousStates);
-}
-
-EXPORTED fmi3Status fmi3GetNominalsOfContinuousStates(fmi3Instance instance, fmi3Float64 nominals[],
-                                                      size_t nContinuousStates)
-{
-    ASK("fmi3GetNominalsOfContinuousStates", READABLE);
-    if (nContinuousStates != N_STATES || (nContinuousStates && !nominals))
-        return (fmi3Status)fmu_fail(me, "%d values are needed", N_STATES);
-    for (size_t i = 0; i < nContinuousStates; i++) nominals[i] = 1.0;
-    return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3GetNumberOfEventIndicators(fmi3Instance instance, size_t *nEventIndicators)
-{
-    ASK("fmi3GetNumberOfEventIndicators", READABLE);
-    if (!nEventIndicators) return (fmi3Status)fmu_fail(me, "a place for the number is missing");
-    *nEventIndicators = N_INDICATORS;
-    return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance instance, size_t *nContinuousStates)
-{
-    ASK("fmi3GetNumberOfContinuousStates", READABLE);
-    if (!nContinuousStates) return (fmi3Status)fmu_fail(me, "a place for the number is missing");
-    *nContinuousStates = N_STATES;
-    return fmi3OK;
-}
+/* A number of the model. */
+#define NUMBER(name, number) \
+    FUNCTION(name, (void *instance, size_t *n), READABLE, \
+             n ? (*n = (number), FMU_OK) : fmu_fail(me, "a place for the number is missing"))
+NUMBER(GetNumberOfEventIndicators, N_INDICATORS)
+NUMBER(GetNumberOfContinuousStates, N_STATES)
 
 /* ------------------------------------------------------------------ co-simulation */
 
@@ -527,9 +290,5 @@ EXPORTED fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 currentCommuni
     return fmi3OK;
 }
 
-EXPORTED fmi3Status fmi3ActivateModelPartition(fmi3Instance instance, fmi3ValueReference clockReference,
-                                               fmi3Float64 activationTime)
-{
-    (void)clockReference, (void)activationTime;
-    return not_offered(instance, "fmi3ActivateModelPartition", "scheduled execution is not offered");
-}
+FUNCTION(ActivateModelPartition, (void *instance, fmi3ValueReference clock, double activationTime), READABLE,
+         ((void)clock, (void)activationTime, fmu_fail(me, "scheduled execution is not offered")))

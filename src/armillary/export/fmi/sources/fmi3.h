@@ -6,14 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined _WIN32
-#define EXPORTED __declspec(dllexport)
-#elif defined __GNUC__
-#define EXPORTED __attribute__((visibility("default")))
-#else
-#define EXPORTED
-#endif
-
 typedef void *fmi3Instance;
 typedef void *fmi3InstanceEnvironment;
 typedef void *fmi3FMUState;

@@ -8,7 +8,7 @@
  *  stepper.c     co-simulation: the solver from one communication point to the next
  *  partial.c     directional and adjoint derivatives
  *  saved.c       states of an instance, saved and restored
- *  fmi2.c, fmi3.c             the functions of the standard, one file per version
+ *  fmi2.c, fmi3.c             the functions of the standard, one file per version; standard.h has those that are alike
  *
  *  Where joints lock or dependent speeds are exchanged, the states of the FMU are the motion: all coordinates, all speeds,
  *  states of the user's own. Those of the equations of the present configuration, `run.state`, are some of them.
