@@ -14,7 +14,7 @@ steps of four models are 6 to 100 times smaller, for 3 % of the time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.export.c.text import comment, counts
@@ -101,14 +101,8 @@ class _KernelWriter(SectionWriter):
         if short and stages > 1 and real == "double":
             rates, angles = near_sines(rates)
         functions = "\n".join([rates, *others, *self.normalise()])
-        helping, functions = with_constants(self, self.precompute(), functions, real)
         shown = "renewed" if program.update.results else "stored"
         values = {
-            "title": comment(program.name),
-            "version": VERSION,
-            "cost": counts(program.derivatives.operations),
-            "constants_text": f"{len(self.shared)} constants of all runs, {len(self.own)} of each",
-            "real": real,
             "states": str(len(program.state)),
             "memory": str(len(program.memory)),
             "outputs": str(len(program.outputs.results)),
@@ -116,16 +110,6 @@ class _KernelWriter(SectionWriter):
             "choice": str(choice),
             "margin": repr(CHOICE_MARGIN),
             "stages": str(stages),
-            "own": str(len(self.own)),
-            **self.rooms(),
-            "arithmetic": template(__package__, "arithmetic.txt"),
-            "fast": "#define FAST\n" if precision == "fast" else "",
-            "apart": apart(len(program.derivatives.nodes)),
-            "signals": template(__package__, "signals.txt"),
-            "helpers": helping,
-            "functions": functions,
-            "block": str(BLOCK),
-            "blocks": str(BLOCKS[real]),
             "shown_memory": shown,
             **row_texts(history, metrics),
             "next_start": "rest[i]" if real == "float" else "y[i]",
@@ -136,7 +120,6 @@ class _KernelWriter(SectionWriter):
         features = {
             "single": real == "float",
             "near": bool(angles),
-            "driven": bool(program.driven),
             "own": bool(self.own),
             "slots": bool(metrics.places),
             "update": bool(program.update.results),
@@ -148,13 +131,42 @@ class _KernelWriter(SectionWriter):
             "chosen": choice is not None,
         }
         has = {name for name, present in features.items() if present}
-        text = fill(template(__package__, "ensemble.cu.txt"), values, has)
-        return Kernel(text, (self.shared,), (self.given,), self.varied)
+        return written_kernel("ensemble.cu.txt", [self], functions, precision, values, has)
 
 
-def apart(nodes: int) -> str:
-    """How the pieces of long functions are taken: put in where they are needed, or called."""
-    return "__noinline__" if nodes > _APART else "__forceinline__"
+def written_kernel(
+    rest: str,
+    writers: Sequence[SectionWriter],
+    functions: str,
+    precision: str,
+    values: Mapping[str, str],
+    has: Collection[str],
+) -> Kernel:
+    """A kernel of some programs: what all kernels begin with, these functions, and a template of the rest."""
+    first, last, real = writers[0], writers[-1], PRECISIONS[precision]
+    program, nodes = first.program, max(len(w.program.derivatives.nodes) for w in writers)
+    constants = "\n".join(w.precompute() for w in writers)
+    helping, functions = with_constants(first, constants, functions, real)
+    common = {
+        "title": comment(program.name),
+        "version": VERSION,
+        "cost": counts(program.derivatives.operations),
+        "constants_text": f"{len(first.shared)} constants of all runs, {len(first.own)} of each",
+        "real": real,
+        "fast": "#define FAST\n" if precision == "fast" else "",
+        "apart": "__noinline__" if nodes > _APART else "__forceinline__",
+        "own": str(last.first_own + len(last.own)),
+        **last.rooms(),
+        "arithmetic": template(__package__, "arithmetic.txt"),
+        "signals": template(__package__, "signals.txt"),
+        "helpers": helping,
+        "functions": functions,
+        "block": str(BLOCK),
+        "blocks": str(BLOCKS[real]),
+    }
+    text = template(__package__, "kernel.cu.txt") + template(__package__, rest)
+    text = fill(text, {**common, **values}, {*has, "driven"} if program.driven else has)
+    return Kernel(text, tuple(w.shared for w in writers), tuple(w.given for w in writers), first.varied)
 
 
 def row_texts(

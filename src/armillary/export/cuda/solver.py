@@ -12,22 +12,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.c.solver import CSolverPrinter
-from armillary.export.c.text import comment, counts
 from armillary.export.cuda import on_device
 from armillary.export.cuda.ensemble import (
-    BLOCK,
-    BLOCKS,
     NO_METRICS,
     PRECISIONS,
     Kernel,
     MetricsCode,
-    apart,
     row_texts,
-    with_constants,
+    written_kernel,
 )
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
-from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
@@ -36,7 +31,6 @@ from armillary.runtime.models.configurations.run_changes import configuration_nu
 from armillary.runtime.solver.language.translator import Field, Solver, read_solver
 from armillary.runtime.solver.methods import tableau
 from armillary.runtime.solver.precision import in_single
-from armillary.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -73,16 +67,12 @@ def solver_kernel(
     for c, one in enumerate(configured):
         before = writers[-1] if writers else None
         writers.append(SectionWriter(one.program, frozenset(varying), f"model_{c}", before))
-    first, last, real = writers[0], writers[-1], PRECISIONS[precision]
-    program, changing = first.program, len(writers) > 1
+    real, program, changing = PRECISIONS[precision], writers[0].program, len(writers) > 1
     functions = [
         text
         for w in writers
         for text in (*w.ordinary(), *w.fire(), *w.normalise(), *(w.changes() if changing else []))
     ]
-    helping, written = with_constants(
-        first, "\n".join(w.precompute() for w in writers), "\n".join(functions), real
-    )
     changes = tables_of([one.equations for one in configured]) if changing else None
     solver = _solver([w.program for w in writers], features)
     solver = in_single(solver) if real == "float" else solver
@@ -90,28 +80,13 @@ def solver_kernel(
     code = printer.text()
     vectors = [f.name for f in printer.fields() if f.type == "States"]
     values = {
-        "title": comment(program.name),
-        "version": VERSION,
-        "cost": counts(program.derivatives.operations),
-        "constants_text": f"{len(first.shared)} constants of all runs, {len(first.own)} of each",
-        "real": real,
-        "fast": "#define FAST\n" if precision == "fast" else "",
-        "apart": apart(max(len(w.program.derivatives.nodes) for w in writers)),
-        "own": str(last.first_own + len(last.own)),
         "methods": f"MODEL_{features.method.name.upper()}, MODEL_METHOD = 0",
         "sizes": _sizes(program, changes),
-        **last.rooms(),
-        "arithmetic": template(__package__, "arithmetic.txt"),
-        "signals": template(__package__, "signals.txt"),
-        "helpers": helping,
-        "functions": written,
         "fields": on_device("\n".join(printer.record())),
         "solver_constants": on_device("\n".join(printer.constants())),
         "tables": _tables(configured[0], changes),
         "sections": on_device(_sections(writers)),
         "solver": _called(on_device(code)),
-        "block": str(BLOCK),
-        "blocks": str(BLOCKS[real]),
         "own_constants": _own_constants(writers, real),
         "ended_by": "T_STOPS[own.configuration * MODEL_EVENTS_ROOM + own.failed]"
         if changing
@@ -120,18 +95,15 @@ def solver_kernel(
         **row_texts(history, metrics, (12, 8)),
     }
     has = {
-        "driven": bool(program.driven),
+        "queue": True,
         "adaptive": features.method.adaptive,
         "events": bool(program.events.results),
         "configurations": changing,
         "history": bool(history),
         "looks": bool(metrics.text),
     }
-    text = fill(
-        template(__package__, "solver.cu.txt"), values, {name for name, there in has.items() if there}
-    )
-    shared, given = tuple(w.shared for w in writers), tuple(w.given for w in writers)
-    return Kernel(text, shared, given, first.varied)
+    present = {name for name, there in has.items() if there}
+    return written_kernel("solver.cu.txt", writers, "\n".join(functions), precision, values, present)
 
 
 def _solver(programs: Sequence[Program], features: Features) -> Solver:
