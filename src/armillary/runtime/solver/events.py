@@ -100,22 +100,16 @@ def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
     tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
     kept: whole = 0
     third: whole = 0
-    g_low: real = 0.0
-    g_high: real = 0.0
-    ends: whole = 0  # of the interval at which the function is known
-    while ends < 2 or high - low > tolerance:
+    events_inside(run, low)
+    g_low: real = run.g[k]
+    events_inside(run, high)
+    g_high: real = run.g[k]
+    while high - low > tolerance:
         x: real = low + 0.5 * (high - low)
-        if ends < 2:
-            x = low if ends == 0 else high
-        elif third != 2 and differs(g_high, g_low):
+        if third != 2 and differs(g_high, g_low):
             x = high - g_high * (high - low) / (g_high - g_low)
             x = min(max(x, low + 0.5 * tolerance), high - 0.5 * tolerance)
         events_inside(run, x)
-        if ends < 2:
-            g_low = run.g[k] if ends == 0 else g_low
-            g_high = run.g[k]
-            ends = ends + 1
-            continue
         third = 0 if third == 2 else third + 1
         if sign_of(run.g[k]) != run.sign[k]:
             high = x

@@ -57,23 +57,15 @@ def rank_lost_after(run: RunRecord) -> real:
     here: real = 0.0
     next_one: real = 0.0
     later: real = 0.0
-    looks: whole = 0  # here, some way ahead, and twice as far
-    x: real = 0.0
     distance: real = LOOK_FAR
     ahead: real = INFINITY
+    here = strength_ahead(run, 0.0)
     while distance > LOOK_NEAR:
-        if looks == 1:
-            x = horizon(run, distance)
-            if not (x > 0.0 and x < INFINITY):
-                return INFINITY
-        further: real = 2.0 * x if looks == 2 else x
-        later = strength_ahead(run, further)
-        if looks < 2:
-            here = later if looks == 0 else here
-            next_one = later
-            looks = looks + 1
-            continue
-        looks = 1
+        x: real = horizon(run, distance)
+        if not (x > 0.0 and x < INFINITY):
+            return INFINITY
+        next_one = strength_ahead(run, x)
+        later = strength_ahead(run, 2.0 * x)
         slope: real = (4.0 * next_one - 3.0 * here - later) / (2.0 * x)
         bend: real = (here - 2.0 * next_one + later) / (2.0 * x * x)
         under: real = slope * slope - 4.0 * bend * here

@@ -78,18 +78,11 @@ def rank_falls(run: RunRecord) -> truth:
         return True
     now: real = 0.0
     then: real = 0.0
-    run.point = run.state
-    t: real = run.t
-    looks: whole = 0
-    while looks < 2:
-        now = then
-        read_rows(run, t, run.point)
-        if looks == 0:
-            measure_lengths(run)
-        then = least_singular_value(run)
-        run.point = run.stage
-        t = run.singular
-        looks = looks + 1
+    read_rows(run, run.t, run.state)
+    measure_lengths(run)
+    now = least_singular_value(run)
+    read_rows(run, run.singular, run.stage)
+    then = least_singular_value(run)
     return then <= RANK_LEFT * now or now <= RANK_SMALL
 
 

@@ -38,7 +38,7 @@ _OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
     ast.Lt: Value.__lt__, ast.LtE: Value.__le__, ast.Gt: Value.__gt__, ast.GtE: Value.__ge__,
     ast.Eq: Value.equals, ast.NotEq: Value.differs,
 }  # fmt: skip
-_INLINED = ("sign_of", "closeness")
+_INLINED = ("sign_of", "closeness", "find_events")
 _REPORTS = ("report", "report_change", "report_passage")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
