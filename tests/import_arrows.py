@@ -118,3 +118,24 @@ def cycle(found: list[Import]) -> list[str]:
         return []
 
     return next((closed for start in sorted(graph) if (closed := search([start]))), [])
+
+
+def circles(found: list[Import]) -> list[set[str]]:
+    """Files that import each other, hints included: each set is one circle, or circles that share files."""
+    graph: dict[str, set[str]] = {}
+    for arrow in found:
+        graph.setdefault(arrow.source, set()).add(arrow.target)
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            new = graph.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    after = {name: reached(name) for name in graph}
+    closed = {name for name, seen in after.items() if name in seen}
+    groups = {frozenset(other for other in after[name] if name in after.get(other, ())) for name in closed}
+    return [set(group) for group in groups]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.import_arrows import ORDER, Import, backward, cycle, imports, modules, package
+from tests.import_arrows import ORDER, Import, backward, circles, cycle, imports, modules, package
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
@@ -71,6 +71,12 @@ def test_files_of_a_package_do_not_import_in_a_circle() -> None:
     assert not " → ".join(cycle(arrows()))
 
 
+def test_circles_are_small_with_hints_too() -> None:
+    """A joint may name its body's type; more than eight files that name each other are no one idea."""
+    inside = [arrow for arrow in arrows() if FILES[arrow.target].name != "__init__.py"]
+    assert not [sorted(circle) for circle in circles(inside) if len(circle) > 8]
+
+
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
@@ -106,6 +112,7 @@ def test_a_wrong_arrow_is_seen(text: str, verdict: str, tmp_path: Path) -> None:
     found = imports(modules(tmp_path))
     assert bool(backward(found)) == (verdict == "back")
     assert bool(cycle(found)) == (verdict == "circle")
+    assert bool(circles(found)) == ("body" in text)
 
 
 def test_import_leaves_heavy_libraries_alone_and_does_little() -> None:

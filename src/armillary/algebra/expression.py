@@ -32,6 +32,7 @@ from armillary.algebra.nodes.sum_of_two import pair_node, sum_of_two
 from armillary.algebra.nodes.terms import (
     common_dimension,
     common_factors,
+    dimension_product,
     factor_order,
     short,
     term_order,
@@ -415,7 +416,7 @@ def multiply(a: Expr, b: Expr) -> Expr:
         if e.kind == "product":
             coefficient = coefficient * e.data[0]
             if e.unit is not ONE:
-                unit = e.unit if unit is ONE else _dimension_product(unit, e.unit)
+                unit = e.unit if unit is ONE else dimension_product(unit, e.unit)
             for base, n in zip(e.args, e.data[1], strict=True):
                 exponents[base] = exponents[base] + n if base in exponents else n
         else:
@@ -427,28 +428,19 @@ def _times_number(e: Expr, value: Expr) -> Expr:
     if value.dimension is ONE:
         return scale(e, value.data)
     if e.kind == "number":
-        return number(e.data * value.data, _dimension_product(e.dimension, value.dimension))
+        return number(e.data * value.data, dimension_product(e.dimension, value.dimension))
     if value.data == 0:
         return ZERO
-    return _with_unit(scale(e, value.data), value.dimension)
+    return with_unit(scale(e, value.data), value.dimension)
 
 
-def _with_unit(e: Expr, unit: Dimension | None) -> Expr:
+def with_unit(e: Expr, unit: Dimension | None) -> Expr:
     """The expression times a number 1 of this dimension, None for one that is not known."""
     if e.kind == "number":
-        return number(e.data, _dimension_product(e.dimension, unit))
+        return number(e.data, dimension_product(e.dimension, unit))
     if e.kind != "product":
         return _coefficient_node((e,), 1, (1,), unit)
-    return _coefficient_node(e.args, e.data[0], e.data[1], _dimension_product(e.unit, unit))
-
-
-def of_unknown_dimension(e: Expr) -> Expr:
-    """The same value with a dimension that is not known: as if a bare 1 stood before it."""
-    return e if e.dimension is None else _with_unit(e, None)
-
-
-def _dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | None:
-    return None if a is None or b is None else a * b
+    return _coefficient_node(e.args, e.data[0], e.data[1], dimension_product(e.unit, unit))
 
 
 def _coefficient_node(
@@ -540,7 +532,7 @@ def power(base: Expr, exponent: float) -> Expr:
             return _product_power(base, exponent)
         unit = None if base.unit is None else dimension_power(base.unit, exponent)
         plain = _coefficient_node(base.args, base.data[0], base.data[1], ONE)
-        return _with_unit(power(plain, exponent), unit)
+        return with_unit(power(plain, exponent), unit)
     truncation = TRUNCATION.get()
     series = None if truncation is None else truncation.power(base, exponent)
     return _product(1, [(base, exponent)]) if series is None else series

@@ -23,9 +23,9 @@ from armillary.algebra.expression import (
     divide_exactly,
     general_power,
     number,
-    of_unknown_dimension,
     power,
     scale,
+    with_unit,
 )
 from armillary.algebra.intermediate import let, shown
 from armillary.algebra.nodes.node import TRUNCATION, settle
@@ -64,7 +64,7 @@ def _dimensionless(name: str, x: Expr) -> Expr:
     if x.dimension is None or x.dimension is ONE:
         return x
     if x.dimension is TIME and _of_time(x):
-        return of_unknown_dimension(x)
+        return with_unit(x, None)
     hint = f"; write {name}(w*({x})) with w in rad/s" if x.dimension is TIME else ""
     raise UnitsError(
         f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]{hint}"

@@ -1,48 +1,53 @@
-"""The core of a description: bodies, joints, points, parameters, and the records of all else.
+"""The record of a description: bodies, joints, points, parameters, and the records of all else.
 
-A ``System`` only records. Loads, constraints, contact, memory, flexible parts and the space environment are
-functions over it, each in the file of its idea; ``stages.System`` lists them as the verbs that users call.
+Functions that add to it stand above this file, each in the file of its idea; see ``core.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from armillary.algebra.arguments import NamedTable, text
 from armillary.algebra.expression import UNIT, Expr, symbol
 from armillary.algebra.units.dimension import TIME
 from armillary.algebra.vectors.triples import ExprTriple
+from armillary.algebra.vectors.vectors import Vector
 from armillary.errors import ModelError
-from armillary.model.bodies import bodies
-from armillary.model.bodies.body import Body
-from armillary.model.flexible import attachment
-from armillary.model.quantities import variables
-from armillary.model.reading import expressions, names, references
+from armillary.model.bodies.body import Body, make_ground
 from armillary.model.recording.identity import Identity, register_ground
 from armillary.model.recording.recorder import Call, Recorder
 from armillary.model.records import (
     Constraint,
     EventRecord,
+    Flexible,
     Gravity,
     Load,
     Memory,
     OutputRecord,
     Prescription,
     RigidContact,
+    Shape,
     StateRecord,
 )
-from armillary.model.shapes import shape as body_shape
 from armillary.model.units.unit_system import unit_system
 from armillary.untyped import AnyFunction, DataTable
 
 if TYPE_CHECKING:
-    from armillary.model.space.attraction import Attractor
+    from armillary.model.flexible.part import FlexiblePart
+    from armillary.model.space.attractor import Attractor
 
 
 class Description:
     """The description of a mechanical system. SI units unless ``units`` names another system."""
+
+    # What methods of bodies call, which stands above bodies: ``SystemCore`` has it.
+    triple: ClassVar[Callable[..., ExprTriple]]
+    shape: ClassVar[Callable[..., Shape]]
+    _make_flexible: ClassVar[Callable[..., FlexiblePart]]
+    _node: ClassVar[Callable[..., Body]]
+    _deflection: ClassVar[Callable[..., Vector]]
 
     def __init__(self, name: str, units: str = "SI") -> None:
         self.name = text(name, "the name of a system", ModelError)
@@ -53,10 +58,10 @@ class Description:
         self.time = symbol("t", "time", dimension=TIME, owner=self.identity, units="s", about="time")
         self.parameters: NamedTable[Expr] = NamedTable("parameter")
         self.bodies: NamedTable[Body] = NamedTable("body")
-        self.flexibles: NamedTable[attachment.Flexible] = NamedTable("flexible body")
+        self.flexibles: NamedTable[Flexible] = NamedTable("flexible body")
         self.loads: NamedTable[Load] = NamedTable("load")
         self.outputs: NamedTable[OutputRecord] = NamedTable("output")
-        self.shapes: NamedTable[body_shape.Shape] = NamedTable("shape")
+        self.shapes: NamedTable[Shape] = NamedTable("shape")
         self.memories: NamedTable[Memory] = NamedTable("memory")
         self.states: NamedTable[StateRecord] = NamedTable("state")
         self.events: NamedTable[EventRecord] = NamedTable("event")
@@ -82,21 +87,8 @@ class Description:
         self.rates: dict[Expr, Expr] = {self.time: UNIT}
         self.input_rates: dict[Expr, Memory] = {}  # of inputs; memories once a time derivative holds them
         self.accelerations: dict[Expr, Expr] = {}
-        self.ground = bodies.make_ground(self)
+        self.ground = make_ground(self)
         register_ground(self.ground.frame, self)
-
-    # ------------------------------------------------------------ names, parameters and bodies
-
-    parameter = names.parameter
-    function = names.function
-    define = expressions.define
-    body = bodies.body
-
-    # ------------------------------------------------------------ reading
-
-    expression = expressions.expression
-    lookup = expressions.lookup
-    triple = references.triple
 
     @contextmanager
     def declared_names(self) -> Iterator[None]:
@@ -109,8 +101,9 @@ class Description:
 
     # ------------------------------------------------------------ what there is
 
-    moving = variables.moving
-    variables = variables.variables
+    def moving(self) -> list[Expr]:
+        """Symbols of all coordinates, speeds and states of the user's own: what has initial values."""
+        return [*self.coordinates, *self.speeds, *(s.symbol for s in self.states.values())]
 
     def extent(self) -> int:
         """How many things the description holds."""
@@ -121,14 +114,5 @@ class Description:
     def __repr__(self) -> str:
         return f"System({self.name!r}: {len(self.bodies)} bodies, {len(self.speeds)} speeds)"
 
-    # ------------------------------------------------------------ for ``Body``
 
-    _make_flexible = attachment.make_flexible
-    _node = attachment.node_body
-    _deflection = attachment.deflection
-    shape = body_shape.shape
-
-
-SystemType = TypeVar(
-    "SystemType", bound=Description
-)  # the class that a reader of files makes, with all its verbs
+SystemType = TypeVar("SystemType", bound=Description)  # the class that a reader of files makes

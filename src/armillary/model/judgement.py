@@ -12,6 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly
 from armillary.model.reading.argument_types import ExpressionLike
+from armillary.model.reading.expressions import read_expression
 from armillary.model.recording.verbs import ListForm, verb
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _declare_order(system: Description, things: tuple[object, ...], order: int) 
 def _quantity_of(system: Description, thing: object, word: str) -> Expr:
     """What a declaration is about: the quantity itself, without a number before it."""
     known = set(system.parameters)
-    node = system.expression(thing, f"declared {word}")
+    node = read_expression(system, thing, f"declared {word}")
     for name in set(system.parameters) - known:  # a text would make a parameter of an unknown name
         del system.parameters[name]
         hint = nearest(name, [*system.parameters, *system.memories, *system.states, *system.loads])

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.vectors.vectors import Vector
 from armillary.model.bodies.body import Body, Point
+from armillary.untyped import DataMapping
+
+if TYPE_CHECKING:
+    from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,3 +166,34 @@ class RigidContact:
     law: str = "newton"
     touch: float = 1e-9
     settle: float = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Flexible:
+    """A flexible part as it sits on a body: its numbers, and the symbols of its modes."""
+
+    part: FlexiblePart
+    coordinates: tuple[Expr, ...]
+    speeds: tuple[Expr, ...]
+    held: str | None = None
+    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were used, by `FlexibleNode.key`
+    places: dict[str, FlexibleNode] = field(
+        default_factory=dict
+    )  # and where they are, by their bodies' names
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A figure on a body: its kind, sizes, and its centre and axes in the body's; or one between points."""
+
+    name: str
+    body: Body
+    kind: str
+    sizes: tuple[Expr, ...]
+    axis: Triple | None
+    at: Triple
+    orient: Matrix | None
+    colour: str
+    opacity: float
+    ends: tuple[Point, ...] = ()
+    details: DataMapping = field(default_factory=dict)

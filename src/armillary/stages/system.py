@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.files.fmu import element
 from armillary.files.ssp import element as ssp_element
-from armillary.model import description, judgement
+from armillary.model import core, judgement
 from armillary.model.constraints import equations, given_motion, loops
 from armillary.model.loads import armature, contact, forces, rigid
 from armillary.model.quantities import energy, mass_properties, reactions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from armillary.stages.equations import Equations
 
 
-class System(OtherStages, description.Description):
+class System(OtherStages, core.SystemCore):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     _stage = "System"

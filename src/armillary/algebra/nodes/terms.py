@@ -34,6 +34,11 @@ def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimensio
     return dimension
 
 
+def dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | None:
+    """That of a product; None where one is not known."""
+    return None if a is None or b is None else a * b
+
+
 def term_order(term: tuple[Node, float]) -> tuple[Any, ...]:
     e = term[0]
     order = e.order

@@ -9,6 +9,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.fmu.description import FmuVariable
 from armillary.model.description import Description
+from armillary.model.reading.expressions import read_expression
 from armillary.model.records import Memory
 from armillary.model.units.unit_system import UnitSystem
 
@@ -21,7 +22,7 @@ def input_place(where: str, variable: FmuVariable) -> str:
 
 def outward(system: Description, value: object, variable: FmuVariable, where: str) -> Expr:
     """What drives an input, in the FMU's units; an error where it is not known when the FMU is stepped."""
-    signal = to_fmu(system.expression(value, where, variable.unit.dimension), variable, system.units)
+    signal = to_fmu(read_expression(system, value, where, variable.unit.dimension), variable, system.units)
     check_signal(signal, where)
     return signal
 

@@ -19,8 +19,9 @@ from armillary.files.model.documents import Document, FileError
 from armillary.files.model.sections import ADDED, SECTIONS, entry_form, verb_of
 from armillary.model.constraints.given_motion import start
 from armillary.model.description import Description
-from armillary.model.reading.expressions import parse_text
+from armillary.model.reading.expressions import define, parse_text, read_expression
 from armillary.model.reading.kinds import tuples
+from armillary.model.reading.names import function, parameter
 from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
 from armillary.model.units.unit_system import state_factor
 from armillary.untyped import DataMapping, DataTable, Given
@@ -168,7 +169,7 @@ def _parameters(system: Description, part: ModelPart) -> None:
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("parameters", name):
             value, units = _quantity(table.get("value"), table.get("units"), f"parameter '{name}'")
-            system.parameter(name, value, units=units, about=table.get("about", ""))
+            parameter(system, name, value, units=units, about=table.get("about", ""))
 
 
 def _quantity(value: object, units: str | None, where: str) -> tuple[Given, str | None]:
@@ -192,13 +193,13 @@ def _tables(system: Description, part: ModelPart) -> None:
         with part.at("tables", name):
             options = {key: array_of(part.document, value) for key, value in given.items() if key != "label"}
             label = given.get("label", name)
-            system.function(name, (Table2 if "z" in options else Table)(**options, name=label))
+            function(system, name, (Table2 if "z" in options else Table)(**options, name=label))
 
 
 def _functions(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("functions", {}).items():
         with part.at("functions", name):
-            system.function(name, TextFunction(system, name, given["arguments"], given["value"]))
+            function(system, name, TextFunction(system, name, given["arguments"], given["value"]))
 
 
 class TextFunction:
@@ -232,7 +233,7 @@ def _definitions(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("expressions", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("expressions", name):
-            system.define(name, **table)
+            define(system, name, **table)
 
 
 def _bodies(system: Description, parts: list[ModelPart]) -> None:
@@ -300,7 +301,7 @@ def _in_model_units(system: Description, variable: str, value: object) -> Given:
     found = _NUMBER.match(value) if isinstance(value, str) else None
     if found is None or not found[2] or not found[2][0].isalpha():
         return value
-    node, unit = system.expression(variable, "start"), parse_unit(found[2].strip())
+    node, unit = read_expression(system, variable, "start"), parse_unit(found[2].strip())
     if node.dimension is not None and unit.dimension is not node.dimension:
         raise UnitsError(
             f"start of '{variable}': \"{value}\" does not have its dimension, [{node.dimension}]"

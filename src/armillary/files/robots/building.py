@@ -23,11 +23,12 @@ from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import is_identity, tidy
 from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, RobotFreedom, RobotLink
 from armillary.files.robots.visuals import Visual
+from armillary.model.bodies.bodies import body as make_body
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
 from armillary.model.loads.forces import gravity
-from armillary.model.reading.names import check_new_name
+from armillary.model.reading.names import check_new_name, parameter
 from armillary.untyped import DataTable, Given
 
 SINGLE = (HINGE, SLIDE)
@@ -170,7 +171,7 @@ class Builder:
             }
             if problem := impossible(inertia):
                 self.record.note(f"the inertia of '{link.name}' is that of no body ({problem}); kept")
-        return self.system.body(name, parent, joint, at=triple(at), orient=orient, **given)
+        return make_body(self.system, name, parent, joint, at=triple(at), orient=orient, **given)
 
     def named_point(self, link: str, label: str, where: np.ndarray) -> None:
         """A point that has its name in the file."""
@@ -190,7 +191,7 @@ class Builder:
 
     def parameter(self, name: str, value: float, units: str, about: str) -> Expr:
         """A parameter of the file, under a free name."""
-        return self.system.parameter(self.name(name), value, units=units, about=about)
+        return parameter(self.system, self.name(name), value, units=units, about=about)
 
 
 def add_gravity(builder: Builder, vector: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from armillary.errors import ModelError
 from armillary.files.ssp.element import ssp
 from armillary.files.ssp.reading import read
+from armillary.model.bodies.bodies import body as make_body
 from armillary.model.description import SystemType
 from armillary.model.joints.simple import Prismatic
 from armillary.model.signals.memory import input as declare_input
@@ -38,7 +39,7 @@ def load_ssp(
             f"'{Path(path).name}': give the seconds between communication points, load(…, every=1e-3)"
         )
     system = make(package.name)
-    system.body("rest", joint=Prismatic("x"), mass=1, inertia=0)
+    make_body(system, "rest", joint=Prismatic("x"), mass=1, inertia=0)
     for name in package.inputs:
         declare_input(system, name)
     stem = re.sub(r"\W+", "_", Path(path).stem).strip("_") or "package"

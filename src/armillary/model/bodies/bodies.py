@@ -10,9 +10,8 @@ from armillary.algebra.expression import ZERO, Expr, symbol
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.triples import ExprTriple
-from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError
-from armillary.model.bodies.body import Body, Point
+from armillary.model.bodies.body import Body, add_points
 from armillary.model.bodies.body_frames import build_frames
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.joints.text_forms import JOINT
@@ -89,7 +88,7 @@ def body(
         system, name, base, kind, assembly, frame, place, turned, made_mass, made_inertia, centre,
         displacement, drift, q, u, made_at=made_at,
     )  # fmt: skip
-    _add_points(body)
+    add_points(body)
     system.bodies[name] = body
     return body
 
@@ -130,36 +129,6 @@ def make_acceleration(system: Description, speed: Expr) -> None:
     )
     system.rates[speed] = dot
     system.accelerations[speed] = dot
-
-
-def make_ground(system: Description) -> Body:
-    """The inertial body of a new system."""
-    still = Vector({})
-    return massless_body(system, "ground", None, Fixed(), Assembly((), ()), Frame("ground"), still, still)
-
-
-def massless_body(
-    system: Description,
-    name: str,
-    parent: Body | None,
-    joint: JointType,
-    assembly: Assembly,
-    frame: Frame,
-    displacement: Vector,
-    drift: Vector,
-) -> Body:
-    """A frame that moves with its joint: the ground, or a node of a flexible body."""
-    inertia = (_ZERO, _ZERO, _ZERO)
-    body = Body(
-        system, name, parent, joint, assembly, frame, _ZERO, None, ZERO, inertia, _ZERO, displacement, drift
-    )
-    _add_points(body)
-    return body
-
-
-def _add_points(body: Body) -> None:
-    body.points["origin"] = Point("origin", body, _ZERO)
-    body.points["com"] = Point("com", body, body.com_coordinates)
 
 
 _ZERO: ExprTriple = (ZERO, ZERO, ZERO)

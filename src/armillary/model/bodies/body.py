@@ -9,19 +9,19 @@ from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.vectors.matrices import ExprMatrix, Matrix
 from armillary.algebra.vectors.triples import ExprTriple, Triple
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
-from armillary.model.joints import Assembly, JointType
+from armillary.model.joints import Assembly, Fixed, JointType
 from armillary.model.reading.kinds import BODY, POINT
 from armillary.model.recording.verbs import NoForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
-    from armillary.model.flexible.attachment import Flexible
     from armillary.model.flexible.part import FlexiblePart
+    from armillary.model.records import Flexible
 
 
 class NoSuchPartError(ModelError, AttributeError):
@@ -266,3 +266,35 @@ _QU = re.compile(r"[qu]\d{1,6}\Z")
 
 BodyLike = Annotated[Body | str, BODY]
 PointLike = Annotated[Point | Body | str, POINT]  # a body stands for its origin
+
+_ZERO: ExprTriple = (ZERO, ZERO, ZERO)
+
+
+def make_ground(system: Description) -> Body:
+    """The inertial body of a new system."""
+    still = Vector({})
+    return massless_body(system, "ground", None, Fixed(), Assembly((), ()), Frame("ground"), still, still)
+
+
+def massless_body(
+    system: Description,
+    name: str,
+    parent: Body | None,
+    joint: JointType,
+    assembly: Assembly,
+    frame: Frame,
+    displacement: Vector,
+    drift: Vector,
+) -> Body:
+    """A frame that moves with its joint: the ground, or a node of a flexible body."""
+    inertia = (_ZERO, _ZERO, _ZERO)
+    body = Body(
+        system, name, parent, joint, assembly, frame, _ZERO, None, ZERO, inertia, _ZERO, displacement, drift
+    )
+    add_points(body)
+    return body
+
+
+def add_points(body: Body) -> None:
+    body.points["origin"] = Point("origin", body, _ZERO)
+    body.points["com"] = Point("com", body, body.com_coordinates)

@@ -16,7 +16,7 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import BodyLike, PointLike
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, VariableLike, VectorLike, Words
-from armillary.model.reading.expressions import refuse_equation
+from armillary.model.reading.expressions import read_expression, refuse_equation
 from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
@@ -44,7 +44,7 @@ def constrain(
     label = constraint_name(system, name, "constraint")
     where = f"constraint '{label}'"
     refuse_equation(expression, where, "give what stays zero")
-    value = system.expression(expression, where)
+    value = read_expression(system, expression, where)
     _check_variables(value, where)
     moving = any(s.data.role == "speed" for s in symbols(value))
     position = None if moving else value

@@ -12,6 +12,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, GivenValues, VariableLike
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import EXPRESSION, TableOf
 from armillary.model.reading.references import find_speed
 from armillary.model.recording.verbs import ListForm, PairForm, verb
@@ -28,13 +29,13 @@ def start(system: Description, values: Annotated[GivenValues, TableOf(EXPRESSION
     if not isinstance(values, Mapping):
         raise ModelError(f"start: {values!r} is not a table of values by name, e.g. {{'A.q1': 0.3}}")
     for variable, value in values.items():
-        node = system.expression(variable, "start")
+        node = read_expression(system, variable, "start")
         if any(node in (given.speed, given.coordinate) for given in system.prescriptions.values()):
             raise ModelError(f"start: '{node}' is prescribed, so it has no initial value")
         if node not in system.initial:
             hint = nearest(str(node), [str(s) for s in system.initial])
             raise ModelError(f"start: '{node}' is not a coordinate, speed or state of this system{hint}")
-        given = system.expression(value, f"start of '{node}'", node.dimension)
+        given = read_expression(system, value, f"start of '{node}'", node.dimension)
         if given.kind != "number":
             raise ModelError(f"start: the value of '{node}' must be a number, not '{given}'")
         system.initial[node] = float(given.data) * (1.0 if is_quantity(value) else state_factor(node))
@@ -45,11 +46,11 @@ def start(system: Description, values: Annotated[GivenValues, TableOf(EXPRESSION
 @verb(PairForm("prescribe"))
 def prescribe(system: Description, variable: VariableLike, value: ExpressionLike) -> None:
     """A coordinate or a speed as a given function of time, parameters and inputs: its equation disappears."""
-    node = system.expression(variable, "prescribe")
+    node = read_expression(system, variable, "prescribe")
     coordinate = node if node in system.coordinates else None
     speed = find_speed(system, node, "prescribe")
     noun = "coordinate" if coordinate is not None else "speed"
-    given = system.expression(value, f"prescribed {noun} '{node}'", node.dimension)
+    given = read_expression(system, value, f"prescribed {noun} '{node}'", node.dimension)
     moving = [
         s for s in symbols(given) if s.data.role not in ("parameter", "time") and not _is_input(system, s)
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, number, symbol
@@ -11,30 +10,17 @@ from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
-from armillary.model.bodies.bodies import make_acceleration, massless_body
-from armillary.model.bodies.body import Body
+from armillary.model.bodies.bodies import make_acceleration
+from armillary.model.bodies.body import Body, massless_body
 from armillary.model.bodies.body_frames import build_frames
 from armillary.model.flexible.kinematics import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
+from armillary.model.records import Flexible
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
-
-
-@dataclass(frozen=True, eq=False)
-class Flexible:
-    """A flexible part as it sits on a body: its numbers, and the symbols of its modes."""
-
-    part: FlexiblePart
-    coordinates: tuple[Expr, ...]
-    speeds: tuple[Expr, ...]
-    held: str | None = None
-    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were used, by `FlexibleNode.key`
-    places: dict[str, FlexibleNode] = field(
-        default_factory=dict
-    )  # and where they are, by their bodies' names
 
 
 class Nodal(JointType):

@@ -17,7 +17,7 @@ from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
 from armillary.model.description import Description
 from armillary.model.loads.line_force import line_variables
 from armillary.model.reading.argument_types import ExpressionLike, GivenScalar, VectorLike
-from armillary.model.reading.expressions import parse_text
+from armillary.model.reading.expressions import parse_text, read_expression
 from armillary.model.reading.kinds import POINT, ListOf, Written
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import find_body, find_point, unit_direction
@@ -34,7 +34,7 @@ def gravity(system: Description, magnitude: ExpressionLike, direction: VectorLik
 
     Several fields add up.
     """
-    value = system.expression(magnitude, "gravity", ACCELERATION)
+    value = read_expression(system, magnitude, "gravity", ACCELERATION)
     axis = unit_direction(system, direction, "gravity")
     if any(frame is not system.ground.frame for frame, _ in axis.terms):
         raise ModelError(f"gravity: its direction {axis} must be fixed in the ground, e.g. -system.ground.y")
@@ -78,7 +78,7 @@ def force(
     if isinstance(magnitude, str):
         far = other_point or (other or system.ground).origin
         local = line_variables(system, name, magnitude, (far, point), axis)
-    value = system.expression(magnitude, f"force '{name}'", FORCE, local)
+    value = read_expression(system, magnitude, f"force '{name}'", FORCE, local)
     return add_load(
         system,
         Load(
@@ -110,7 +110,7 @@ def moment(
     if on is None:
         raise ModelError(f"moment '{name}' acts on no body; say which with on=body")
     body = find_body(system, on, f"moment '{name}'")
-    value = system.expression(magnitude, f"moment '{name}'", MOMENT)
+    value = read_expression(system, magnitude, f"moment '{name}'", MOMENT)
     axis = unit_direction(system, direction, f"moment '{name}'")
     other = None if reaction is None else _find_reaction(system, reaction, body, f"moment '{name}'")
     vector = axis * load_value(value, name)
@@ -148,9 +148,9 @@ def strut(
             raise ModelError(
                 f"strut '{name}': its law must be a function of two arguments, length x and its rate v"
             )
-        value = system.expression(law(length, rate), f"strut '{name}'", FORCE)
+        value = read_expression(system, law(length, rate), f"strut '{name}'", FORCE)
     else:
-        value = system.expression(law, f"strut '{name}'", FORCE, {"x": length, "v": rate})
+        value = read_expression(system, law, f"strut '{name}'", FORCE, {"x": length, "v": rate})
     vector = along * load_value(value, name)
     load = Load(name, "force", value, vector, q.body, q, p.body, p, collinear=True, axis=along)
     return add_load(system, load)

@@ -18,13 +18,14 @@ from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints.base import UNIT_AXES, across
 from armillary.model.loads.forces import add_load
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.references import find_point, unit_direction
 from armillary.model.records import Load
 
 
 def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, Expr, Body]:
     """(coordinate, the speed that is its rate, its body)."""
-    q = system.expression(coordinate, where)
+    q = read_expression(system, coordinate, where)
     body = next((b for b in system.bodies.values() if q in b.coordinates), None)
     if body is None:
         hint = nearest(str(q), [str(c) for c in system.coordinates])
@@ -40,7 +41,7 @@ def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, E
 
 def travel_end(system: Description, value: object, where: str, coordinate: Expr) -> Expr:
     """An end of a coordinate's travel, which may move with time."""
-    node = system.expression(value, where, coordinate.dimension)
+    node = read_expression(system, value, where, coordinate.dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time", "memory")]
     if moving:
         raise ModelError(
@@ -68,7 +69,7 @@ def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, wh
         raise ModelError(f"{where}: '{u}' is the speed of a mode; it acts on the coordinate of a joint")
     vector = _dual(axes[u], [axis for s, axis in axes.items() if s is not u])
     kind, at = ("moment", None) if u in turns else ("force", body.origin)
-    effort = system.expression(value, where, MOMENT if u in turns else FORCE)
+    effort = read_expression(system, value, where, MOMENT if u in turns else FORCE)
     return add_load(system, Load(name, kind, effort, vector * fn.named(effort, name), body, at, body.parent))
 
 

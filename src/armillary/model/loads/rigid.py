@@ -26,6 +26,7 @@ from armillary.model.description import Description
 from armillary.model.loads.forces import add_load, force
 from armillary.model.loads.places import axes_in_plane, effort_of, load_on, travel
 from armillary.model.reading.argument_types import ExpressionLike, Number, VariableLike
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import choice
 from armillary.model.reading.names import check_new_name
@@ -65,7 +66,7 @@ def unilateral(
     """
     where = f"unilateral '{name}'"
     check_new_name(system, name, "unilateral")
-    distance = system.expression(gap, where)
+    distance = read_expression(system, gap, where)
     if any(s.data.role in ("speed", "acceleration") for s in symbols(distance)):
         raise ModelError(
             f"{where}: its gap '{distance}' depends on a speed; give an expression of coordinates"
@@ -80,7 +81,7 @@ def unilateral(
         return push
     if friction is None:
         raise ModelError(f"{where}: slip= needs friction=, the coefficient while it slides")
-    sliding = system.expression(slip, f"slip of {where}")
+    sliding = read_expression(system, slip, f"slip of {where}")
     drag = _generalised(system, f"{name}_friction", sliding, where)
     mu, held = _coefficients(system, friction, static, where)
     _add(system, name, distance, closing, push, rebound, where, (sliding, drag, mu, held))
@@ -123,7 +124,7 @@ def clutch(
     one, two = (travel(system, q, where) for q in (first, second))
     if one[1] is two[1]:
         raise ModelError(f"{where}: both coordinates are '{one[0]}'; give two, or use a brake")
-    factor = system.expression(ratio, f"ratio of {where}")
+    factor = read_expression(system, ratio, f"ratio of {where}")
     if not factor.constant:
         raise ModelError(f"{where}: ratio '{factor}' must be constant")
     return lock(
@@ -331,7 +332,7 @@ def _coefficient(system: Description, value: object, where: str) -> Expr:
 
 def friction_limit(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
     """A value that may vary and counts as zero where it is negative."""
-    node = system.expression(value, where, dimension)
+    node = read_expression(system, value, where, dimension)
     check_sign(node, where)
     return node if known_value(node) is not None else fn.maximum(node, 0)
 

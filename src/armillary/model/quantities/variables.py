@@ -12,18 +12,13 @@ if TYPE_CHECKING:
     from armillary.model.description import Description
 
 
-def moving(system: Description) -> list[Expr]:
-    """Symbols of all coordinates, speeds and states of the user's own: what has initial values."""
-    return [*system.coordinates, *system.speeds, *(s.symbol for s in system.states.values())]
-
-
 def variables(system: Description) -> list[Expr]:
     """Symbols that stand for quantities of the motion; those of all joints' reactions too."""
     forces = [c.force for c in system.constraints.values()]
     joints = [s for body in system.bodies.values() for s in reaction_symbols(system, body)]
     efforts = [effort_symbol(system, u) for u in system.speeds]
     memories = [m.symbol for m in system.memories.values()]
-    return [*moving(system), *system.accelerations.values(), *memories, *forces, *joints, *efforts]
+    return [*system.moving(), *system.accelerations.values(), *memories, *forces, *joints, *efforts]
 
 
 def reaction_symbols(system: Description, body: Body) -> tuple[Expr, ...]:

@@ -34,7 +34,7 @@ _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 
 
-def expression(
+def read_expression(
     system: Description,
     value: object,
     where: str = "",
@@ -206,7 +206,9 @@ def _defined(system: Description, name: str) -> Given:
         if isinstance(value, str):  # where units are stated, numbers hide them, and sums cannot be checked
             read = parse_text(system, value, where, {}, checked=checked)
         made = (
-            _intermediate(expression(system, read, where), label, dimension) if label or dimension else read
+            _intermediate(read_expression(system, read, where), label, dimension)
+            if label or dimension
+            else read
         )
     except BaseException:
         system.definitions[name] = found

@@ -18,7 +18,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model.bodies.body import Body, Point
 from armillary.model.joints import JointType
 from armillary.model.joints.base import UNIT_AXES, check_axis
-from armillary.model.reading.expressions import check_owner, expression, parse_text
+from armillary.model.reading.expressions import check_owner, parse_text, read_expression
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.units.unit_system import default_value
 from armillary.untyped import Given
@@ -99,7 +99,7 @@ def constant_reader(system: Description, where: str, dimension: Dimension | None
     """A function that reads constants: expressions of parameters alone."""
 
     def read(value: object) -> Expr:
-        node = expression(system, value, where, dimension)
+        node = read_expression(system, value, where, dimension)
         if not node.constant:
             raise ModelError(f"{where}: '{node}' varies with the motion or time; a constant is needed here")
         return node
@@ -121,7 +121,7 @@ def unit_triple(system: Description, axis: object, where: str) -> Given:
 
 def find_speed(system: Description, thing: object, where: str) -> Expr:
     """A speed, or the one speed that is the rate of a coordinate."""
-    node = expression(system, thing, where)
+    node = read_expression(system, thing, where)
     if node in system.speeds:
         return node
     if node in system.coordinates:
@@ -172,7 +172,7 @@ def check_sign(node: Expr, where: str, *, positive: bool = False) -> None:
 
 def function_of_time(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
     """A function of time and parameters."""
-    node = expression(system, value, where, dimension)
+    node = read_expression(system, value, where, dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time")]
     if moving:
         raise ModelError(f"{where}: '{node}' may depend on time and parameters only, not on '{moving[0]}'")

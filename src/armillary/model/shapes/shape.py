@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from armillary.algebra.arguments import item_count, real
-from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import LENGTH, ONE
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
-from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
+from armillary.model.bodies.body import BodyLike, Point, PointLike
 from armillary.model.reading.argument_types import (
     Number,
     OrientationLike,
@@ -36,8 +32,8 @@ from armillary.model.reading.kinds import (
 from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import constant_reader, find_body, find_point, triple, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
+from armillary.model.records import Shape
 from armillary.model.shapes import FIGURES, Figure
-from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -47,23 +43,6 @@ _KINDS = {
     "body": BODY, "shape": OneOf(FIGURES), "between": ListOf(POINT), "at": TRIPLE,
     "orient": Either((MATRIX, Turned(EXPRESSION))), "colour": WORDS, "opacity": NUMBER,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """A figure on a body: its kind, sizes, and its centre and axes in the body's; or one between points."""
-
-    name: str
-    body: Body
-    kind: str
-    sizes: tuple[Expr, ...]
-    axis: Triple | None
-    at: Triple
-    orient: Matrix | None
-    colour: str
-    opacity: float
-    ends: tuple[Point, ...] = ()
-    details: DataMapping = field(default_factory=dict)
 
 
 @verb(EntryForm("shapes"))

@@ -20,6 +20,7 @@ from armillary.algebra.units.dimension import LENGTH
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.reading.argument_types import AxisLike, ExpressionLike
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import (
     COUNT,
     EXPRESSION,
@@ -100,7 +101,7 @@ class HeightProfile(Figure):
             if not least <= 2 <= most:
                 raise ModelError(f"{where}: its heights are not a function of two arguments, x and y")
             given = given(X, Y)
-        node = system.expression(given, where, LENGTH, {"x": X, "y": Y})
+        node = read_expression(system, given, where, LENGTH, {"x": X, "y": Y})
         if moving := [s for s in symbols(node) if s not in (X, Y) and not s.constant]:
             raise ModelError(f"{where}: '{moving[0]}' varies with the motion or time; a profile stands still")
         return {**ends, "height": node, "counts": counts}

@@ -18,7 +18,7 @@ from armillary.model.reading.argument_types import (
     VariableLike,
     Words,
 )
-from armillary.model.reading.expressions import refuse_equation
+from armillary.model.reading.expressions import read_expression, refuse_equation
 from armillary.model.reading.kinds import EXPRESSION, NAME, ListOf, TableOf
 from armillary.model.reading.references import find_speeds
 from armillary.model.recording.verbs import EntryForm, verb
@@ -56,14 +56,14 @@ def event(
     if set is not None and not isinstance(set, Mapping):
         raise ModelError(f"{where}: set={set!r} must hold new values by name, {{'name': value, …}}")
     for target, value in (set or {}).items():
-        node = system.expression(target, where)
+        node = read_expression(system, target, where)
         if node.kind != "symbol" or node.data.role not in ("memory", "coordinate", "speed", "state"):
             raise ModelError(f"{where}: '{node}' cannot be set; memories, coordinates, speeds and states can")
         if node.data.role == "memory" and system.memories[node.name].input:
             raise ModelError(f"{where}: '{node}' is an input, which is set from outside; set a memory")
-        changes[node] = system.expression(value, f"{where}, new value of '{node}'", node.dimension)
+        changes[node] = read_expression(system, value, f"{where}, new value of '{node}'", node.dimension)
     refuse_equation(expression, where, "give what passes zero")
-    watched = system.expression(expression, where)
+    watched = read_expression(system, expression, where)
     if watched.kind == "call" and watched.data in CONDITIONS:
         raise ModelError(
             f"{where}: '{watched}' is a condition, which jumps between 0 and 1; give an expression that "

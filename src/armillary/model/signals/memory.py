@@ -12,6 +12,7 @@ from armillary.algebra.units.dimension import ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import QUANTITY, choice
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import EventRecord, Memory
@@ -100,7 +101,7 @@ def update(
 ) -> None:
     """The expression that renews a memory once per step, or once per so many seconds; for memories that
     refer to each other, or to what is described after them."""
-    node = system.expression(memory, "update")
+    node = read_expression(system, memory, "update")
     record = system.memories.get(node.name)
     if record is None or record.symbol is not node:
         raise ModelError(f"'{node}' is not a memory of this system; make one with memory(name, initial)")
@@ -115,7 +116,7 @@ def update(
 
 
 def _renew_each_step(system: Description, memory: Expr, update: object) -> None:
-    value = system.expression(update, f"update of memory '{memory}'", memory.dimension)
+    value = read_expression(system, update, f"update of memory '{memory}'", memory.dimension)
     system.memories[memory.name] = replace(system.memories[memory.name], update=value)
 
 
@@ -128,7 +129,7 @@ def _renew_periodically(system: Description, memory: Expr, update: object, every
     if update is None:
         raise ModelError(f"memory '{name}' has a period but no update; say what it becomes with update=")
     clock, advanced = make_clock(system, name, period, f"next update of {name}")
-    value = system.expression(update, f"update of memory '{name}'", memory.dimension)
+    value = read_expression(system, update, f"update of memory '{name}'", memory.dimension)
     changes = {memory: value, **advanced}
     system.events[clock.name] = EventRecord(
         clock.name, system.time - clock, 1, changes, False, "", hidden=True

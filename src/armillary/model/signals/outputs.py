@@ -7,7 +7,7 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, UnitText, Words
-from armillary.model.reading.expressions import check_dimension
+from armillary.model.reading.expressions import check_dimension, read_expression
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import OutputRecord
 
@@ -28,7 +28,7 @@ def output(
     states = [*system.moving(), *(m.symbol for m in system.memories.values())]
     if name in ("t", "time") or any(name == s.data.name for s in states):
         raise ModelError(f"output '{name}': every run has a column of that name; choose another name")
-    value = system.expression(expression, f"output '{name}'")
+    value = read_expression(system, expression, f"output '{name}'")
     scale = 1.0
     if units is not None:
         unit = parse_unit(units)

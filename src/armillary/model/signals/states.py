@@ -19,6 +19,7 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, nearest
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
@@ -78,7 +79,7 @@ def new_variable(
 @verb(LaterForm("states", "state", rate="expression"))
 def rate(system: Description, state: object, expression: object) -> None:
     """The rate of a state of the user's own, once all is described that it refers to."""
-    node = system.expression(state, "rate")
+    node = read_expression(system, state, "rate")
     record = system.states.get(node.name) if node.kind == "symbol" else None
     if record is None or record.symbol is not node:
         hint = nearest(str(node), system.states)
@@ -89,7 +90,7 @@ def rate(system: Description, state: object, expression: object) -> None:
 
 
 def _set_rate(system: Description, node: Expr, expression: object) -> None:
-    value = system.expression(expression, f"rate of state '{node}'", rate_dimension(node))
+    value = read_expression(system, expression, f"rate of state '{node}'", rate_dimension(node))
     system.states[node.name] = replace(system.states[node.name], rate=value)
     system.rates[node] = value
 

@@ -17,7 +17,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, ONE, TIME
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import inner, is_zero
-from armillary.algebra.vectors.triples import ExprTriple, Triple, add, joined, scaled
+from armillary.algebra.vectors.triples import Triple, add, joined, scaled
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
@@ -44,6 +44,7 @@ from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Gravity, Load
+from armillary.model.space.attractor import Attractor
 from armillary.model.space.fields import (
     NOWHERE,
     GravitySource,
@@ -57,30 +58,6 @@ from armillary.model.space.fields import (
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2
-
-
-@dataclass(frozen=True, eq=False)
-class Attractor:
-    """A body that attracts and is not itself part of the system; places and axis are in the ground's axes."""
-
-    name: str
-    mu: Expr
-    place: ExprTriple
-    field: str
-    indirect: bool
-    J2: Expr
-    radius: Expr | None
-    axis: Triple
-
-    @property
-    def source(self) -> GravitySource:
-        """Its field, in the ground's axes."""
-        if is_zero(self.J2):
-            return GravitySource(self.mu)
-        assert self.radius is not None
-        return GravitySource(
-            self.mu, fn.named(term(0.5, self.mu, self.J2, self.radius, self.radius), self.name), self.axis
-        )
 
 
 @dataclass(frozen=True, eq=False)

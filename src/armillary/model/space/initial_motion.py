@@ -25,10 +25,12 @@ from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.quantities.mass_properties import composites
 from armillary.model.reading.argument_types import TripleLike
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import NAME
 from armillary.model.reading.references import find_body, ground_place, known_value
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.space.attraction import Attractor, find_attractor
+from armillary.model.space.attraction import find_attractor
+from armillary.model.space.attractor import Attractor
 from armillary.model.space.orbit import ORBIT, Orbit
 
 _ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
@@ -77,8 +79,8 @@ def start_orbit(
     origin or ``around`` an attractor, whose μ must then be the orbit's."""
     if not isinstance(orbit, Orbit):
         raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
-    place: Triple = tuple(system.expression(x, "start_orbit", LENGTH) for x in orbit.position)  # type: ignore[assignment]
-    rate: Triple = tuple(system.expression(x, "start_orbit", SPEED) for x in orbit.velocity)  # type: ignore[assignment]
+    place: Triple = tuple(read_expression(system, x, "start_orbit", LENGTH) for x in orbit.position)  # type: ignore[assignment]
+    rate: Triple = tuple(read_expression(system, x, "start_orbit", SPEED) for x in orbit.velocity)  # type: ignore[assignment]
     if around is not None:
         attractor = find_attractor(system, around, "start_orbit")
         _check_strength(orbit, attractor)

@@ -19,6 +19,7 @@ from armillary.model.constraints import given_motion
 from armillary.model.description import Description
 from armillary.model.joints import Revolute
 from armillary.model.loads.forces import moment
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import bounded_constant, constant_reader, find_body, unit_triple
 from armillary.model.recording.recorder import all_or_nothing
@@ -132,7 +133,7 @@ def _angles(system: Description, start: object, n: int) -> Any:
         return start
     if start == "folded":
         return [(pi / 2 if i == 0 else pi) * (-1) ** i for i in range(n)]
-    angle = system.expression(start, "start of panels", ONE)
+    angle = read_expression(system, start, "start of panels", ONE)
     if angle.kind != "number":
         hint = nearest(start, ["folded"])
         raise ModelError(f"panels: start={start!r} is neither an angle nor 'folded'{hint}")

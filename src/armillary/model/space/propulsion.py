@@ -18,6 +18,7 @@ from armillary.model.bodies.body import PointLike
 from armillary.model.description import Description
 from armillary.model.loads.forces import force
 from armillary.model.reading.argument_types import ExpressionLike, GivenScalar, VectorLike
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import EXPRESSION, Either, ListOf
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import (
@@ -59,14 +60,14 @@ def thruster(
     """
     where = f"thruster '{name}'"
     check_new_name(system, name, "thruster")
-    value = system.expression(thrust, where, FORCE)
+    value = read_expression(system, thrust, where, FORCE)
     point, axis = find_point(system, at, where), unit_direction(system, direction, where)
     pulses: list[tuple[Expr, Expr]] | None = None
     factor: Expr | None = None
     if isinstance(on, list | tuple):
         pulses = _pulses(system, on, where)
     elif on is not None:
-        factor = system.expression(on, f"'on' of {where}", ONE)
+        factor = read_expression(system, on, f"'on' of {where}", ONE)
     flow: Expr | None = None
     if specific_impulse is not None:
         exhaust = bounded_constant(

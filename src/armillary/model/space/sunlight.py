@@ -34,7 +34,8 @@ from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Load
 from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory
-from armillary.model.space.attraction import Attractor, find_attractor
+from armillary.model.space.attraction import find_attractor
+from armillary.model.space.attractor import Attractor
 from armillary.model.space.fields import term, total
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c

@@ -25,6 +25,7 @@ from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.loads.forces import moment
 from armillary.model.reading.argument_types import AxisLike, ExpressionLike, GivenScalar, TripleLike, Words
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import (
     EXPRESSION,
     Either,
@@ -175,7 +176,7 @@ def control_moment_gyro(
         transverse=wheel_transverse,
         mass=mass,
         drive="constant",
-        speed=system.expression(wheel_speed, f"wheel_speed of {where}", RATE),
+        speed=read_expression(system, wheel_speed, f"wheel_speed of {where}", RATE),
     )
     return Gyro(tuple(gimbals), wheel)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
+from armillary.model.records import Shape
 from armillary.model.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
-from armillary.model.shapes.shape import Shape
 from armillary.model.shapes.surfaces import X, Y
 from armillary.model.space.orbit import Orbit
 from armillary.untyped import DataTable

@@ -10,6 +10,7 @@ from armillary.files.robots.mjcf.bodies import WORLD, MjcfTree
 from armillary.files.robots.mjcf.settings import Defaults
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
 from armillary.files.xml import Element
+from armillary.model.bodies.bodies import body as make_body
 from armillary.model.bodies.body import Point
 from armillary.model.constraints.equations import constrain
 from armillary.model.constraints.loops import close_joint, close_loop
@@ -122,5 +123,7 @@ def _frame(builder: Builder, link: str, label: str, place: np.ndarray, R: np.nda
         return builder.point(link, label, place)
     at, orient = triple(place - builder.shifts[link]), R.tolist()
     name = builder.name(label)
-    body = builder.system.body(name, builder.links[link], Fixed(), at=at, orient=orient, mass=0, inertia=0)
+    body = make_body(
+        builder.system, name, builder.links[link], Fixed(), at=at, orient=orient, mass=0, inertia=0
+    )
     return body.origin

@@ -25,8 +25,8 @@ from armillary.algebra.vectors.scalars import (
     times,
 )
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, scaled
-from armillary.model.flexible.attachment import Flexible
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
+from armillary.model.records import Flexible
 
 if TYPE_CHECKING:
     from armillary.mechanics.tree.kinematics import Motion

@@ -22,6 +22,7 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionsLike, GivenMatrix, Words
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import NUMBERS, UNITS, ListOf
 from armillary.model.reading.names import declare_parameter
 from armillary.model.recording.verbs import EntryForm, verb
@@ -64,7 +65,7 @@ def feedback(
         if len(given) not in (0, wanted):
             raise ModelError(f"{where}: {what}= must be {wanted} expressions, not {len(given)}")
     off = [
-        s - system.expression(value, f"reference of {where}", s.dimension)
+        s - read_expression(system, value, f"reference of {where}", s.dimension)
         for s, value in zip(x, reference or [0.0] * len(x), strict=True)
     ]
     made = []

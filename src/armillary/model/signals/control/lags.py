@@ -15,6 +15,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
+from armillary.model.reading.expressions import read_expression
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.control.signals import (
     block_state,
@@ -44,7 +45,7 @@ def lag(
     ``units`` are those of y; left out, y has the dimension of u.
     """
     where = f"lag '{name}'"
-    u = system.expression(input, where)
+    u = read_expression(system, input, where)
     dimension = dimension_of(units, u.dimension)
     tau = positive(system, time_constant, f"time constant of {where}", TIME)
     K = coefficient(system, gain, f"gain of {where}", quotient(dimension, u.dimension))
@@ -70,7 +71,7 @@ def second_order_lag(
     ``name_rate``. ``frequency`` is ω in rad/s, ``damping`` is ζ; it starts at ``initial``, at rest.
     """
     where = f"second-order lag '{name}'"
-    u = system.expression(input, where)
+    u = read_expression(system, input, where)
     dimension = dimension_of(units, u.dimension)
     omega = positive(system, frequency, f"frequency of {where}", ONE / TIME)
     zeta = coefficient(system, damping, f"damping of {where}", ONE)
@@ -102,7 +103,7 @@ def rate_limit(
     ``rising`` (both positive; ``falling`` left out is ``rising``): a state with the block's name.
     """
     where = f"rate limit '{name}'"
-    u = system.expression(input, where, dimension_of(units, None))
+    u = read_expression(system, input, where, dimension_of(units, None))
     dimension = dimension_of(units, u.dimension)
     tau = positive(system, time_constant, f"time constant of {where}", TIME)
     up = positive(system, rising, f"rising rate of {where}", quotient(dimension, TIME))

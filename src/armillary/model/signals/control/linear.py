@@ -36,6 +36,7 @@ from armillary.model.reading.argument_types import (
     UnitText,
     Words,
 )
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import NUMBERS, UNITS, ListOf
 from armillary.model.recording.verbs import EntryForm, verb
@@ -69,7 +70,7 @@ def transfer_function(
     ``units`` are those of the output; left out, it has the dimension of the input.
     """
     where = f"transfer function '{name}'"
-    u = system.expression(input, where)
+    u = read_expression(system, input, where)
     above, below = (_polynomial(system, c, where) for c in (numerator, denominator))
     if len(above) > len(below):
         raise ModelError(
@@ -109,7 +110,7 @@ def delay(
     where = f"delay '{name}'"
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= _MOST:
         raise ModelError(f"{where}: order={order!r} is not a whole number from 1 to {_MOST}")
-    u = system.expression(input, where, dimension_of(units, None))
+    u = read_expression(system, input, where, dimension_of(units, None))
     T = positive(system, time, f"time of {where}", TIME)
     dimension, initial = dimension_of(units, u.dimension), finite_number(initial, f"initial of {where}")
     a = pade(order)
@@ -182,7 +183,7 @@ def _polynomial(system: Description, coefficients: object, where: str) -> list[E
         raise ModelError(f"{where}: {coefficients!r} is not a list of coefficients, the highest power first")
     plain = (int, float, np.number)
     found = [
-        as_expr(finite_number(c, where)) if isinstance(c, plain) else system.expression(c, where)
+        as_expr(finite_number(c, where)) if isinstance(c, plain) else read_expression(system, c, where)
         for c in coefficients
     ]
     while found and found[0].kind == "number" and found[0].data == 0:

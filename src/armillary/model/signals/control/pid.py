@@ -20,6 +20,7 @@ from armillary.algebra.units.dimension import TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
+from armillary.model.reading.expressions import read_expression
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.control.signals import (
     block_output,
@@ -61,7 +62,7 @@ def pid(
     ``name_integral``, in the units of the output, which starts at ``initial``.
     """
     where = f"PID controller '{name}'"
-    e = system.expression(error, where)
+    e = read_expression(system, error, where)
     dimension = dimension_of(units, None)
     per_error = quotient(dimension, e.dimension)
     p = coefficient(system, kp, f"kp of {where}", per_error)
@@ -109,7 +110,9 @@ def _differential(
     where = f"PID controller '{name}'"
     gain = coefficient(system, kd, f"kd of {where}", None if per_error is None else per_error * TIME)
     if derivative is not None:
-        return gain * system.expression(derivative, f"derivative of {where}", quotient(e.dimension, TIME))
+        return gain * read_expression(
+            system, derivative, f"derivative of {where}", quotient(e.dimension, TIME)
+        )
     lag = gain / (_FILTER * p)
     if filter is not None:
         lag = positive(system, filter, f"filter of {where}", TIME)

@@ -11,6 +11,7 @@ from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, shown
 from armillary.model.description import Description
+from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.signals.states import rate, state
@@ -37,14 +38,14 @@ def coefficient(system: Description, value: object, where: str, dimension: Dimen
     """An expression; a plain number has the dimension that is expected, or none that is known."""
     if dimension is None and isinstance(value, int | float) and not isinstance(value, bool):
         return as_expr(finite_number(value, where))
-    return system.expression(value, where, dimension)
+    return read_expression(system, value, where, dimension)
 
 
 def expressions_of(system: Description, values: object, where: str) -> list[Expr]:
     """A list of expressions."""
     if not isinstance(values, list | tuple):
         raise ModelError(f"{where}: {shown(values)} is not a list of expressions such as ['b.q1', 'b.u1']")
-    return [system.expression(value, where) for value in values]
+    return [read_expression(system, value, where) for value in values]
 
 
 def positive(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
