@@ -243,3 +243,11 @@ class TestDimensions:
     def test_zero_fits_everywhere(self):
         assert self.x + ZERO is self.x
         assert (self.x - self.x) + self.v is self.v
+
+
+def test_a_node_equals_itself_alone() -> None:
+    """Comparison is that of objects: equal expressions are one, and no number or text equals one."""
+    x, y = names("x"), names("y")
+    assert x + y == y + x and hash(x + y) == hash(y + x)
+    assert x != y and x not in (y, x + y) and (x, y) != (y, x)
+    assert number(3) != 3 and x != "x" and x.__eq__(3) is NotImplemented

@@ -256,11 +256,13 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
         else:
             collected[e] = c
     terms: list[tuple[Expr, float]] = []
+    measured = False  # whether the dimension of a term is known
     merges = squares = False  # whether a term has a constant factor, or the square of a sine or cosine
     for e, c in collected.items():
         if c == 0:
             continue
         terms.append((e, c))
+        measured = measured or e.dimension is not None
         if e.kind == "product":
             merges = merges or e.args[0].constant or e.unit is not ONE
             squares = squares or e.squares
@@ -270,7 +272,7 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
     if not terms:
         return number(constant, constant_dimension)
     nodes = [e for e, _ in terms]
-    dimension = common_dimension(nodes, checked=checked)
+    dimension = common_dimension(nodes, checked=checked) if measured or truncation else None
     if len(terms) == 1:
         if constant == 0:
             return scale(terms[0][0], terms[0][1])

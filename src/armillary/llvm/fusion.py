@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import chain
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.nodes.node import PRODUCT_OF_TWO
 from armillary.program.lanes.pack import meant
 
 _PLAIN = frozenset((1, -1))  # what stands before terms without a number
@@ -39,7 +41,8 @@ def fused_products(
         terms: Sequence[Expr] = node.args
         if not _PLAIN.issuperset(node.data[1]):
             terms = [term for c, term in zip(node.data[1], terms, strict=True) if c in _PLAIN]
-        terms = [meant(term) if term.kind == "let" else term for term in terms]
+        if not found.issuperset(terms):
+            terms = [meant(term) for term in terms]
         if terms and found.issuperset(terms):
             waiting[k] = terms
             if len(terms) < len(node.args):
@@ -67,15 +70,19 @@ def fused_products(
 
 def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Expr]) -> set[Expr]:
     """Products of at least two factors whose users are sums, as terms without a number before them."""
-    used: set[Expr] = {meant(result) for result in results}
+    used: set[Expr] = set(results)
+    others = []  # operands of nodes that take values
     for node in nodes:
-        if node.kind == "sum" and node not in vectors:
+        kind = node.kind
+        if kind == "sum" and node not in vectors:
             if not _PLAIN.issuperset(node.data[1]):
-                scaled = [t for c, t in zip(node.data[1], node.args, strict=True) if c not in _PLAIN]
-                used.update(map(meant, scaled))
-        elif node.kind != "let":
-            used.update([meant(a) if a.kind == "let" else a for a in node.args])
-    return {n for n in nodes if n.kind == "product" and n not in used and n not in vectors and is_plain(n)}
+                used.update([t for c, t in zip(node.data[1], node.args, strict=True) if c not in _PLAIN])
+        elif kind != "let":
+            others.append(node.args)
+    used.update(chain.from_iterable(others))
+    used.update([meant(a) for a in used if a.kind == "let"])
+    products = [n for n in nodes if n.kind == "product" and n not in used and n not in vectors]
+    return {n for n in products if n.data is PRODUCT_OF_TWO or is_plain(n)}
 
 
 def is_plain(node: Expr) -> bool:

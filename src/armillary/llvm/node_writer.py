@@ -193,10 +193,9 @@ class Writer(Instructions):
         """
         constant, coefficients = node.data
         arrival = self.arrival
-        terms = sorted(
-            zip(coefficients, node.args, strict=True),
-            key=lambda t: (arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0),
-        )
+        terms = list(zip(coefficients, node.args, strict=True))
+        if len(terms) != 2 or arrival.get(terms[0][1], 0) >= arrival.get(terms[1][1], 0):
+            terms.sort(key=lambda t: (arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0))
         value = self.number(float(constant)) if constant else None
         if len(terms) >= RUN and self.module.lanes == 1:
             terms, value = self.runs(terms, value)

@@ -397,7 +397,7 @@ def _pieces(section: ProgramSection, size: int, *, loading: bool) -> list[list[E
     """
     early = [n for n in section.nodes if n.kind == "call" and _grouped_call(n)]
     grouped = set(early)
-    rest = [n for n in section.nodes if n not in grouped]
+    rest = [n for n in section.nodes if n not in grouped] if grouped else section.nodes
     # Instructions of a node, roughly, in units of a sum or product of a few operands. A pack's are its first
     # node's; the others follow it.
     following = {n for pack in section.packs for n in pack.lanes[1:]}

@@ -283,15 +283,19 @@ class Registers:
         """An operation is done, with what follows from it."""
 
     def pass_over(self, order: Sequence[Operation]) -> None:
-        self.kinds.update([(operation.name, operation.kind) for operation in order])
+        self.kinds.update({operation.name: operation.kind for operation in order})
         # Comparisons take no register for doubles; arguments, such as the time, are there already.
-        known = {*self.loads, *(operation.name for operation in order if operation.held)}
+        known = {*self.loads, *[operation.name for operation in order if operation.held]}
+        uses = self.uses
         for i in range(len(order) - 1, -1, -1):
             operands = order[i].operands
             if not known.issuperset(operands):
                 order[i].operands = operands = [a for a in operands if a in known]
             for a in operands:
-                self.uses.setdefault(a, []).append(i)
+                if a in uses:
+                    uses[a].append(i)
+                else:
+                    uses[a] = [i]
         for i, operation in enumerate(order):
             self.step(i, operation)
 
@@ -316,10 +320,12 @@ class Registers:
                     self.drop(a)
         name = operation.name
         if name:
-            for place in self.results.get(name, ()):
-                self.store_result(name, made, place)
+            if name in self.results:
+                for place in self.results[name]:
+                    self.store_result(name, made, place)
             if operation.held and (name in uses or name in self.waiting):
-                self.free(i + 1, ())
+                if len(held) >= self.size:
+                    self.free(i + 1, ())
                 held[name], wanted[name] = made, uses[name][-1] if name in uses else _NEVER
                 self.finish()
             else:
@@ -332,7 +338,8 @@ class Registers:
 
     def bring(self, value: str, now: int, operands: Sequence[str]) -> None:
         """A value into a register, from where it is loaded or was stored."""
-        self.free(now, operands)
+        if len(self.held) >= self.size:
+            self.free(now, operands)
         self.held[value] = self.load(self.loads.get(value) or self.stored[value])
         self.wanted[value] = self.uses[value][-1]
 
@@ -342,10 +349,8 @@ class Registers:
         self.release(self.held.pop(value))
 
     def free(self, now: int, operands: Sequence[str]) -> None:
-        """Room for one more value; operands stay."""
+        """Room for one more value where all registers are taken; operands stay."""
         loads, stored = self.loads, self.stored
-        if len(self.held) < self.size:
-            return
         kept, costly, second, next_kept, next_costly, next_second = "", "", "", -1, -1, -1
         for value, wanted in self.wanted.items():
             if (wanted <= next_kept and wanted <= next_second) or value in operands:

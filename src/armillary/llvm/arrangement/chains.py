@@ -60,10 +60,13 @@ def shortened(
 
 def used_lines(lines: Sequence[Line], opposites: Mapping[str, str], stored: Sequence[str]) -> list[Line]:
     """Those that stored values need."""
-    wanted, found = {opposites.get(name, name) for name in stored}, []
+    wanted, found, negated = {opposites.get(name, name) for name in stored}, [], opposites.keys()
     for line in reversed(lines):
-        if line[0] in wanted:
-            wanted.update([opposites.get(name, name) for name in line[2]])
+        name, _, names = line
+        if name in wanted:
+            wanted.update(names)
+            if not negated.isdisjoint(names):
+                wanted.update([opposites[name] for name in names if name in opposites])
             found.append(line)
     return found[::-1]
 

@@ -65,6 +65,7 @@ class _Flow:
         self.nodes = nodes
         self.operands: list[list[int]] = []
         self.own: list[int] = []
+        self.counted: list[bool] = []  # whether it is an operation, not a name
         self.arrival: list[int] = []
         found: list[Any]
         find = {node: i for i, node in enumerate(nodes)}.get
@@ -75,6 +76,7 @@ class _Flow:
             if None in found:
                 found = [i for i in found if i is not None]
             self.operands.append(found)
+            self.counted.append(kind != "let")
             if kind == "let":
                 own = 0
             elif kind == "sum":
@@ -117,13 +119,12 @@ class _Flow:
 
     def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
         """Places of the nodes in the order in which the model machine starts them."""
-        nodes, own = self.nodes, self.own
+        nodes, own, counted = self.nodes, self.own, self.counted
         size = len(nodes)
-        counted = [node.kind != "let" for node in nodes]
         users: list[list[int]] = [[] for _ in nodes]
         waiting: list[int] = []
         for i, before in enumerate(self.operands):
-            if nodes[i].kind == "call" and len(before) > 1:
+            if len(before) > 1 and nodes[i].kind == "call":
                 before = list(set(before))
             waiting.append(len(before))
             for a in before:

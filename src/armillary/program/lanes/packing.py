@@ -40,7 +40,7 @@ def _side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, .
     listed = set(nodes)
     order: dict[Expr, None] = {}
     for wanted in nodes:
-        waiting = [wanted]
+        waiting = [] if wanted in order else [wanted]
         while waiting:
             node = waiting[-1]
             if node in order:
@@ -48,7 +48,7 @@ def _side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, .
                 continue
             pack = home.get(node)
             together = pack.lanes if pack is not None else (node,)
-            missing = [a for n in together for a in n.args if a in listed and a not in order]
+            missing = [a for n in together for a in n.args if a not in order and a in listed]
             if missing:
                 waiting += missing
             else:

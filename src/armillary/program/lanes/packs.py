@@ -12,10 +12,12 @@ results on, and the operands of a pack become packs as they correspond.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.program.lanes.pack import Column, Pack, meant
 
 # Calls that have instructions for vectors, or (sines) functions of them.
@@ -36,6 +38,8 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
 
     def take(column: Column) -> None:
         """A column of operands as the lanes of a pack; images of one node, the first branch first."""
+        if column[0] in mates:
+            return
         lanes = tuple(dict.fromkeys(column))
         count = len(lanes)
         if count == 1 or not lanes[0].args or column != lanes * (len(column) // count):
@@ -171,6 +175,7 @@ class _Numbering:
                 for k, image in enumerate(self.images):
                     image[s] = numbers[(i + k) % len(column)]
         own, others = self.own, self.images[1:]
+        first = others[0]
         known, periods = self._numbers, self._periods
         for node in nodes:
             args = node.args
@@ -191,7 +196,7 @@ class _Numbering:
             mine = [own[a] for a in args]
             key = self._key(node, mine)
             number = own[node] = known.setdefault(key, len(known))
-            if mine == [others[0][a] for a in args]:  # no branch: it is its own image
+            if mine == [first[a] for a in args]:  # no branch: it is its own image
                 for image in others:
                     image[node] = number
                 continue
@@ -206,27 +211,34 @@ class _Numbering:
 
     def _place(self, node: Expr) -> None:
         """The period of a node, and the branch that most operands belong to."""
-        numbers = [image[node] for image in self.images]
-        period = next((k for k in range(1, len(numbers)) if numbers[k] == numbers[0]), len(numbers))
+        number, period = self.own[node], 1
+        for image in self.images[1:]:
+            if image[node] == number:
+                break
+            period += 1
         if period == 1:
             return
         self._periods[node] = period
         branch, periods = self.branch, self._periods
-        votes: dict[int, int] = {}
-        for a in node.args:
-            if a in branch and periods[a] >= period:
-                place = branch[a] % period
-                votes[place] = votes.get(place, 0) + 1
+        places = [branch[a] % period for a in node.args if a in branch and periods[a] >= period]
+        if places and places.count(places[0]) == len(places):  # most often
+            branch[node] = places[0]
+            return
+        votes = Counter(places)
         best = max(votes.values(), default=0)
         chosen = [place for place, count in votes.items() if count == best]
         if len(chosen) == 1:
-            self.branch[node] = chosen[0]
+            branch[node] = chosen[0]
 
     def _key(self, node: Expr, operands: list[int]) -> tuple[object, ...]:
         """What is the same in nodes of one number, from the numbers of their operands."""
-        if node.kind == "call":
-            return node.data, *operands
-        kind, (number, factors) = node.kind, node.data
+        kind, data = node.kind, node.data
+        if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
+            a, b = operands
+            return (kind, False, a, b) if a <= b else (kind, False, b, a)
+        if kind == "call":
+            return data, *operands
+        number, factors = data
         sized = number != 0 if kind == "sum" else number != 1 and number != -1
         if not _PLAIN.issuperset(factors) or (kind == "product" and -1 in factors):
             return kind, sized, *sorted(zip(operands, _factor_kinds(node), strict=True))

@@ -15,7 +15,7 @@ def fold(graph: Graph, constants: Constants) -> Graph:
 
     It comes last, because terms with the same constant may still have a pair to share.
     """
-    scaled_sums = [node for node in graph.order if node.kind == "sum" and not _plain(node)]
+    scaled_sums = [node for node in graph.special if node.kind == "sum" and not _plain(node)]
     folding = [a for node in scaled_sums for c, a in _terms(node) if _folds(c, a)]
     if not folding:
         return graph

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.algebra.nodes.renaming import is_negative, renamed
 from armillary.algebra.walk import operands_first, rebuild
 from armillary.program.form.cost import Operations, count_nodes
@@ -19,6 +20,7 @@ class Graph:
     def __init__(self, roots: Sequence[Expr]) -> None:
         self.roots = list(roots)
         self.order = operands_first(self.roots)
+        self.hoisted = False  # whether it is known to hold no constant without a name
 
     @cached_property
     def uses(self) -> Counter[Expr]:
@@ -26,6 +28,18 @@ class Graph:
         found: Counter[Expr] = Counter(self.roots)
         found.update(chain.from_iterable([node.args for node in self.order]))
         return found
+
+    @cached_property
+    def special(self) -> list[Expr]:
+        """Sums and products but a + b, a − b and a·b, which most are, in order."""
+        return [
+            n
+            for n in self.order
+            if n.data is not PRODUCT_OF_TWO
+            and n.data is not SUM_OF_TWO
+            and n.data is not DIFFERENCE
+            and (n.kind == "sum" or n.kind == "product")
+        ]
 
     @cached_property
     def operations(self) -> Operations:

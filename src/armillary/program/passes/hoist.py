@@ -55,14 +55,16 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
 
     Sums that merge into others when they are rebuilt bring further constants, so this is repeated.
     """
-    while True:
+    while not graph.hoisted:
         met = [n for n in graph.order if n not in constants.finished]
         fixed = {n for n in graph.order if n.constant}
         holding = {n for n in met if not fixed.isdisjoint(n.args) and holds_unnamed(n)}
         if not holding and not any([is_unnamed(r) for r in graph.roots]):
             constants.finished.update(met)
-            return graph
-        graph = _hoisted(graph, constants, holding)
+            graph.hoisted = True
+        else:
+            graph = _hoisted(graph, constants, holding)
+    return graph
 
 
 def is_unnamed(node: Expr) -> bool:

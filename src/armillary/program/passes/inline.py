@@ -18,7 +18,7 @@ def inline(graph: Graph) -> Graph:
     """
     counted = graph.uses
     squared: set[Expr] = set()
-    for node in graph.order:
+    for node in graph.special:
         if node.kind == "product" and not _PLAIN.issuperset(node.data[1]):
             squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in _PLAIN])
 

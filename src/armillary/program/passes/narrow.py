@@ -15,7 +15,7 @@ def narrow(graph: Graph) -> Graph:
 
     Compilers are slow on one expression with thousands of operands; LLVM's time grows with their square.
     """
-    if not any([len(n.args) > MANY and not n.constant for n in graph.order]):
+    if not any([len(n.args) > MANY and not n.constant for n in graph.special]):
         return graph
 
     def make(node: Expr, args: list[Expr]) -> Expr:

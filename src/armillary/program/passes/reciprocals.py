@@ -13,7 +13,7 @@ def reciprocals(graph: Graph) -> Graph:
     Where a root divides, x^(−n/2) are powers of 1/√x, and x^(−n) too.
     """
     uses: dict[Expr, list[float]] = {}
-    for node in graph.order:
+    for node in graph.special:
         if node.kind == "product" and not node.constant:
             for base, n in _divisors(node):
                 uses.setdefault(base, []).append(n)
@@ -36,7 +36,7 @@ def reciprocals(graph: Graph) -> Graph:
                 result = multiply(result, power(base, n))
         return result
 
-    dividing = {n for n in graph.order if n.kind == "product" and min(n.data[1]) < 0}
+    dividing = {n for n in graph.special if n.kind == "product" and min(n.data[1]) < 0}
     return graph.remade(make, dividing)
 
 
