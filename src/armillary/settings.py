@@ -245,6 +245,7 @@ RUN_TABLE["tier"] = TIER
 # ------------------------------------------------------- keywords of verbs that hand them to ``simulate``
 
 
+Sample = float | str | Sequence[float | str] | np.ndarray | None  # interval, or times, of rows of a run
 Initial = Mapping[str, float] | Sequence[float] | None  # values at the start: by name, or all in order
 
 
@@ -267,5 +268,5 @@ class RunOptions(StepOptions, total=False):
     memory: Mapping[str, float] | None
     inputs: Given
     t0: float | str
-    sample: float | str | Sequence[float | str] | None
+    sample: Sample
     progress: bool | Callable[[float], None]

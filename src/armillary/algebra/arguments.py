@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from armillary.algebra.nodes.arithmetic import plain_float, positive_whole
 from armillary.errors import ArmillaryError, UnknownNameError, nearest, shown, there_are
-from armillary.untyped import AnyFunction, DataTable
+from armillary.untyped import AnyFunction, DataTable, Given
 
 Error = type[ArmillaryError]
 Kind = TypeVar("Kind")
@@ -28,7 +28,7 @@ def real(value: object, what: str, error: Error = ArmillaryError) -> float:
     return found
 
 
-def reals(value: Any, what: str, error: Error = ArmillaryError) -> np.ndarray:
+def reals(value: Given, what: str, error: Error = ArmillaryError) -> np.ndarray:
     """One number or several, as an array."""
     try:
         if value is None or np.iscomplexobj(value):
@@ -55,7 +55,7 @@ def count(value: object, what: str, error: Error = ArmillaryError) -> int:
     return found
 
 
-def index(value: Any, length: int, what: str, error: Error = ArmillaryError) -> int:
+def index(value: Given, length: int, what: str, error: Error = ArmillaryError) -> int:
     """The place of one of several, from 0, or from −1 backwards."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not -length <= value < length:
@@ -148,14 +148,14 @@ def table(value: object, what: str, error: Error = ArmillaryError) -> DataTable:
     return {str(name): item for name, item in (value or {}).items()}
 
 
-def names_by_number(value: object) -> Mapping[Any, Any]:
+def names_by_number(value: object) -> Mapping[int, Given]:
     """Names for some of several things, by their numbers."""
     if not isinstance(value, Mapping):
         raise ArmillaryError(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
     return value
 
 
-def item_count(value: Any) -> int:
+def item_count(value: Given) -> int:
     """How many items a list, tuple or array has; −1 for a text, and for what has no items."""
     if isinstance(value, str):
         return -1
@@ -165,7 +165,7 @@ def item_count(value: Any) -> int:
         return -1
 
 
-def several(value: object, what: str, error: Error = ArmillaryError) -> list[Any]:
+def several(value: object, what: str, error: Error = ArmillaryError) -> list[Given]:
     """A list of things; a text alone is a list of one."""
     if isinstance(value, str):
         return [value]
@@ -174,7 +174,7 @@ def several(value: object, what: str, error: Error = ArmillaryError) -> list[Any
     return list(value)
 
 
-def pair(value: object, what: str) -> tuple[Any, Any]:
+def pair(value: object, what: str) -> tuple[Given, Given]:
     """Two names, the key of a table of two sides."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise ArmillaryError(f"{what} are taken by two names, ['of', 'by'], not by {shown(value)}")
@@ -197,7 +197,7 @@ def unsigned_zeros(values: object) -> np.ndarray:
     return found
 
 
-def file_path(value: Any, what: str, error: Error = ArmillaryError) -> Path:
+def file_path(value: Given, what: str, error: Error = ArmillaryError) -> Path:
     """A path that a user gave."""
     try:
         name = os.fspath(value)

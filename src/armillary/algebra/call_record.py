@@ -7,11 +7,11 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 Class = TypeVar("Class", bound=type)
 
@@ -49,7 +49,7 @@ def bound_arguments(signature: inspect.Signature, args: tuple[object, ...], opti
     return found
 
 
-def independent_copy(value: Any) -> Any:
+def independent_copy(value: Given) -> Given:
     """A value that later changes of the user's lists, tables and arrays do not reach."""
     if isinstance(value, dict):
         return {key: independent_copy(item) for key, item in value.items()}

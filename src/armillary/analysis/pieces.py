@@ -7,7 +7,7 @@ equations, in the model's own units, whatever the states of the formalism: one p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from armillary.program.functions import shared_part
 from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
-from armillary.untyped import AnyFunction, DataMapping
+from armillary.untyped import AnyFunction, DataMapping, Given
 
 # What a description gives as expressions: energies, and vectors along the ground's axes.
 QUANTITIES: dict[str, AnyFunction] = {
@@ -44,12 +44,12 @@ _WRITTEN_OUT = 5000
 class PiecePlace(NamedTuple):
     """Where pieces are evaluated: one place, or arrays with a leading axis."""
 
-    t: Any
-    q: Any
-    u: Any = None  # at rest where left out
+    t: Given
+    q: Given
+    u: Given = None  # at rest where left out
     parameters: DataMapping | None = None
-    memory: Any = None
-    states: Any = None  # of the user's own; their initial values where left out
+    memory: Given = None
+    states: Given = None  # of the user's own; their initial values where left out
 
 
 class PieceFunctions:
@@ -58,7 +58,7 @@ class PieceFunctions:
     def __init__(self, model: CompiledModel, pieces: Pieces) -> None:
         self.model, self.pieces = model, pieces
         self._base = kane_states(model.equations, pieces)
-        self._functions: dict[Any, tuple[ModelFunctions, tuple[int, ...]]] = {}
+        self._functions: dict[Given, tuple[ModelFunctions, tuple[int, ...]]] = {}
         self._reader = PlaceReader(self._base, "pieces of the equations")
 
     def matrix(self, name: str, at: PiecePlace) -> np.ndarray:
@@ -80,7 +80,7 @@ class PieceFunctions:
         rows = self._values("loads", lambda: ([e for v in forces.values() for e in v], shape), at)
         return {name: rows[..., i, :] for i, name in enumerate(forces)}
 
-    def quantity(self, name: str, at: PiecePlace) -> Any:
+    def quantity(self, name: str, at: PiecePlace) -> Given:
         """An energy, or a vector along the ground's axes, of ``QUANTITIES``."""
 
         def made() -> tuple[list[Expr], tuple[int, ...]]:
@@ -125,7 +125,7 @@ class PieceFunctions:
         return self._reader.read(self.model, at.q, at.u, None, at.t, at.memory, at.states, at.parameters)
 
 
-def _identity(thing: object) -> Any:
+def _identity(thing: object) -> Given:
     """The identity of a point or body: a point that is made twice is the same point."""
     if isinstance(thing, Point):
         return thing.body.name, thing.coordinates

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, reals, table
+from armillary.algebra.derivatives.calculus import Values
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
@@ -125,7 +126,7 @@ class PlaceReader:
 
     def _by_name(
         self,
-        value: Mapping[Any, object],
+        value: Values,
         names: Sequence[str],
         start: Mapping[str, float],
         what: str,
@@ -150,8 +151,8 @@ class PlaceReader:
     def _assembled(
         self,
         model: CompiledModel,
-        q: Mapping[Any, Any],
-        u: Mapping[Any, Any] | None,
+        q: Values,
+        u: Values | None,
         times: np.ndarray,
         parameters: DataMapping | None,
     ) -> tuple[Any, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import click
 
 from armillary.columns import aligned
+from armillary.untyped import Given
 
 
 def columns(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
@@ -43,7 +43,7 @@ def as_json(value: object) -> str:
     return json.dumps(_finite(value), ensure_ascii=False, indent=2)
 
 
-def _finite(value: object) -> Any:
+def _finite(value: object) -> Given:
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.functions import processors
 from armillary.runtime.progress import report_line, time_left
 from armillary.settings import RunSettings
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -40,7 +41,7 @@ def simulate_batch(
     *,
     threads: int | None = None,
     progress: bool | Callable[[int], None] = True,
-    **how: Any,
+    **how: Given,
 ) -> Batch:
     """Many runs with some settings; see ``Model.simulate_batch``."""
     prepared = Prepared(model, settings, **how)
@@ -58,7 +59,7 @@ class Prepared:
         *,
         device: str = "cpu",
         precision: str = "double",
-        **how: Any,
+        **how: Given,
     ) -> None:
         """``how`` are further arguments of ``simulate_batch``, with some values of all that will differ."""
         check_device(device, precision)
@@ -71,9 +72,9 @@ class Prepared:
     def __call__(
         self,
         *,
-        parameters: Any = None,
-        initial: Any = None,
-        memory: Any = None,
+        parameters: Given = None,
+        initial: Given = None,
+        memory: Given = None,
         runs: int | None = None,
         threads: int | None = None,
         progress: bool | Callable[[int], None] = False,

@@ -6,10 +6,9 @@ at once.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import ValueTable
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.state_conversion import CompiledConvertedModel
 from armillary.runtime.solver.language.language import CLOSED
@@ -75,10 +74,10 @@ class FoundStarts:
             _, rows = loops.sizes(self.constants[i])
             self.failed[i] = loops.problem(int(status[i]), left[i], named, rows)
 
-    def _values(self) -> dict[Any, Any]:
+    def _values(self) -> ValueTable:
         """Values of all that expressions can hold, by name, an array each."""
         equations = self.model.equations
-        values: dict[Any, Any] = dict(zip(self.names, self.parameters.T, strict=True))
+        values: ValueTable = dict(zip(self.names, self.parameters.T, strict=True))
         values |= dict(zip(equations.coordinates, self.q.T, strict=True))
         values |= {s.data.name: x for s, x in zip(equations.system.speeds, self.u.T, strict=True)}
         values |= dict(zip(equations.states, self.states.T, strict=True))

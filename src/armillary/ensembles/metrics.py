@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import inf, isfinite, nan
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import text
+from armillary.algebra.functions import Operand
 from armillary.algebra.nodes.arithmetic import plain_float, positive_whole
 from armillary.errors import ArmillaryError, nearest
 
@@ -34,13 +35,13 @@ DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}
 class MetricRow(NamedTuple):
     """Time and value of a row and of the row before: symbols, or arrays with a number per row."""
 
-    t: Any
-    y: Any
-    t_before: Any = nan  # NaN at the first row
-    y_before: Any = nan
+    t: Operand
+    y: Operand
+    t_before: Operand = nan  # NaN at the first row
+    y_before: Operand = nan
 
     @property
-    def has_predecessor(self) -> Any:
+    def has_predecessor(self) -> Operand:
         """Whether there is a row before: NaN does not equal itself."""
         return fn.equal(self.t_before, self.t_before)
 
@@ -49,8 +50,8 @@ class MetricReduction(NamedTuple):
     """A way to reduce values to one number: row by row from a start, or all values at once."""
 
     start: float
-    step: Callable[[Any, Any], Any]  # of the number so far and the next value
-    whole: Callable[[np.ndarray], Any]
+    step: Callable[[Operand, Operand], Operand]  # of the number so far and the next value
+    whole: Callable[[np.ndarray], Operand]
 
 
 # The smallest and the largest value are NaN once a value is.
@@ -71,10 +72,10 @@ class Slot(NamedTuple):
     """A number kept from row to row: a value, reduced over the rows at which a condition holds."""
 
     reduction: MetricReduction
-    value: Any
-    where: Any = None  # None: at every row
+    value: Operand
+    where: Operand = None  # None: at every row
 
-    def renewed(self, old: object) -> Any:
+    def renewed(self, old: object) -> Operand:
         """The number after a row at which the condition holds."""
         return self.reduction.step(old, self.value)
 
@@ -93,7 +94,7 @@ class Metric:
 
     # ------------------------------------------------------------ formulas
 
-    def observed(self, y: Any) -> Any:
+    def observed(self, y: Operand) -> Operand:
         """The value of a row, from the output."""
         return y
 
@@ -101,7 +102,7 @@ class Metric:
         """The slots, by formulas for a row."""
         raise NotImplementedError
 
-    def result(self, slots: Any, t_first: float) -> Any:
+    def result(self, slots: Operand, t_first: float) -> Operand:
         """The metric from its slots, those of the last row among them; ``t_first``: time of the first row."""
         return slots[0]
 
@@ -148,7 +149,7 @@ class Metric:
             found.append(reduction.whole(kept) if kept.size else reduction.start)
         return found
 
-    def of(self, time: object, values: object) -> Any:
+    def of(self, time: object, values: object) -> Operand:
         """The metric of a history: a number, or an array for a histogram."""
         t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
         if not len(t):
@@ -205,7 +206,7 @@ class Mean(Metric):
         area = 0.5 * (row.t - row.t_before) * (row.y + row.y_before)
         return (Slot(SUM, area, row.has_predecessor),)
 
-    def result(self, slots: Any, t_first: float) -> Any:
+    def result(self, slots: Operand, t_first: float) -> Operand:
         total, t, y = slots
         return fn.select(t - t_first > 0.0, total / (t - t_first), y)
 
@@ -215,10 +216,10 @@ class Rms(Mean):
 
     kind = "rms"
 
-    def observed(self, y: Any) -> Any:
+    def observed(self, y: Operand) -> Operand:
         return y * y
 
-    def result(self, slots: Any, t_first: float) -> Any:
+    def result(self, slots: Operand, t_first: float) -> Operand:
         return fn.sqrt(super().result(slots, t_first))
 
 
@@ -310,7 +311,7 @@ class Histogram(Metric):
         below = [y <= edge if i == last else y < edge for i, edge in enumerate(edges[1:])]
         return tuple(Slot(SUM, 1.0, fn.and_(y >= edges[i], below[i])) for i in range(self.bins))
 
-    def result(self, slots: Any, t_first: float) -> Any:
+    def result(self, slots: Operand, t_first: float) -> Operand:
         return slots.T
 
     def units(self, of_output: str) -> str:

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
+from armillary.untyped import Given
 
 _ROWS = 1000  # that metrics see of an adaptive run without sample=
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
@@ -33,10 +33,10 @@ def plan(
     model: CompiledModel,
     given: RunSettings,
     *,
-    parameters: Any = None,
-    initial: Any = None,
-    memory: Any = None,
-    inputs: Any = None,
+    parameters: Given = None,
+    initial: Given = None,
+    memory: Given = None,
+    inputs: Given = None,
     watch: float | None = None,
     outputs: Sequence[str] | None = None,
     metrics: Metrics | None = None,
@@ -144,7 +144,7 @@ def restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -
 def _rows(
     t0: float,
     t_end: float,
-    sample: Any,
+    sample: Given,
     watch: float | None,
     step: float | None,
     history: bool,
@@ -191,7 +191,7 @@ def _snapped(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
     return np.where(np.abs(found - times) <= near, found, times)
 
 
-def _samples(t0: float, t_end: float, sample: Any, step: float | None) -> float:
+def _samples(t0: float, t_end: float, sample: Given, step: float | None) -> float:
     """How many samples there will be, known without making them."""
     if sample is None:
         return (t_end - t0) / step + 1 if step else _ROWS + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from typing import Any
 
 import numpy as np
 
@@ -11,12 +10,12 @@ from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.algebra.units.units import is_quantity, magnitude_in_si
 from armillary.errors import ArmillaryError, ParameterError, UnitsError
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 
 _MOST = 2**30  # runs of a batch
 
 
-def differs(value: Any) -> bool:
+def differs(value: Given) -> bool:
     """Whether a value is one per run."""
     if isinstance(value, str):
         return False
@@ -30,7 +29,7 @@ def of_run(inside: DataMapping, i: int) -> dict[str, float]:
     return {name: float(v[i]) if np.ndim(v) else float(v) for name, v in inside.items()}
 
 
-def values_by_name(what: str, given: Any) -> DataTable:
+def values_by_name(what: str, given: Given) -> DataTable:
     """Values by name, of symbols too."""
     if given is not None and not hasattr(given, "items"):
         raise ArmillaryError(f"{what}= must hold values by name, {{'name': values, …}}, not {given!r}")
@@ -56,13 +55,13 @@ def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
     return {name: states[..., i] for i, name in enumerate(names)}
 
 
-def without_texts(value: Any, read: Callable[[str], float]) -> Any:
+def without_texts(value: Given, read: Callable[[str], float]) -> Given:
     """The values of all runs with texts such as "3 mm" read one by one."""
     texts = isinstance(value, list | tuple) or getattr(value, "dtype", np.dtype(float)).kind in "UO"
     return [read(v) if isinstance(v, str) else v for v in value] if texts else value
 
 
-def column_of(value: Any, where: str, factor: float, units: Any, dimension: object) -> np.ndarray:
+def column_of(value: Given, where: str, factor: float, units: Given, dimension: object) -> np.ndarray:
     """One number per run, in stated units, of which ``factor`` makes the model's own."""
     if is_quantity(value):
         size, own = magnitude_in_si(value)

@@ -7,7 +7,6 @@ data jump, and methods that choose their steps where data bend, as in the proces
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces
 from armillary.settings import RunSettings
+from armillary.untyped import DataTable, Given
 
 
-def with_inputs(equations: DerivedEquations, inputs: Any) -> DerivedEquations:
+def with_inputs(equations: DerivedEquations, inputs: Given) -> DerivedEquations:
     """Equations whose inputs with data are functions of the time."""
     system, program = equations.system, equations.program
     functions = [name for name, value in _tables(inputs).items() if _is_function(value)]
@@ -59,7 +59,7 @@ def with_tables(
         return section(old.name, old.labels, results)
 
     names = ("derivatives", "outputs", "events", "update", "correct", "geometry")
-    made: dict[str, Any] = {name: driven(getattr(program, name)) for name in names}
+    made: DataTable = {name: driven(getattr(program, name)) for name in names}
     several = ("fire", "stepping", "changes")
     made |= {name: tuple(driven(s) for s in getattr(program, name)) for name in several}
     made |= {"stops": stops, "tabled": tabled}
@@ -74,11 +74,11 @@ def _stops(data: DrivenInputs) -> tuple[tuple[float, bool], ...]:
     return tuple((float(t), bool(np.any(np.isclose(jumps, t, rtol=APART, atol=0.0)))) for t in times)
 
 
-def _tables(inputs: Any) -> dict[str, Any]:
+def _tables(inputs: Given) -> DataTable:
     return table(inputs, "inputs=", ParameterError) if isinstance(inputs, dict) else {}
 
 
-def _is_function(value: Any) -> bool:
+def _is_function(value: Given) -> bool:
     return callable(value) and not isinstance(value, Signal) and not hasattr(value, "coords")
 
 

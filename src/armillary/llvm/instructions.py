@@ -9,10 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+from armillary.algebra.expression import Expr
+from armillary.untyped import Given
 
 Operand = str | float  # the name of a value, or a number for every lane
 Values = Callable[[], list[str]]
+Places: TypeAlias = dict[Expr, Any]  # of values: the name of a register, or an array and the index in it
 
 # A label, over which LLVM's schedulers move nothing, and what a module with labels holds.
 LABEL = "  call void @llvm.codeview.annotation(metadata !1)"
@@ -24,7 +28,7 @@ def real(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def constant_array(name: str, values: Any) -> str:
+def constant_array(name: str, values: Given) -> str:
     """Doubles beside the code."""
     items = ", ".join(f"double {real(float(v))}" for v in values)
     return f"@{name} = internal constant [{len(values)} x double] [{items}], align 64"

@@ -17,7 +17,7 @@ from armillary.algebra.functions import cos, sin
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.llvm import vector_math
 from armillary.llvm.fusion import is_plain
-from armillary.llvm.instructions import Instructions, Operand, real
+from armillary.llvm.instructions import Instructions, Operand, Places, real
 from armillary.llvm.mathematics.lookup import lookup_function
 from armillary.llvm.mathematics.signals import signal_function
 from armillary.llvm.module import Module
@@ -53,7 +53,7 @@ class Writer(Instructions):
     def __init__(
         self,
         module: Module,
-        places: dict[Expr, Any],
+        places: Places,
         crossing: dict[Expr, int],
         arrival: Mapping[Expr, int],
         numbers: dict[float, int] | None = None,

@@ -13,7 +13,7 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.llvm.fusion import fused_products
-from armillary.llvm.instructions import ValueTypes, real
+from armillary.llvm.instructions import Places, ValueTypes, real
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, Writer
@@ -21,6 +21,7 @@ from armillary.program.form.program import ProgramSection
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant
 from armillary.program.lanes.worth import neighbours
+from armillary.untyped import Given
 
 Signs = tuple[int, ...]
 Vector = tuple[str, Signs]  # the name of a vector, and ±1 per lane: what a lane has to be multiplied with
@@ -32,7 +33,7 @@ class PackWriter(Writer):
     def __init__(
         self,
         module: Module,
-        places: dict[Expr, Any],
+        places: Places,
         crossing: dict[Expr, int],
         arrival: Mapping[Expr, int],
         numbers: dict[Any, int] | None,
@@ -328,7 +329,7 @@ class PackWriter(Writer):
         finally:
             self.types, self.real, self.bits, self.mask, self.number = before
 
-    def call(self, intrinsic: str, *arguments: Any) -> str:
+    def call(self, intrinsic: str, *arguments: Given) -> str:
         if not self.types.single:
             v, name = self.real, f"llvm.{intrinsic}.{self.types.suffix}"
             taken = ", ".join([v] * len(arguments))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
-from armillary.llvm.instructions import constant_array, real
+from armillary.llvm.instructions import Places, constant_array, real
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
@@ -147,9 +147,9 @@ def section_text(program: Program, section: ProgramSection) -> str:
     return module.text()
 
 
-def _places(program: Program) -> dict[Expr, Any]:
+def _places(program: Program) -> Places:
     """Where each input of a section is found."""
-    places: dict[Expr, Any] = {program.time: "%t"}
+    places: Places = {program.time: "%t"}
     places |= {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
     places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
@@ -169,20 +169,20 @@ def _precompute(module: Module, program: Program) -> None:
     _function(module, "precompute", program.precompute, arguments, given, outs)
 
 
-def _ordinary(module: Module, name: str, section: ProgramSection, places: dict[Expr, Any]) -> None:
+def _ordinary(module: Module, name: str, section: ProgramSection, places: Places) -> None:
     """A function of time, state, constants and memory."""
     outs = [("out", i) for i in range(len(section.results))]
     _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
 
 
-def _unit_length(module: Module, program: Program, name: str, places: dict[Expr, Any]) -> None:
+def _unit_length(module: Module, program: Program, name: str, places: Places) -> None:
     """Euler parameters in the state made unit."""
     outs = [("state", q + i) for q in program.quaternions for i in range(4)]
     arguments = _inputs(module).replace(" readonly %state", " %state")
     _function(module, name, program.normalise, arguments, places, outs)
 
 
-def _fire(module: Module, program: Program, inputs: str, places: dict[Expr, Any]) -> None:
+def _fire(module: Module, program: Program, inputs: str, places: Places) -> None:
     """One function per event, and the one that chooses among them."""
     n_memory = len(program.memory)
     arguments = f"{inputs}, ptr {_ATTRIBUTES} %new_memory, ptr {_ATTRIBUTES} %new_state"
@@ -209,7 +209,7 @@ _FAR = 0.1
 _TRIES = 10
 
 
-def _normalise(module: Module, program: Program, inputs: str, places: dict[Expr, Any]) -> None:
+def _normalise(module: Module, program: Program, inputs: str, places: Places) -> None:
     """Corrections of the coordinates, by Newton's method until they are small; then unit Euler parameters."""
     arguments = inputs.replace(" readonly %state", " %state")
     given = "double %t, ptr %state, ptr %constants, ptr %memory"
@@ -272,7 +272,7 @@ def _function(
     name: str,
     section: ProgramSection,
     arguments: str,
-    places: dict[Expr, Any],
+    places: Places,
     outs: Sequence[Place],
 ) -> None:
     """A section as a function, or as several with a work array between them and one array of numbers.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from armillary.algebra.arguments import NamedTable, text
 from armillary.algebra.expression import UNIT, Expr, symbol
@@ -32,7 +32,7 @@ from armillary.model.records import (
     StateRecord,
 )
 from armillary.model.units.unit_system import unit_system
-from armillary.untyped import AnyFunction, DataTable
+from armillary.untyped import AnyFunction, DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.model.flexible.part import FlexiblePart
@@ -52,7 +52,7 @@ class Description:
     def __init__(self, name: str, units: str = "SI") -> None:
         self.name = text(name, "the name of a system", ModelError)
         self.recorder = Recorder()
-        self.imported: Any = None  # notes of a reader of robot files
+        self.imported: Given = None  # notes of a reader of robot files
         self.units = unit_system(units)
         self.identity = Identity(self)
         self.time = symbol("t", "time", dimension=TIME, owner=self.identity, units="s", about="time")
@@ -73,9 +73,9 @@ class Description:
         self.started: list[Expr] = []
         self.reactions: dict[str, tuple[Expr, ...]] = {}
         self.efforts: dict[Expr, Expr] = {}
-        self.functions: NamedTable[tuple[AnyFunction, Any]] = NamedTable("function")
+        self.functions: NamedTable[tuple[AnyFunction, Given]] = NamedTable("function")
         self.definitions: DataTable = {}
-        self.calls: dict[Any, Call] = {}  # that made expressions and vectors, for saved models
+        self.calls: dict[Given, Call] = {}  # that made expressions and vectors, for saved models
         self.declared_only = False  # unknown names in texts are errors, not new parameters
         self.gravities: list[Gravity] = []
         self.attractors: NamedTable[Attractor] = NamedTable("attractor")

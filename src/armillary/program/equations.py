@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
@@ -21,6 +21,7 @@ from armillary.program.passes.sequence import Gain
 from armillary.program.print.listing import listing, report
 from armillary.program.targets.small_quantities import Judged
 from armillary.program.targets.targets import Targets
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.mechanics.formalisms.contribution import Contribution
@@ -67,7 +68,7 @@ class DerivedEquations:
     gains: tuple[Gain, ...]
     reduction: Reduction
     configuration: Configuration
-    options: dict[str, Any]  # of the derivation, for another configuration of the same system
+    options: DataTable  # of the derivation, for another configuration of the same system
     judged: Judged = field(default_factory=Judged)
     considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
     searched: tuple[Gain, ...] = ()  # what effort="high" has found
@@ -185,7 +186,7 @@ class DerivedEquations:
         """Bodies, coordinates, operations and what each stage took."""
         return report(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         raise ArmillaryError(NOT_PICKLED.format(what="equations", name=self.system.name))
 
     def __repr__(self) -> str:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from armillary.algebra.arguments import from_zero, place, table
 from armillary.columns import aligned
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 # Two samples belong to the same instant when their times differ by no more than this part of the interval:
 # above what rounding does to a sum of 100,000 steps (3e-12, measured), far below any sampling step.
@@ -265,5 +265,5 @@ def _mark(difference: Difference) -> str:
     return "" if difference.agrees else "differs"
 
 
-def _finite(value: object) -> Any:
+def _finite(value: object) -> Given:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

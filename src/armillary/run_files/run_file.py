@@ -63,7 +63,7 @@ class RunFileError(ArmillaryError):
         self.problems = tuple(shortened(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
 
-    def __reduce__(self) -> tuple[Given, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return RunFileError, (self.problems,)
 
 

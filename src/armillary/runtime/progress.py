@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
 
 from armillary.algebra.arguments import flag
+from armillary.untyped import AnyFunction, Given
 
 _PATIENCE = 1.0  # seconds before the first line
 _OFTEN = 0.1  # seconds between two lines
@@ -23,9 +23,7 @@ def on_terminal() -> bool:
 
 
 @contextmanager
-def report_line(
-    wanted: bool | Callable[..., Any] | None, words: Callable[..., str]
-) -> Iterator[Callable[..., Any] | None]:
+def report_line(wanted: bool | AnyFunction | None, words: Callable[..., str]) -> Iterator[AnyFunction | None]:
     """A function to call with the progress of some work: the user's own, one that writes a line of ``words``
     on a terminal once the work takes long, or None. The first argument of ``words`` are the seconds so far.
     """
@@ -40,7 +38,7 @@ def report_line(
     started = last = time.monotonic()
     width = 0
 
-    def report(*reached: Any) -> None:
+    def report(*reached: Given) -> None:
         nonlocal last, width
         now = time.monotonic()
         if now - started < _PATIENCE or now - last < _OFTEN:

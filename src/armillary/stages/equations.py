@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
+from armillary.algebra.derivatives.calculus import Values
 from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
 from armillary.program.formalisms import free_speeds, momentum, redundant
@@ -55,7 +55,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
 
         return find_configurations(self, limit)
 
-    def inverse(self, rates: Mapping[Any, object]) -> dict[str, Expr]:
+    def inverse(self, rates: Values) -> dict[str, Expr]:
         """Efforts that give the speeds these rates, as expressions by the names of speeds.
 
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all

@@ -14,7 +14,7 @@ from armillary.program.sensitivities import equations as sensitivity
 from armillary.runtime.models import compilation, compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models
-from armillary.settings import run_settings
+from armillary.settings import Sample, run_settings
 from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import ModelPictures
 from armillary.stages.pieces import ModelPieces
@@ -368,7 +368,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         memory: Mapping[str, object] | None = None,
         inputs: object = None,
         t0: float | str = 0.0,
-        sample: float | str | Sequence[float | str] | None = None,
+        sample: Sample = None,
         watch: float | str | None = None,
         outputs: Sequence[str] | None = None,
         metrics: Metrics | None = None,

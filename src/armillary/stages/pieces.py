@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from armillary.untyped import DataMapping
+from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +121,7 @@ class ModelPieces:
     def _piece_functions(self) -> PieceFunctions:
         from armillary.analysis.pieces import PieceFunctions
 
-        model: Any = self
+        model: Given = self
         return PieceFunctions(model, model.equations._pieces)
 
     def mass_matrix(
@@ -229,19 +229,19 @@ class ModelPieces:
         """The Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
         return self._piece_functions.jacobian(of, axes, _place(t, q, None, parameters))
 
-    def kinetic_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Any:
+    def kinetic_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Given:
         """Kinetic energy of all bodies."""
         return self._piece_functions.quantity("kinetic_energy", _place(t, q, u, parameters))
 
-    def potential_energy(self, t: object, q: object, parameters: Parameters = None) -> Any:
+    def potential_energy(self, t: object, q: object, parameters: Parameters = None) -> Given:
         """Potential energy of gravity."""
         return self._piece_functions.quantity("potential_energy", _place(t, q, None, parameters))
 
-    def strain_energy(self, t: object, q: object, parameters: Parameters = None) -> Any:
+    def strain_energy(self, t: object, q: object, parameters: Parameters = None) -> Given:
         """Strain energy of flexible bodies."""
         return self._piece_functions.quantity("strain_energy", _place(t, q, None, parameters))
 
-    def total_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Any:
+    def total_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Given:
         """The sum of kinetic, potential and strain energy."""
         return self._piece_functions.quantity("total_energy", _place(t, q, u, parameters))
 
@@ -263,7 +263,7 @@ class ModelPieces:
         )
 
 
-def _place(*where: Any) -> PiecePlace:
+def _place(*where: Given) -> PiecePlace:
     from armillary.analysis.pieces import PiecePlace
 
     return PiecePlace(*where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.files.fmu import element
 from armillary.files.ssp import element as ssp_element
@@ -126,7 +126,7 @@ class System(OtherStages, core.SystemCore):
 
         save(self, path)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """A system is pickled, and copied, as its text model."""
         from armillary.files.model.pickles import from_files, to_files
 

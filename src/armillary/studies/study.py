@@ -19,7 +19,7 @@ from armillary.model.units.values import in_seconds
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.settings import RunSettings, run_settings
+from armillary.settings import RunSettings, Sample, run_settings
 from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
 from armillary.studies.definition import (
     Definition,
@@ -87,7 +87,7 @@ class Study(StudyResults):
         second_order: bool = False,
         metrics: Metrics | None = None,
         outputs: Sequence[str] | None = None,
-        sample: float | str | Sequence[float | str] | None = None,
+        sample: Sample = None,
         watch: float | str | None = None,
         block: int | None = None,
         build: str | None = None,
@@ -171,7 +171,7 @@ class Study(StudyResults):
         self,
         on: Any = None,
         *,
-        progress: bool | Callable[[Status], Any] = True,
+        progress: bool | Callable[[Status], object] = True,
         threads: int | None = None,
         device: str = "cpu",
     ) -> Study:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.model.bodies.body import Body
 from armillary.model.joints import Free, Prismatic, Revolute, Spherical
 from armillary.stages import System
 from armillary.stages.equations import Equations
@@ -30,7 +31,7 @@ class MomentumSystem:
         self.places: dict[str, list[str]] = {}  # coordinates by "G1 angles" and the like
         speeds: dict[str, str] = {}
         model = self.data["model"]
-        self.bodies: list[Any] = [self._root(model["bodies"][0])]
+        self.bodies: list[Body] = [self._root(model["bodies"][0])]
         speeds |= {f"v0{a}": f"B1.u{i + 1}" for i, a in enumerate(AXES)}
         speeds |= {f"w0{a}": f"B1.u{i + 4}" for i, a in enumerate(AXES)}
         for joint in model["joints"]:
@@ -42,7 +43,7 @@ class MomentumSystem:
             for i in model["locked"]:
                 self.system.lock(self.speeds[i])
 
-    def _root(self, body: DataTable) -> Any:
+    def _root(self, body: DataTable) -> Body:
         return self.system.body(body["name"], joint=Free(), **rigid(body))
 
     def _joint(self, joint: DataTable) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from armillary.errors import ArmillaryError
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 from armillary.viewer.parts.appearance import COLOURS, Appearance
 from armillary.viewer.poses import PoseFunction, Poses
 
@@ -28,7 +27,7 @@ VIEWS = ("auto", "oblique", "x", "y", "z")
 
 
 def draw(
-    model: CompiledModel, path: object, *, view: str = "auto", initial: Any = None, parameters: Any = None
+    model: CompiledModel, path: object, *, view: str = "auto", initial: Given = None, parameters: Given = None
 ) -> str:
     """The sketch of a model in the position where runs start, also written to a file where one is named;
     "svg" alone names the format.
@@ -156,7 +155,7 @@ class Sketch:
         shown = " ".join(f'{key.replace("_", "-")}="{value}"' for key, value in attributes.items())
         self.lines.append(f"<{tag} {shown}>{content}</{tag}>" if content else f"<{tag} {shown}/>")
 
-    def _path(self, points: Iterable[tuple[float, float]], closed: bool = False, **style: Any) -> None:
+    def _path(self, points: Iterable[tuple[float, float]], closed: bool = False, **style: Given) -> None:
         text = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
         self._add("polygon" if closed else "polyline", points=text, **({"fill": "none"} | style))
 

@@ -19,6 +19,7 @@ from armillary.errors import ExpressionError, shown
 
 NumericValue: TypeAlias = Any  # a number or an array, as the given values are
 Values: TypeAlias = Mapping[Any, Any]  # numbers or arrays by symbol or by name
+ValueTable: TypeAlias = dict[Any, Any]  # the same, to be completed
 
 # A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
 # derivative of n factors, and each of its n parts one factor fewer: n² in all without this.

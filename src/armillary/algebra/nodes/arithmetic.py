@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from armillary.errors import ExpressionError
+from armillary.untyped import Given
 
 NUMBERS = (int, float)  # for isinstance: a union is made anew at every call
 # Whole numbers below this are exact as doubles; beyond, Python's integers would grow without end.
@@ -45,7 +45,7 @@ def positive_whole(value: object) -> int | None:
     return int(number) if number is not None and 1 <= number < 2**63 and number == int(number) else None
 
 
-def plain_float(value: Any) -> float | None:
+def plain_float(value: Given) -> float | None:
     """A number that a user gave, as a float; None for text, True, and whatever else is no number."""
     if isinstance(value, str | bool):
         return None

@@ -59,7 +59,7 @@ class Symbol:
 
     name: str
     role: str = "variable"
-    owner: Any = None  # of a system: its identity, which does not hold the system
+    owner: object = None  # of a system: its identity, which does not hold the system
     units: str | None = None
     about: str = ""
     default: float | None = field(default=None)
@@ -88,8 +88,8 @@ class Node:
     )
 
     kind: str
-    args: tuple[Any, ...]
-    data: Any
+    args: tuple[Any, ...]  # of nodes of the same class
+    data: Any  # by the kind: a number, a Symbol, coefficients, a function; see expression.py
     dimension: Dimension | None
     constant: bool  # a function of parameters alone
     digest: int  # structural hash, the same in every process; of opposites once ``settle`` has been called
@@ -114,13 +114,13 @@ class _Entry(ref[Any]):
     """A weak reference with its key, so that a freed node leaves the table."""
 
     __slots__ = ("key",)
-    key: tuple[Any, ...]
+    key: tuple[object, ...]
 
 
 # Traits: no constant, holds an undeclared symbol, has an order of smallness, differs from its rough form.
 _VARIABLE, _UNDECLARED, _JUDGED, _INEXACT = 1, 2, 4, 8
 
-_table: dict[tuple[Any, ...], _Entry] = {}
+_table: dict[tuple[object, ...], _Entry] = {}
 _new = object.__new__
 _PRODUCT = 22
 _MINUS = (-1, (1,))  # data of the negative of what is no product
@@ -136,7 +136,7 @@ def intern(
     args: tuple[Any, ...],
     data: Any,
     dimension: Dimension | None,
-    key: tuple[Any, ...],
+    key: tuple[object, ...],
     smallness: float | None = None,
     unit: Dimension | None = ONE,
 ) -> NodeType:
@@ -294,7 +294,7 @@ def _smallness(node: Node) -> float:
     return max(orders[0], 0) if node.data in ("sin", "tan", "tanh", "asin", "atan") else 0
 
 
-def _forget(entry: _Entry, table: dict[tuple[Any, ...], _Entry] = _table) -> None:
+def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> None:
     """Called as a node is freed; the table is bound here, since at the end of a process names are gone."""
     found = table.pop(entry.key, entry)
     if found is not entry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from armillary.algebra.nodes.node import Node, settle
 from armillary.algebra.notation import printing
@@ -39,7 +39,10 @@ def dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | N
     return None if a is None or b is None else a * b
 
 
-def term_order(term: tuple[Node, float]) -> tuple[Any, ...]:
+SortKey: TypeAlias = tuple[Any, ...]  # of numbers, texts and such keys
+
+
+def term_order(term: tuple[Node, float]) -> SortKey:
     e = term[0]
     order = e.order
     if e.kind == "product":
@@ -89,5 +92,5 @@ def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
     return common
 
 
-def factor_order(factor: tuple[Node, float]) -> tuple[Any, ...]:
+def factor_order(factor: tuple[Node, float]) -> SortKey:
     return (not factor[0].constant, settle(factor[0]).order)

@@ -92,7 +92,7 @@ class _Latex(Notation):
 LATEX = _Latex()
 
 
-def latex(expression: object, limit: int | None = None) -> str:
+def latex(expression: Node, limit: int | None = None) -> str:
     """The expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
     if not isinstance(expression, Node):
         raise ExpressionError(f"latex: {shown(expression)} is not an expression")

@@ -7,6 +7,7 @@ from html import escape
 from html.entities import name2codepoint
 from typing import ClassVar
 
+from armillary.algebra.nodes.node import Node
 from armillary.algebra.notation.typesetting import GREEK, Notation, Pieces, name_parts
 
 _FUNCTIONS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "log": "ln", "sign": "sgn"}
@@ -103,7 +104,7 @@ class _MathMl(Notation):
 MATHML = _MathMl()
 
 
-def mathml(expression: object, limit: int | None = None) -> str:
+def mathml(expression: Node, limit: int | None = None) -> str:
     """The inside of a ``<math>`` element; empty if longer than ``limit`` characters."""
     return MATHML.typeset(expression, limit)
 

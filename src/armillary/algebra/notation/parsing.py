@@ -25,7 +25,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from armillary.algebra.expression import Expr, number, power, total
 from armillary.algebra.functions import BY_NAME, RESERVED, and_, equal, not_, not_equal, or_
@@ -33,7 +33,9 @@ from armillary.algebra.walk import product_of
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError, nearest
 from armillary.untyped import AnyFunction, DataTable
 
-Functions = Mapping[str, tuple[AnyFunction, Any]]
+# What names and operations give: expressions, numbers, vectors or bodies; operations check what they take.
+Parsed: TypeAlias = Any
+Functions = Mapping[str, tuple[AnyFunction, Parsed]]
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -55,11 +57,11 @@ _BINARY = {
     "or": _OR, "and": _AND, "<": _COMPARISON, "<=": _COMPARISON, ">": _COMPARISON, ">=": _COMPARISON,
     "==": _COMPARISON, "!=": _COMPARISON, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "^": _POWER,
 }  # fmt: skip
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+_RELATIONS: dict[str, Callable[[Parsed, Parsed], Parsed]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": equal, "!=": not_equal,
     "and": and_, "or": or_,
 }  # fmt: skip
-_ARITHMETIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+_ARITHMETIC: dict[str, tuple[Callable[[Parsed, Parsed], Parsed], str]] = {
     "+": (operator.add, "add {0} and {1}"),
     "-": (operator.sub, "subtract {1} from {0}"),
     "*": (operator.mul, "multiply {0} and {1}"),
@@ -76,7 +78,7 @@ _SHORT = 8
 
 def parse(
     text: str, names: Callable[[str], object], functions: Functions = BY_NAME, *, checked: bool = True
-) -> Any:
+) -> Parsed:
     """The expression, vector or other object that a text means.
 
     ``names`` gives the object for a name, or raises; ``functions`` gives for a name a callable and the number
@@ -99,7 +101,7 @@ class _Chain:
     """A sum or product under construction: (operator, operand, column of the operator)."""
 
     level: int
-    items: list[tuple[str, Any, int]]
+    items: list[tuple[str, Parsed, int]]
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ class _Open:
     column: int
     function: str = ""
     name_column: int = 0
-    arguments: list[Any] = field(default_factory=list)
+    arguments: list[Parsed] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -131,10 +133,10 @@ class _Parser:
         self.names = names
         self.functions = functions
         self.known: DataTable = {}
-        self.operands: list[Any] = []
+        self.operands: list[Parsed] = []
         self.stack: list[_Open | _Waiting] = []
 
-    def run(self) -> Any:
+    def run(self) -> Parsed:
         operand_next = True
         tokens = _tokens(self.text)
         for kind, word, column in tokens:
@@ -230,7 +232,7 @@ class _Parser:
             self._fail(f"the number {word[:20]} is too large", column)
         return number(value, None)  # a bare number may have units of its own
 
-    def _named(self, word: str, column: int) -> Any:
+    def _named(self, word: str, column: int) -> Parsed:
         if word not in self.known:
             if word in RESERVED and word in self.functions:
                 self._fail(f"'{word}' is a function: write {word}(…)", column)
@@ -240,7 +242,7 @@ class _Parser:
                 raise ExpressionError(f"unknown name '{word}'", self.text, column) from error
         return self.known[word]
 
-    def _call(self, opened: _Open) -> Any:
+    def _call(self, opened: _Open) -> Parsed:
         function, arity = self.functions[opened.function]
         least, most = (arity, arity) if isinstance(arity, int) else arity
         count = len(opened.arguments)
@@ -267,7 +269,7 @@ class _Parser:
             else:
                 self.operands[-1] = self._combined(top, self.operands[-1], right)
 
-    def _prefixed(self, sign: _Waiting, value: object) -> Any:
+    def _prefixed(self, sign: _Waiting, value: object) -> Parsed:
         if sign.symbol == "not":
             self._scalar(value, sign)
             return not_(value)
@@ -275,7 +277,7 @@ class _Parser:
             return value
         return self._guarded(sign.column, f"negate {_a(value)}", operator.neg, value)
 
-    def _combined(self, waiting: _Waiting, left: object, right: object) -> Any:
+    def _combined(self, waiting: _Waiting, left: object, right: object) -> Parsed:
         symbol, column = waiting.symbol, waiting.column
         right = self._finished(right)
         if waiting.level in (_SUM, _PRODUCT):
@@ -295,7 +297,7 @@ class _Parser:
         if not isinstance(value, Expr):
             self._fail(f"'{waiting.symbol}' needs scalars, not {_a(value)}", waiting.column)
 
-    def _finished(self, value: object) -> Any:
+    def _finished(self, value: object) -> Parsed:
         """The value of a chain; any other value as it is."""
         if not isinstance(value, _Chain):
             return value
@@ -309,7 +311,7 @@ class _Parser:
             result = self._applied(symbol, result, operand, column)
         return result
 
-    def _scalar_sum(self, items: list[tuple[str, Any, int]]) -> Expr:
+    def _scalar_sum(self, items: list[tuple[str, Parsed, int]]) -> Expr:
         try:
             return total([(1 if symbol == "+" else -1, v) for symbol, v, _ in items], checked=self.checked)
         except UnitsError as error:
@@ -317,9 +319,9 @@ class _Parser:
             odd = [column for dimension, column in known if dimension is not known[0][0]]
             raise self._located(error, odd[0] if odd else items[0][2]) from error
 
-    def _balanced(self, chain: _Chain) -> Any:
+    def _balanced(self, chain: _Chain) -> Parsed:
         """A long product of scalars, or sum of vectors, in pairs of pairs: n log n instead of n²."""
-        parts: list[tuple[Any, int]] = []
+        parts: list[tuple[Parsed, int]] = []
         for symbol, v, column in chain.items:
             if symbol == "-":
                 v = self._guarded(column, f"negate {_a(v)}", operator.neg, v)
@@ -334,13 +336,13 @@ class _Parser:
             parts = joined + (parts[-1:] if len(parts) % 2 else [])
         return parts[0][0]
 
-    def _applied(self, symbol: str, left: object, right: object, column: int) -> Any:
+    def _applied(self, symbol: str, left: object, right: object, column: int) -> Parsed:
         function, phrase = _ARITHMETIC[symbol]
         return self._guarded(column, phrase.format(_a(left), _a(right)), function, left, right)
 
     # ------------------------------------------------------------ errors
 
-    def _guarded(self, column: int, what: str, function: Callable[..., object], *arguments: object) -> Any:
+    def _guarded(self, column: int, what: str, function: Callable[..., object], *arguments: object) -> Parsed:
         """A value made by someone else's code; what goes wrong there is reported here, with the place."""
         try:
             return function(*arguments)

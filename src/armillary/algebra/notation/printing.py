@@ -7,12 +7,17 @@ A ``let`` node prints as its definition unless ``names`` gives it one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+from armillary.algebra.nodes.node import Node
 
 # Binding strength: a looser expression inside a tighter place gets parentheses.
 SUM, PRODUCT, UNARY, POWER, ATOM = range(5)
 
 OPERATORS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or"}
+
+
+Pieces: TypeAlias = list[Any]  # finished texts, and (expression, place) still to be set
 
 
 def number_text(value: float) -> str:
@@ -22,7 +27,7 @@ def number_text(value: float) -> str:
     return repr(float(value))
 
 
-def text(expression: object, names: Mapping[Any, str] | None = None, limit: int | None = None) -> str:
+def text(expression: Node, names: Mapping[Any, str] | None = None, limit: int | None = None) -> str:
     """The expression as one line, e.g. ``m*(L*cos(q) - x)^2``.
 
     What the graph shares the text repeats, so it may become exponentially long: ``limit`` stops it after that
@@ -30,7 +35,7 @@ def text(expression: object, names: Mapping[Any, str] | None = None, limit: int 
     """
     out: list[str] = []
     length = 0
-    stack: list[Any] = [(expression, SUM)]
+    stack: Pieces = [(expression, SUM)]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
@@ -43,7 +48,7 @@ def text(expression: object, names: Mapping[Any, str] | None = None, limit: int 
     return "".join(out)
 
 
-def _pieces(node: Any, place: int, names: Mapping[Any, str]) -> list[Any]:
+def _pieces(node: Node, place: int, names: Mapping[Any, str]) -> Pieces:
     if node in names:
         return [names[node]]
     kind = node.kind
@@ -61,13 +66,13 @@ def _pieces(node: Any, place: int, names: Mapping[Any, str]) -> list[Any]:
     return _call_pieces(node, place)
 
 
-def _wrapped(pieces: list[Any], needed: bool) -> list[Any]:
+def _wrapped(pieces: Pieces, needed: bool) -> Pieces:
     return ["(", *pieces, ")"] if needed else pieces
 
 
-def _sum_pieces(node: Any) -> list[Any]:
+def _sum_pieces(node: Node) -> Pieces:
     constant, coefficients = node.data
-    pieces: list[Any] = []
+    pieces: Pieces = []
     for coefficient, term in zip(coefficients, node.args, strict=True):
         if pieces:
             pieces.append(" - " if coefficient < 0 else " + ")
@@ -81,13 +86,13 @@ def _sum_pieces(node: Any) -> list[Any]:
     return pieces
 
 
-def _product_pieces(node: Any, place: int) -> list[Any]:
+def _product_pieces(node: Node, place: int) -> Pieces:
     coefficient, exponents = node.data
-    above: list[list[Any]] = []
-    below: list[list[Any]] = []
+    above: list[Pieces] = []
+    below: list[Pieces] = []
     for base, exponent in zip(node.args, exponents, strict=True):
         (below if exponent < 0 else above).append(_power_pieces(base, abs(exponent)))
-    pieces: list[Any] = ["-"] if coefficient < 0 else []
+    pieces: Pieces = ["-"] if coefficient < 0 else []
     size = abs(coefficient)
     if size != 1 or not above:
         above.insert(0, [number_text(size)])
@@ -95,14 +100,14 @@ def _product_pieces(node: Any, place: int) -> list[Any]:
         pieces += (["*"] if i else []) + factor
     if below:
         pieces.append("/")
-        inside: list[Any] = []
+        inside: Pieces = []
         for i, factor in enumerate(below):
             inside += (["*"] if i else []) + factor
         pieces += _wrapped(inside, len(below) > 1)
     return _wrapped(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
 
 
-def _power_pieces(base: object, exponent: float) -> list[Any]:
+def _power_pieces(base: Node, exponent: float) -> Pieces:
     if exponent == 0.5:
         return ["sqrt(", (base, SUM), ")"]
     if exponent == 1:
@@ -111,11 +116,11 @@ def _power_pieces(base: object, exponent: float) -> list[Any]:
     return [(base, ATOM), "^" + (shown if float(exponent).is_integer() else f"({shown})")]
 
 
-def _call_pieces(node: Any, place: int) -> list[Any]:
+def _call_pieces(node: Node, place: int) -> Pieces:
     name = node.data if isinstance(node.data, str) else node.data.name
     if name in OPERATORS:
         left, right = node.args
-        pieces: list[Any] = [(left, UNARY), f" {OPERATORS[name]} ", (right, UNARY)]
+        pieces: Pieces = [(left, UNARY), f" {OPERATORS[name]} ", (right, UNARY)]
         return _wrapped(pieces, place > SUM or name in ("and", "or"))
     if name == "not":
         return _wrapped(["not ", (node.args[0], UNARY)], place > SUM)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from armillary.algebra.nodes.node import Node
 from armillary.algebra.notation.printing import ATOM, POWER, PRODUCT, SUM, UNARY, number_text
 
-Pieces = list[Any]  # finished texts, and (expression, place) still to be set
+Pieces: TypeAlias = list[Any]  # finished texts, and (expression, place) still to be set
 
 GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu",
@@ -121,7 +122,7 @@ class Notation(ABC):
 
     # ------------------------------------------------------------------------------------------- the walk
 
-    def typeset(self, expression: object, limit: int | None = None) -> str:
+    def typeset(self, expression: Node, limit: int | None = None) -> str:
         """The expression; empty if longer than ``limit`` characters."""
         out: list[str] = []
         length = 0
@@ -137,7 +138,7 @@ class Notation(ABC):
                 return ""
         return "".join(out)
 
-    def _pieces(self, node: Any, place: int) -> Pieces:
+    def _pieces(self, node: Node, place: int) -> Pieces:
         kind = node.kind
         if kind == "number":
             power = "e" in number_text(node.data)
@@ -167,7 +168,7 @@ class Notation(ABC):
         mantissa, exponent = shown.split("e")
         return self.ten({"1": "", "-1": "-"}.get(mantissa, mantissa), int(exponent))
 
-    def _sum(self, node: Any, sign: int = 1) -> Pieces:
+    def _sum(self, node: Node, sign: int = 1) -> Pieces:
         constant, coefficients = sign * node.data[0], [sign * c for c in node.data[1]]
         pieces: Pieces = []
         for coefficient, term in zip(coefficients, node.args, strict=True):
@@ -182,7 +183,7 @@ class Notation(ABC):
             pieces += [self.minus if constant < 0 else self.plus, self._number(abs(constant))]
         return pieces
 
-    def _product(self, node: Any, place: int) -> Pieces:
+    def _product(self, node: Node, place: int) -> Pieces:
         coefficient, exponents = node.data
         factors = list(zip(node.args, exponents, strict=True))
         above, below = ([(b, abs(n)) for b, n in factors if (n < 0) == under] for under in (False, True))
@@ -200,7 +201,7 @@ class Notation(ABC):
     def _joined(self, factors: list[Pieces]) -> Pieces:
         return [piece for i, factor in enumerate(factors) for piece in ([self.space] if i else []) + factor]
 
-    def _power(self, base: Any, exponent: float, place: int) -> Pieces:
+    def _power(self, base: Node, exponent: float, place: int) -> Pieces:
         if exponent == 1:
             return [(base, place)]
         if exponent == 0.5:
@@ -210,7 +211,7 @@ class Notation(ABC):
             return [*self.raised([self.function(base.data)], number), *self.bracketed([(base.args[0], SUM)])]
         return self.raised([(base, ATOM)], number)
 
-    def _call(self, node: Any, place: int) -> Pieces:
+    def _call(self, node: Node, place: int) -> Pieces:
         name = node.data if isinstance(node.data, str) else None
         args = node.args
         if name in self.operators:

@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.algebra.units.dimension import (
     ACCELERATION,
@@ -35,6 +35,7 @@ from armillary.algebra.units.dimension import (
     unit_power,
 )
 from armillary.errors import UnitsError, nearest, shown
+from armillary.untyped import Given
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Unit:
 class Magnitude(NamedTuple):
     """A number (or array) in SI base units and the dimension it has."""
 
-    value: Any
+    value: Given
     dimension: Dimension
 
 
@@ -291,7 +292,7 @@ def _unreadable(text: str, why: str) -> UnitsError:
 # ---------------------------------------------------------------- converting
 
 
-def to_si(value: Any, unit: str | Unit) -> Any:
+def to_si(value: Given, unit: str | Unit) -> Given:
     """A number or array given in ``unit``, in SI."""
     return value * (parse_unit(unit) if isinstance(unit, str) else unit).scale
 
@@ -301,7 +302,7 @@ def is_quantity(value: object) -> bool:
     return hasattr(value, "magnitude") and hasattr(value, "units") and hasattr(value, "to_base_units")
 
 
-def magnitude_in_si(quantity: Any) -> Magnitude:
+def magnitude_in_si(quantity: Given) -> Magnitude:
     """Value in SI and dimension of a Pint quantity (or one that looks like it).
 
     The quantity's own library brings it to base units; our reader then takes those to SI, so that a registry

@@ -11,6 +11,7 @@ import numpy as np
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, as_expr, call
+from armillary.algebra.functions import Operand
 from armillary.errors import ExpressionError, shown
 
 
@@ -56,7 +57,7 @@ class ForeignFunction:
     def __repr__(self) -> str:
         return f"<foreign function '{self.name}' of {self.arity} argument(s)>"
 
-    def __call__(self, *args: object) -> Any:
+    def __call__(self, *args: object) -> Operand:
         """The function at expressions (a node), or at numbers and arrays (values)."""
         if len(args) != self.arity:
             raise ExpressionError(f"'{self.name}' takes {self.arity} argument(s), but has {len(args)}")
@@ -64,7 +65,7 @@ class ForeignFunction:
             return self.value(*args)
         return call(self, tuple(as_expr(a) for a in args), self.dimension)
 
-    def value(self, *args: object) -> Any:
+    def value(self, *args: object) -> np.ndarray:
         """Value at numbers or arrays, through ctypes, one point after another."""
         function = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * self.arity)(self.address)
         where = np.broadcast_arrays(*[np.asarray(a, dtype=float) for a in args])

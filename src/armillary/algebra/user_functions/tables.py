@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.arguments import index, reals
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, call, number
+from armillary.algebra.functions import Operand
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ExpressionError, UnitsError
@@ -64,7 +64,7 @@ class Piecewise:
             digest.update(array.astype("<f8").tobytes())
         return int.from_bytes(digest.digest(), "little")
 
-    def _content(self) -> tuple[Any, ...]:
+    def _content(self) -> tuple[object, ...]:
         dimensions = (*self.argument_dimensions, self.dimension)
         return (self.digest, self.name, self.outside, dimensions, self.coefficients.shape)
 
@@ -83,7 +83,7 @@ class Piecewise:
         size = " × ".join(str(len(b)) for b in self.breaks)
         return f"<table '{self.name}' of {size} points>"
 
-    def __call__(self, *args: object) -> Any:
+    def __call__(self, *args: object) -> Operand:
         """The table at expressions (a node), or at numbers and arrays (values)."""
         if len(args) != self.arity:
             raise ExpressionError(f"table '{self.name}' takes {self.arity} argument(s), but has {len(args)}")
@@ -101,7 +101,7 @@ class Piecewise:
                 )
         return call(self, nodes, self.dimension)
 
-    def value(self, *args: object) -> Any:
+    def value(self, *args: object) -> np.ndarray:
         """Value at numbers or arrays."""
         where = np.broadcast_arrays(*[reals(a, f"the argument of table '{self.name}'") for a in args])
         inside = np.ones(where[0].shape, dtype=bool)

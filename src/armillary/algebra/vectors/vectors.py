@@ -8,16 +8,16 @@ remembered. Coefficients may be expressions, numbers or arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, symbol, total
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.vectors.scalars import is_zero, plus, product, sum_of_products
-from armillary.algebra.vectors.triples import AXES, Triple, cross_triples
+from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, product, sum_of_products
+from armillary.algebra.vectors.triples import AXES, Triple, cross_triples, joined
 from armillary.errors import ExpressionError, shown
 
 _FAR = 16  # frames between two that are far from each other
@@ -57,14 +57,14 @@ class Frame:
         """The three unit vectors."""
         return self.x, self.y, self.z
 
-    def vector(self, components: Sequence[object]) -> Vector:
+    def vector(self, components: Sequence[Scalar]) -> Vector:
         """The vector with these components along x, y, z."""
         return Vector({(self, i): c for i, c in enumerate(components)})
 
     def __repr__(self) -> str:
         return f"Frame({self.name!r})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise ExpressionError(f"{self!r} cannot be pickled: {_OF_SYSTEM}")
 
 
@@ -116,7 +116,7 @@ class Combination:
     __slots__ = ("__weakref__", "terms")
     __array_ufunc__ = None
 
-    def __init__(self, terms: dict[Any, Any]) -> None:
+    def __init__(self, terms: dict[Any, Scalar]) -> None:
         self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
 
     def __add__(self, other: object) -> Self:
@@ -137,12 +137,12 @@ class Combination:
     def __sub__(self, other: object) -> Self:
         return self + (-other) if type(other) is type(self) else NotImplemented
 
-    def __mul__(self, scalar: Any) -> Self:
+    def __mul__(self, scalar: Scalar) -> Self:
         return NotImplemented if isinstance(scalar, Combination) else self.map(lambda c: product(c, scalar))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, scalar: Any) -> Self:
+    def __truediv__(self, scalar: Scalar) -> Self:
         found: Self = self * (1 / scalar)
         return found
 
@@ -152,10 +152,10 @@ class Combination:
     def __deepcopy__(self, _: object) -> Self:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise ExpressionError(f"the {type(self).__name__.lower()} '{self}' cannot be pickled: {_OF_SYSTEM}")
 
-    def map(self, function: Callable[[Any], object]) -> Self:
+    def map(self, function: Callable[[Any], Scalar]) -> Self:
         """The same with the function applied to every coefficient."""
         return type(self)({key: function(c) for key, c in self.terms.items()})
 
@@ -164,22 +164,22 @@ class Vector(Combination):
     """Σ c·e over unit vectors e of any frames, by (frame, axis number)."""
 
     __slots__ = ()
-    terms: dict[tuple[Frame, int], Any]
+    terms: dict[tuple[Frame, int], Scalar]
 
     def by_frame(self) -> dict[Frame, Triple]:
         """Components, frame by frame."""
-        grouped: dict[Frame, list[Any]] = {}
+        grouped: dict[Frame, list[Scalar]] = {}
         for (frame, i), c in self.terms.items():
             grouped.setdefault(frame, [0, 0, 0])[i] = c
-        return {frame: tuple(c) for frame, c in grouped.items()}
+        return {frame: joined(c) for frame, c in grouped.items()}
 
     def components(self, frame: Frame) -> Triple:
         """Components along the axes of one frame."""
-        result: Sequence[Any] = (0, 0, 0)
+        result: Sequence[Scalar] = (0, 0, 0)
         for own, triple in self.by_frame().items():
             turned = triple if own is frame else matrix_vector(direction_cosines(frame, own), triple)
             result = [plus(a, b) for a, b in zip(result, turned, strict=True)]
-        return tuple(result)
+        return joined(result)
 
     def __str__(self) -> str:
         if not self.terms:
@@ -204,7 +204,7 @@ class Dyadic(Combination):
     """Σ c·e₁e₂ over pairs of unit vectors: an inertia, or a projection."""
 
     __slots__ = ()
-    terms: dict[tuple[tuple[Frame, int], tuple[Frame, int]], Any]
+    terms: dict[tuple[tuple[Frame, int], tuple[Frame, int]], Scalar]
 
     def __str__(self) -> str:
         pieces = [
@@ -223,7 +223,7 @@ def outer(a: Vector, b: Vector) -> Dyadic:
     return Dyadic({(k1, k2): product(c1, c2) for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
 
 
-def dot(a: object, b: object) -> Any:
+def dot(a: object, b: object) -> fn.Operand:
     """Dot product of two vectors (a scalar), of a vector and a dyadic (a vector), or of two dyadics (a
     dyadic).
     """
@@ -243,22 +243,24 @@ def dot(a: object, b: object) -> Any:
     raise ExpressionError(f"dot needs vectors or dyadics, not {type(a).__name__} and {type(b).__name__}")
 
 
-def _gather(terms: Any) -> Vector:
-    result: dict[tuple[Frame, int], Any] = {}
+def _gather(terms: Iterable[tuple[tuple[Frame, int], Scalar]]) -> Vector:
+    result: dict[tuple[Frame, int], Scalar] = {}
     for key, c in terms:
         result[key] = plus(result[key], c) if key in result else c
     return Vector(result)
 
 
-def _dot_vectors(a: Vector, b: Vector) -> Any:
-    products: list[Any] = []
+def _dot_vectors(a: Vector, b: Vector) -> Scalar:
+    products: list[Scalar] = []
     for frame_a, u in a.by_frame().items():
         for frame_b, v in b.by_frame().items():
             turned = v if frame_a is frame_b else matrix_vector(direction_cosines(frame_a, frame_b), v)
             products.append(sum_of_products(zip(u, turned, strict=True)))
     if len(products) > _FAR and all(isinstance(x, Expr) or is_zero(x) for x in products):
-        return total([(1, x) for x in products if not is_zero(x)])  # one by one would copy the sum each time
-    start: Any = 0
+        return total(
+            [(1, as_expr(x)) for x in products if not is_zero(x)]
+        )  # one by one would copy the sum each time
+    start: Scalar = 0
     return reduce(plus, products, start)
 
 
@@ -277,7 +279,7 @@ def cross(a: Vector, b: Vector) -> Vector:
     return result
 
 
-def magnitude(a: Vector) -> Any:
+def magnitude(a: Vector) -> fn.Operand:
     """Length of the vector. Where terms in several frames nearly cancel, half of the digits go with them;
     take the root of squared components there.
     """
@@ -292,7 +294,7 @@ def _check_vector(value: object, verb: str) -> None:
         raise ExpressionError(f"{verb}: {shown(value)} is not a vector, such as body.x or position(point)")
 
 
-def length(a: Vector) -> Any:
+def length(a: Vector) -> fn.Operand:
     """Length of a vector that never vanishes."""
     return fn.sqrt(dot(a, a))
 
@@ -314,7 +316,7 @@ def project(a: Vector, normal: Vector) -> Vector:
     return found
 
 
-def angle(a: Vector, b: Vector, about: Vector | None = None) -> Any:
+def angle(a: Vector, b: Vector, about: Vector | None = None) -> fn.Operand:
     """Angle from a to b, from 0 to π; signed by the right hand about a third vector where one is given.
 
         θ = atan2(|a × b|, a·b) · sign(about·(a × b))            Sayers 1990, eqs. 5.3.3 to 5.3.5
@@ -332,7 +334,7 @@ def angle(a: Vector, b: Vector, about: Vector | None = None) -> Any:
     return fn.atan2(magnitude(normal), cosine) * fn.sign(dot(about, normal))
 
 
-def _unwrapped(sine: object, cosine: object) -> Any:
+def _unwrapped(sine: object, cosine: object) -> fn.Operand:
     if isinstance(sine, Expr) and isinstance(cosine, Expr) and cosine.kind == "call" and cosine.data == "cos":
         argument = cosine.args[0]
         for candidate in (argument, -argument):

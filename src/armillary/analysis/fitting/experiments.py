@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, timedelta
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
 from armillary.results.units import UNKNOWN, conversion
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 
 _TIME = ("time", "t")
 
@@ -32,14 +31,14 @@ class Experiment:
     deviation of the measurements: a number for all, or by column a number or an array.
     """
 
-    data: Any
+    data: Given
     parameters: DataMapping = field(default_factory=dict)
     initial: DataMapping = field(default_factory=dict)
     memory: Mapping[str, float] = field(default_factory=dict)
-    sigma: Any = None
+    sigma: Given = None
     t0: float = 0.0
     name: str = ""
-    inputs: Any = None
+    inputs: Given = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def _read(
 # ---------------------------------------------------------------------------------------- tables
 
 
-def _table(data: Any, name: str) -> tuple[Any, DataTable, dict[str, str]]:
+def _table(data: Given, name: str) -> tuple[Given, DataTable, dict[str, str]]:
     """Time, columns and their units, from whatever holds them."""
     if isinstance(data, str | os.PathLike):
         data = load_run(data)
@@ -142,7 +141,7 @@ def _numbers(values: object, length: int | None, what: str) -> np.ndarray:
     return found
 
 
-def _seconds(values: object, t0: float) -> Any:
+def _seconds(values: object, t0: float) -> Given:
     """Dates as seconds from the first on, which is t0, durations in seconds, and all else as it is."""
     try:
         found = np.asarray(values)
@@ -195,11 +194,11 @@ def _chosen(
     return chosen
 
 
-def _sigmas(given: Any, columns: Sequence[str], rows: int, name: str) -> dict[str, np.ndarray]:
+def _sigmas(given: Given, columns: Sequence[str], rows: int, name: str) -> dict[str, np.ndarray]:
     """Standard deviations by column, one for each row."""
     if given is None:
         return {}
-    by_column = dict(given) if isinstance(given, Mapping) else dict.fromkeys(columns, given)
+    by_column: DataTable = dict(given) if isinstance(given, Mapping) else dict.fromkeys(columns, given)
     checked_names(by_column, columns, f"sigma: {name} has no column")
     found = {}
     for column, value in by_column.items():

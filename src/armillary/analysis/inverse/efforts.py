@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.arguments import place
+from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.results import Run
 from armillary.results.units import label_units
@@ -53,7 +54,7 @@ class Efforts:
         """The names, so that ``dict(efforts)`` is possible."""
         return self.names
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> NumericValue:
         found = self.values[..., place(name, self.names, f"efforts of '{self.system}' have no")]
         return float(found) if found.ndim == 0 else found
 
@@ -81,7 +82,7 @@ class Efforts:
             outputs=tuple(columns),
         )
 
-    def _reaction_columns(self, name: str, values: np.ndarray) -> dict[str, tuple[Any, str, str]]:
+    def _reaction_columns(self, name: str, values: np.ndarray) -> dict[str, tuple[NumericValue, str, str]]:
         units = self.reaction_units[name]
         if values.shape == self.values.shape[:-1]:
             return {f"force({name})": (values, units, f"force of constraint {name}")}

@@ -15,12 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
-from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reactions import constraint_forces, held_effort, joint_wrenches
 from armillary.mechanics.constraints.reduced_equations import dependent_rates
@@ -55,7 +54,7 @@ class InverseEquations:
     rates: tuple[Expr, ...]
     loads: tuple[Load, ...]
     acting: Mapping[int, Expr]
-    tau: dict[int, Any]
+    tau: dict[int, Scalar]
 
     @property
     def reduction(self) -> Reduction:
@@ -136,7 +135,7 @@ def inverse_equations(
 
 def tree_efforts(
     system: Description, reduction: Reduction, rates: Mapping[int, Expr], loads: Sequence[Load]
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     """τ along all speeds of the tree by index, from the rates of the independent ones."""
     tree = simplified(moving_tree(system, reduction, rates))
     return efforts(tree, applied_loads(system, tree, reduction.plain, loads=loads))
@@ -146,7 +145,7 @@ def _independent(system: Description, reduction: Reduction) -> tuple[int, ...]:
     return tuple(system.speeds.index(u) for u in reduction.independent(system))
 
 
-def _less(tau: Mapping[int, Any], acting: Mapping[int, Any]) -> dict[int, Any]:
+def _less(tau: Mapping[int, Scalar], acting: Mapping[int, Scalar]) -> dict[int, Scalar]:
     return {i: minus(value, acting.get(i, 0)) for i, value in tau.items()}
 
 
@@ -175,7 +174,7 @@ def moving_tree(
     ).with_degrees(moving)
 
 
-def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Any]:
+def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Scalar]:
     """u̇ of dependent speeds. The factors relate rates without what drifting bodies gain by turning."""
     factors = reduction.elimination.factors
     if not factors:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from armillary.algebra.arguments import checked_names
+from armillary.algebra.derivatives.calculus import Values
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import FORCE, SPEED
@@ -15,7 +15,7 @@ from armillary.errors import ArmillaryError, shown
 from armillary.program.equations import DerivedEquations
 
 
-def effort_expressions(equations: DerivedEquations, rates: Mapping[Any, object]) -> dict[str, Expr]:
+def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, Expr]:
     """Efforts along all speeds that are not dependent, by name; see ``Equations.inverse``."""
     if not isinstance(rates, Mapping):
         raise ArmillaryError(

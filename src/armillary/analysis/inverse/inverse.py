@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -231,7 +230,7 @@ class InverseModel:
             )
 
 
-_MADE: WeakKeyDictionary[CompiledModel, dict[Any, InverseModel]] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[CompiledModel, dict[object, InverseModel]] = WeakKeyDictionary()
 
 
 def inverse_model(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.arguments import table
+from armillary.algebra.derivatives.calculus import Values
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
 from armillary.errors import ArmillaryError, UnitsError, shown
@@ -19,6 +19,7 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
+from armillary.untyped import Given
 
 TIME = "time"
 
@@ -85,7 +86,7 @@ def read_drive(
     return Drive(names, values, times, TIME in arrays, shape, tuple(arrays))
 
 
-def _values(kinematics: Kinematics, name: object, values: Any, what: str) -> np.ndarray:
+def _values(kinematics: Kinematics, name: object, values: Given, what: str) -> np.ndarray:
     """Numbers in the units of the column."""
     units = "s" if name == TIME else kinematics.position(name, what).units
     where = f"{what} '{name}'"
@@ -131,12 +132,12 @@ class PathStart:
     """The assembled position from which a mechanism is followed."""
 
     place: Place
-    values: Mapping[Any, Any]  # of all symbols there, by name
+    values: Values  # of all symbols there, by name
     named: frozenset[str]
 
 
 def start_of(
-    model: CompiledModel, initial: Any, parameters: Mapping[str, object] | None, time: float
+    model: CompiledModel, initial: Given, parameters: Mapping[str, object] | None, time: float
 ) -> PathStart:
     """The position of the model with initial values, its loops closed."""
     instance = Instance(model, parameters)

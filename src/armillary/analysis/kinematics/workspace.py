@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import FIGURES, check_suffix, drawn, literal
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -192,7 +192,7 @@ def _edges(drive: Drive, found: np.ndarray) -> np.ndarray:
     return found & ~inside.reshape(-1)
 
 
-def _ends(name: str, pair: Any) -> tuple[float, float]:
+def _ends(name: str, pair: Given) -> tuple[float, float]:
     try:
         low, high = (float(x) for x in pair)
     except (TypeError, ValueError, OverflowError):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.derivatives.calculus import NumericValue, evaluator
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.jacobians import Linearization, Matrices
@@ -148,7 +147,7 @@ class _Jumps:
                     note = note or self._kink(node, ways, here)
         return note
 
-    def _at(self, points: OperatingPoints) -> dict[Expr, Any]:
+    def _at(self, points: OperatingPoints) -> dict[Expr, NumericValue]:
         """Values of all symbols, a number or one for each point."""
         targets, system = self._equations.targets, self._equations.system
         columns = self._table.inside_columns(points.parameters)
@@ -162,7 +161,7 @@ class _Jumps:
         moved = (self._values({**at, s: at[s] + d}) for d in (-h, 0 * h, h))
         return tuple(np.array([np.broadcast_to(x, h.shape) for x in values], dtype=float) for values in moved)
 
-    def _kink(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, Any]) -> str:
+    def _kink(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, NumericValue]) -> str:
         """A note where slopes to both sides of a switch differ."""
         for s in ways:
             h = _STEPS[0] * np.maximum(np.abs(at[s]), 1.0)
@@ -178,7 +177,9 @@ class _Jumps:
                 )
         return ""
 
-    def _check(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, Any], which: Sequence[str]) -> None:
+    def _check(
+        self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, NumericValue], which: Sequence[str]
+    ) -> None:
         """An error where values on both sides of a switch differ."""
         for s in ways:
             apart = []

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.scalars import is_zero, minus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, times
 from armillary.analysis.inverse.equations import inverse_equations
 from armillary.analysis.linear.tree_rates import TreeRates, tree_rates
 from armillary.mechanics.constraints.reduced_equations import reduced_equations
@@ -37,17 +36,19 @@ class ImplicitRates:
 
     rates: tuple[Expr, ...]
     efforts: tuple[Expr, ...]
-    steps: tuple[tuple[int, Any, dict[int, Any]], ...]  # of the elimination of M, by the places of speeds
+    steps: tuple[
+        tuple[int, Scalar, dict[int, Scalar]], ...
+    ]  # of the elimination of M, by the places of speeds
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
         """δu̇ where symbols move as given, in terms of the symbols of u̇."""
         found = tangents(self.efforts, moving)
-        right: dict[int, Any] = {i: times(x, -1) for i, x in enumerate(found)}
+        right: dict[int, Scalar] = {i: times(x, -1) for i, x in enumerate(found)}
         for k, inverse, row in self.steps:
             for j, a in row.items() if not is_zero(right[k]) else ():
                 factor = fn.named(times(a, inverse), f"l_{j + 1}_{k + 1}")
                 right[j] = fn.named(minus(right[j], times(factor, right[k])), f"g_{j + 1}")
-        x: dict[int, Any] = {}
+        x: dict[int, Scalar] = {}
         for k, inverse, row in reversed(self.steps):
             value = right[k]
             for j in sorted(row):

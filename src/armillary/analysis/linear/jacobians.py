@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -204,7 +204,7 @@ class Filled:
         return found
 
 
-_KNOWN: WeakKeyDictionary[CompiledModel, dict[Any, Linearization]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[CompiledModel, dict[object, Linearization]] = WeakKeyDictionary()
 
 
 def linearization(model: CompiledModel, inputs: Sequence[str], outputs: Sequence[str]) -> Linearization:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.analysis.linear.jacobians import Linearization
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
 from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
+from armillary.untyped import DataMapping
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,11 +30,11 @@ class LinearMatrices(PickledValue):
     C: np.ndarray
     D: np.ndarray
     variables: tuple[tuple[Variable, ...], tuple[Variable, ...], tuple[Variable, ...]]
-    time: Any = 0.0
+    time: NumericValue = 0.0
     state: np.ndarray = field(default_factory=lambda: np.empty(0))
     memory: np.ndarray = field(default_factory=lambda: np.empty(0))
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    operating_point: Mapping[str, Any] = field(default_factory=dict)
+    parameters: DataMapping = field(default_factory=dict)
+    operating_point: DataMapping = field(default_factory=dict)
     linearization: Linearization | None = None  # the compiled matrices that these are values of
     step: float | None = None  # seconds, of a discrete model; None where time is continuous
     note: str = ""

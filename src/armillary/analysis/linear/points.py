@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from armillary.runtime.start.initial import (
     state_number,
     vector,
 )
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 
 _OPEN = 1e-6  # of a gap, in terms of its row, and of the length of Euler parameters: more than runs leave
 _BROKEN = 1e-3  # of a gap: more than values that were rounded leave, as they are printed
@@ -63,7 +62,7 @@ class OperatingPoints:
 
 
 def operating_points(
-    model: CompiledModel, at: Any = None, parameters: DataMapping | None = None
+    model: CompiledModel, at: Given = None, parameters: DataMapping | None = None
 ) -> OperatingPoints:
     """Operating points of a model. ``parameters`` replace what an operating point or a run brings along."""
     given = table(parameters, "parameters=", ParameterError)
@@ -108,7 +107,7 @@ def _lengths(values: DataMapping, what: str) -> dict[str, int]:
     return found
 
 
-def _row(values: Any, factor: float, read: Callable[[Any], float]) -> np.ndarray:
+def _row(values: Given, factor: float, read: Callable[[Given], float]) -> np.ndarray:
     """Values in the model's own units: plain numbers times a factor, or texts and quantities, each read."""
     if not is_quantity(values) and np.asarray(values).dtype.kind in "fiu":
         return np.asarray(values, dtype=float) * factor
@@ -181,7 +180,7 @@ def _sorted(
     return moving, stored, chosen
 
 
-def _of_point(model: CompiledModel, at: Any, given: Mapping[str, object]) -> OperatingPoints:
+def _of_point(model: CompiledModel, at: Given, given: Mapping[str, object]) -> OperatingPoints:
     """That of an object with a state."""
     state = vector(at.state, len(model.equations.program.state), "state of an operating point")
     brought = dict(getattr(at, "parameters", None) or {})

@@ -21,7 +21,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.intermediate import shown
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.formalisms.kane import force_array
@@ -48,7 +48,7 @@ from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
 from armillary.program.equations import DerivedEquations
-from armillary.program.linearization.positions import positions
+from armillary.program.linearization.positions import Position, positions
 from armillary.program.linearization.solution import Factors
 
 # Pairs of a link and one that carries it. Each takes some 75 operations; a chain of 64 links has 2080, and is
@@ -66,10 +66,10 @@ class TreeRates:
     tree: Tree
     applied: AppliedLoads
     order: tuple[int, ...]
-    unknowns: Mapping[int, Any]  # x, by speed
-    efforts: Mapping[int, Any]
-    drifts: Mapping[int, Any]  # u̇ in terms of x
-    columns: Mapping[Direction, Mapping[int, Any]]  # of the efforts, by the directions of single freedoms
+    unknowns: Mapping[int, Scalar]  # x, by speed
+    efforts: Mapping[int, Scalar]
+    drifts: Mapping[int, Scalar]  # u̇ in terms of x
+    columns: Mapping[Direction, Mapping[int, Scalar]]  # of the efforts, by the directions of single freedoms
     inertial: frozenset[Expr]  # symbols of motion, geometry and inertia
     factors: Factors
 
@@ -90,7 +90,7 @@ class TreeRates:
                 added |= self._drifting(link, still)
         return right, added
 
-    def _efforts(self, moving: Mapping[Expr, Expr], still: Mapping[Expr, Expr]) -> dict[int, Any]:
+    def _efforts(self, moving: Mapping[Expr, Expr], still: Mapping[Expr, Expr]) -> dict[int, Scalar]:
         """δτ with the unknowns held."""
         known = self.columns.get(frozenset(moving.items()))
         if known is None and not self.inertial.isdisjoint(moving):
@@ -100,12 +100,12 @@ class TreeRates:
             found[i] = minus(found.get(i, 0), change)
         return found
 
-    def _loads(self, still: Mapping[Expr, Expr]) -> dict[int, Any]:
+    def _loads(self, still: Mapping[Expr, Expr]) -> dict[int, Scalar]:
         """Changes of the generalised forces of loads whose components in link axes change."""
         forces, wrenches = self.applied.forces, self.applied.wrenches
         values = [*forces.values(), *(x for n, f in wrenches.values() for x in (*n, *f))]
         changes = tangents(map(as_expr, values), still)
-        found: dict[int, Any] = {i: x for i, x in zip(forces, changes, strict=False) if x is not ZERO}
+        found: dict[int, Scalar] = {i: x for i, x in zip(forces, changes, strict=False) if x is not ZERO}
         rest = changes[len(forces) :]
         if all(x is ZERO for x in rest):
             return found
@@ -184,7 +184,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     )  # fmt: skip
 
 
-def _forces(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int, Any]:
+def _forces(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int, Scalar]:
     """Generalised forces at x = 0. Inertia forces are quadratic in the speeds, so by Euler's theorem
 
         f = f(u = 0) − ½ Σ ∂τ/∂u_s u_s
@@ -222,11 +222,11 @@ def _held_value(x: object, k: int) -> Any:
 
 
 def _by_direction(
-    equations: DerivedEquations, columns: tuple[Columns, Columns], place: Mapping[int, Any]
-) -> dict[Direction, Mapping[int, Any]]:
+    equations: DerivedEquations, columns: tuple[Columns, Columns], place: Mapping[int, Position]
+) -> dict[Direction, Mapping[int, Scalar]]:
     by_displacement, by_speed = columns
     plain, speeds = equations.reduction.plain, equations.system.speeds
-    found: dict[Direction, Mapping[int, Any]] = {
+    found: dict[Direction, Mapping[int, Scalar]] = {
         frozenset([(plain(speeds[i]), UNIT)]): column for i, column in by_speed.items()
     }
     for i, p in place.items():

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.derivatives.calculus import NumericValue, gradient
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.vectors.matrices import matrix_vector
@@ -206,7 +206,7 @@ def _further_speeds(body: Body) -> list[Expr]:
     return [*modal, *(u for u in body.speeds if u in body.system.armatures)]
 
 
-def _spread(values: Any, ndim: int, each: int) -> Any:
+def _spread(values: NumericValue, ndim: int, each: int) -> NumericValue:
     """Values of places as those of rows, as many for each place; what all places share stays as it is."""
     return np.repeat(values, each, axis=0) if np.ndim(values) == ndim else values
 

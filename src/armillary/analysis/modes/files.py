@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from armillary.analysis.linear.report import html_page
 from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.columns import html_text
 from armillary.errors import ArmillaryError
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 _VERSION = 1
 
@@ -53,7 +53,7 @@ def _named(kind: str) -> str:
     return kind if kind.endswith("modes") else f"a {kind}"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> Given:
     if isinstance(value, np.ndarray):
         if np.iscomplexobj(value):
             return {"shape": list(value.shape), "real": _finite(value.real), "imag": _finite(value.imag)}
@@ -70,7 +70,7 @@ def _finite(values: np.ndarray) -> list[float | None]:
     return [float(x) if np.isfinite(x) else None for x in values.ravel()]
 
 
-def _array(value: object) -> Any:
+def _array(value: object) -> Given:
     if not isinstance(value, dict):
         return value
     if "shape" not in value:

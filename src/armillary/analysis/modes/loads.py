@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
-from armillary.algebra.vectors.scalars import plus, sum_of_products, times
+from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products, times
 from armillary.algebra.vectors.triples import add, cross_triples
-from armillary.algebra.vectors.vectors import cross, dot
+from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import transform
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
@@ -106,7 +106,7 @@ def _weights(system: Description) -> dict[str, Expr]:
     return {name: as_expr(power) for name, power in found.items()}
 
 
-def _carried(body: Body, end: object) -> Any:
+def _carried(body: Body, end: object) -> Vector:
     """The velocity of the place of a point as a part of another body."""
     return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
 
@@ -115,7 +115,7 @@ def _strain_power(body: Body) -> Expr:
     """−(K η + C ξ)·ξ of a flexible body."""
     assert body.flex is not None
     part, eta, xi = body.flex.part, body.flex.coordinates, body.flex.speeds
-    total: Any = ZERO
+    total: Scalar = ZERO
     for p, speed in enumerate(xi):
         for matrix, values in ((part.K, eta), (part.C, xi)):
             for value, factor in zip(values, matrix[p].tolist(), strict=True):

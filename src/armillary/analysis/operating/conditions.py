@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,7 +38,7 @@ from armillary.runtime.models.functions import ModelFunctions
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-_kept: WeakKeyDictionary[CompiledModel, dict[tuple[Any, ...], Conditions]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[CompiledModel, dict[tuple[object, ...], Conditions]] = WeakKeyDictionary()
 
 
 def conditions(model: CompiledModel, outputs: Sequence[str], inputs: Sequence[str]) -> Conditions:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options
 from armillary.cli.analyses.linear_options import operating_point, point_option
 from armillary.cli.analyses.ranges import name_and_text, values_of
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.analysis.modes.modes import Modes
@@ -68,7 +68,7 @@ def modes(
 
 
 def _swept(
-    model: Model, sweep: str | None, spin: str | None, orders: list[float], at: Any, parameters: Any
+    model: Model, sweep: str | None, spin: str | None, orders: list[float], at: Given, parameters: Given
 ) -> RootLocus | Campbell:
     from armillary.analysis.modes.sweeps.campbell import campbell
     from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep
@@ -89,12 +89,12 @@ def _numbers(text: str) -> list[float]:
         raise click.UsageError(f"--orders: '{text}' is not a list of numbers with commas") from None
 
 
-def _data(found: Any) -> DataTable:
+def _data(found: Given) -> DataTable:
     """What scripts get of the result."""
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.sweeps.root_locus import RootLocus
 
-    def parts(values: Any) -> Any:
+    def parts(values: Given) -> Given:
         return {"real": values.real.tolist(), "imag": values.imag.tolist()}
 
     if isinstance(found, Modes):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from armillary.cli import options, show
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 
 @options.command(
@@ -83,7 +82,7 @@ def live(
     return 0
 
 
-def _with_limits(text: str) -> Any:
+def _with_limits(text: str) -> Given:
     """A name, or a name with its limits."""
     name, sign, limits = text.partition("=")
     if not sign:

@@ -20,12 +20,14 @@ from armillary.export.c.text import WIDTH, Signature, comment, function_text, pa
 from armillary.export.text.layout import wrapped
 from armillary.export.text.printer import ATOM, CHOICE, SUM, Operand
 from armillary.export.text.source import Identifiers, Sections
+from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module
 from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.sections import Cut, cut, plain_angles
 from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack
 from armillary.program.lanes.packing import in_lanes, packed
+from armillary.untyped import Given
 
 WIDTHS = (1, 2, 4)
 RESERVED = tuple(f"lanes_{n}{use}" for n in WIDTHS[1:] for use in ("", "_in_array"))
@@ -91,7 +93,7 @@ def vector_function(
 ) -> str:
     """A section with packs as a function, or as several with a work array between them."""
     found = cut(section, PIECE, loading=False)
-    given: dict[Expr, Any] = {s: place if place[0] else "t" for s, place in sections.places.items()}
+    given: Places = {s: place if place[0] else "t" for s, place in sections.places.items()}
     signs: dict[Pack, Signs] = {}
     opposite: set[Expr] = set()
     bodies = []
@@ -123,7 +125,7 @@ class _LanesWriter(PackWriter):
         self,
         printer: CPrinter,
         identifiers: Identifiers,
-        places: dict[Expr, Any],
+        places: Places,
         found: Cut,
         opposite: set[Expr],
         signs: dict[Pack, Signs],
@@ -180,7 +182,7 @@ class _LanesWriter(PackWriter):
     def runs(self, terms: list[Any], value: str | None) -> tuple[list[Any], str | None]:
         return terms, value
 
-    def call(self, intrinsic: str, *arguments: Any) -> str:
+    def call(self, intrinsic: str, *arguments: Given) -> str:
         return self._on_lanes(lambda given: self.printer.function(intrinsic, given), arguments)
 
     def library_call(self, name: str, *args: str) -> str:

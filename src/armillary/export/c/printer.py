@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.c.text import comment
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.layout import wrapped
 from armillary.export.text.printer import Printer, nested_polynomial
+from armillary.untyped import Given
 
 # Words of C and C++, and what their headers define.
 _WORDS = """
@@ -75,7 +75,7 @@ def helpers(code: str) -> str:
     return "\n".join(text for name, text in HELPERS.items() if f"{name}(" in code)
 
 
-def lookup_function(name: str, table: Any, printer: Printer) -> str:
+def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
     """A table as a function: bisection on each axis, then Horner's rule (user_functions/tables.py)."""
     lines = [f"/* Table '{comment(table.name)}': a polynomial in each interval between its breaks. */"]
     lines.append(f"static double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
@@ -88,13 +88,13 @@ def lookup_function(name: str, table: Any, printer: Printer) -> str:
     return "\n".join([*lines, *_horner(table), "}"])
 
 
-def _array(name: str, values: Any, printer: Printer) -> list[str]:
+def _array(name: str, values: Given, printer: Printer) -> list[str]:
     items = ", ".join(printer.number(float(v)).text for v in values)
     text = f"static const double {name}[{len(values)}] = {{{items}}};"
     return wrapped(text, 110, "    ", "        ")
 
 
-def _axis(table: Any, a: int, printer: Printer) -> list[str]:
+def _axis(table: Piecewise, a: int, printer: Printer) -> list[str]:
     """Interval i and distance s from its left break along one axis."""
     breaks, n = table.breaks[a], len(table.breaks[a]) - 1
     first, last = (printer.number(float(breaks[k])).text for k in (0, -1))
@@ -121,7 +121,7 @@ def _axis(table: Any, a: int, printer: Printer) -> list[str]:
     ]
 
 
-def _horner(table: Any) -> list[str]:
+def _horner(table: Piecewise) -> list[str]:
     """Along the last axis for each power of the first, then along the first."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from armillary.algebra.arguments import one_of
@@ -29,6 +29,7 @@ from armillary.runtime.integrators import METHODS
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import Initial, RunSettings
+from armillary.untyped import Given
 
 VERSIONS = ("2.0", "3.0")
 KINDS = ("both", "model_exchange", "co_simulation")
@@ -126,7 +127,7 @@ def export(
     return write_archive(named, content, force=force)
 
 
-def _method(name: Any) -> Method:
+def _method(name: Given) -> Method:
     known = [m.name for m in exported_methods(adaptive=True)]
     one_of(name, known, "unknown method of co-simulation ")
     return METHODS[name]

@@ -14,10 +14,11 @@ import platform
 import struct
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.algebra.arguments import checked_names
 from armillary.errors import ArmillaryError
+from armillary.untyped import Given
 
 
 class Platform(NamedTuple):
@@ -52,7 +53,7 @@ def this_platform() -> str:
     return name
 
 
-def chosen_platforms(given: Any) -> tuple[str, ...]:
+def chosen_platforms(given: Given) -> tuple[str, ...]:
     """Platforms by name: "all", one, or several; each once, in the order of `PLATFORMS`."""
     if given == "all":
         return tuple(PLATFORMS)

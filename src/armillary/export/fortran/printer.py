@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.text.layout import listed, one_line
 from armillary.export.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
+from armillary.untyped import Given
 
 # Fortran has no reserved words, but a variable of such a name would hide the function.
 _TAKEN = "dp merge sqrt abs sin cos tan tanh asin acos atan atan2 exp log min max modulo aint real huge"
@@ -55,7 +57,7 @@ class FortranPrinter(Printer):
         return super().call(node, operands)
 
 
-def table_function(name: str, table: Any, width: int) -> str:
+def table_function(name: str, table: Piecewise, width: int) -> str:
     """A lookup table as a function: its data as constants, bisection on each axis, then Horner's rule."""
     arguments = ("x", "y")[: table.arity]
     shape = table.coefficients.shape
@@ -103,7 +105,7 @@ def literal(value: float) -> str:
     return f"{float(value)!r}_dp"
 
 
-def _constant(declared: str, values: Any, width: int) -> list[str]:
+def _constant(declared: str, values: Given, width: int) -> list[str]:
     lines = [f"    real(dp), parameter :: {declared} = [ &"]
     lines += listed([literal(v) for v in values], width, " " * 6, " &")
     lines[-1] += "]"

@@ -7,8 +7,8 @@ numbers are complex: for these there are helpers, written at the end of each fil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.text.layout import listed, one_line
 from armillary.export.text.printer import Operand, Printer
 
@@ -41,11 +41,11 @@ class MatlabPrinter(Printer):
         super().__init__()
         self.package = package
 
-    def table(self, table: Any, arguments: Sequence[Operand]) -> Operand:
+    def table(self, table: Piecewise, arguments: Sequence[Operand]) -> Operand:
         return Operand(f"{self.package}.{super().table(table, arguments).text}")
 
 
-def table_function(name: str, table: Any, width: int) -> str:
+def table_function(name: str, table: Piecewise, width: int) -> str:
     """A lookup table as a function file: its data, then the lookup."""
     arguments = ("x", "y")[: table.arity]
     lines = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
 from armillary.export.python.printer import PythonPrinter
@@ -25,6 +25,7 @@ from armillary.export.text.start.assembly import AssemblySource
 from armillary.export.text.start.start import StartSource
 from armillary.program.form.program import ProgramSection
 from armillary.settings import RUN_TABLE
+from armillary.untyped import Given
 
 WIDTH = 110
 ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"
@@ -349,7 +350,7 @@ class PythonModule:
         lines += self.numbers(body.results[count:], [s.name for s in d.states], " " * 8, "", ",")
         return [*lines, "    )"]
 
-    def table(self, name: str, table: Any) -> str:
+    def table(self, name: str, table: Piecewise) -> str:
         """A lookup table: its data, and the function that looks up."""
         title = one_line(table.name)
         lines = [f"# table '{title}'", f"{name.upper()} = (", "    ("]
@@ -419,7 +420,7 @@ def _unpacked(names: str, array: str) -> list[str]:
     return ["    (", *wrapped(names + ",", WIDTH, " " * 8, " " * 8), f"    ) = {array}"]
 
 
-def _nested(values: Any) -> str:
+def _nested(values: Given) -> str:
     if not isinstance(values, list):
         return repr(values)
     return f"({', '.join(_nested(v) for v in values)},)"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.printer import CHOICE, SUM, Operand, Printer, nested_polynomial
 
@@ -48,7 +47,7 @@ class RustPrinter(Printer):
         return Operand(f"if {test} {{ {first} }} else {{ {second} }}", CHOICE)
 
 
-def lookup_function(name: str, table: Any, printer: Printer) -> str:
+def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
     """A table as a function: bisection on each axis, then Horner's rule."""
     axes = range(table.arity)
     lines = [f"/// Table '{one_line(table.name)}': a polynomial in each interval between its breaks."]
@@ -73,7 +72,7 @@ def lookup_function(name: str, table: Any, printer: Printer) -> str:
     return "\n".join([*lines, *_horner(table), "    value", "}", ""])
 
 
-def _horner(table: Any) -> list[str]:
+def _horner(table: Piecewise) -> list[str]:
     """Along the last axis for each power of the first, then along the first."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]

@@ -85,7 +85,7 @@ class Printer:
         shown = ", ".join(self.at(a, CHOICE) for a in arguments)
         return Operand(f"{self.functions.get(name, name)}({shown})")
 
-    def table(self, table: Any, arguments: Sequence[Operand]) -> Operand:
+    def table(self, table: Piecewise, arguments: Sequence[Operand]) -> Operand:
         """A lookup in a table; the language writes one function per entry of ``tables``."""
         name = self.tables.setdefault(table, f"table_{len(self.tables) + 1}")
         return self.function(name, arguments)
@@ -222,7 +222,7 @@ def _factor(text: str) -> str:
     return f"({text})" if "*" in text else text
 
 
-def nested_polynomial(table: Any) -> str:
+def nested_polynomial(table: Piecewise) -> str:
     """The polynomial of a table's cell with coefficients c: along the last axis for each power of the first,
     then along the first.
     """

@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from armillary.algebra.arguments import flag, several
 from armillary.export.text.files.folder import write_folder
@@ -20,6 +19,7 @@ from armillary.export.text.selftest.reference import ABSOLUTE, RELATIVE
 from armillary.export.text.source import Source, source
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
 from armillary.program.equations import DerivedEquations
+from armillary.untyped import DataTable
 
 __all__ = ["class_text", "export"]
 
@@ -84,11 +84,11 @@ def class_text() -> str:
     return template(__package__, "model.js")
 
 
-def _union(items: Sequence[dict[str, Any]]) -> str:
+def _union(items: Sequence[DataTable]) -> str:
     return " | ".join(json.dumps(item["name"]) for item in items) or "never"
 
 
-def _reference(made: Source) -> dict[str, Any]:
+def _reference(made: Source) -> DataTable:
     """Numbers of the process: derivatives and outputs at some places, and the end of a run."""
     found, run = made.reference, made.reference.trajectory
     return {

@@ -11,6 +11,7 @@ from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, FunctionTyp
 from armillary.llvm.building.builder import Span, Value
 from armillary.llvm.building.records import RecordFunction, RecordModule
 from armillary.runtime.solver.language.machine_code import SolverCode
+from armillary.untyped import DataTable
 
 _GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 _ADDRESSES = ("loop_tables", "constants", "memory")
@@ -61,7 +62,7 @@ class ModuleAssembly:
 
         return entry
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> DataTable:
         """What a host has to be given, as JSON data."""
         kept = ("gaps", "coordinates", "first", "redundant")
         own = {name: value for name, value in asdict(self.loops).items() if name in kept}

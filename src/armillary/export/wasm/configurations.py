@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from armillary.llvm.sections import for_lanes, llvm_text, section_text
 from armillary.program.configurations.sections import IMPULSE
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.configurations.run_changes import ChangeFigures, change_figures, groups_of
+from armillary.untyped import DataTable
 
 GEOMETRY = "constraint_geometry"
 _CONSTANTS = ("constants", "change_constants", "rating_constants")
@@ -116,9 +116,7 @@ class ModuleConfigurations:
         """All functions that the loop calls by their addresses."""
         return [name for own in functions for name in own.values()]
 
-    def description(
-        self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]
-    ) -> dict[str, Any]:
+    def description(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> DataTable:
         """What a host has to be given, as JSON data; of the figures those that are not zero."""
         numbers = self.figures.numbers
         there = np.flatnonzero(numbers)

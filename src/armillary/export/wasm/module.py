@@ -26,7 +26,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import Any
 
 from armillary.algebra.arguments import checked_names
 from armillary.errors import ArmillaryError
@@ -45,6 +44,7 @@ from armillary.runtime.integrators import METHODS, Functions
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
 from armillary.runtime.models.compilation import compile_equations
+from armillary.untyped import DataTable
 
 ROWS = 256  # rows that a call of a loop can fill
 METHODS_OF_MODULES = ("rk4", "dopri5")
@@ -242,7 +242,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
 
     # ------------------------------------------------------------ description
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> DataTable:
         """What a host has to be given beside the code, as JSON data."""
         d, program, f = self.source.description, self.program, self.functions
         watched = self.equations.targets.watched
@@ -306,7 +306,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "assembly": self.assembly and self.assembly.description(),
         }
 
-    def _method(self, shape: LoopShape) -> dict[str, Any]:
+    def _method(self, shape: LoopShape) -> DataTable:
         offsets, length = shape.layout()
         kept = ("state", "memory", "atol", "direction", "terminal", "last", "gap", "g", "shown")
         return {

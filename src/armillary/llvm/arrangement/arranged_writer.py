@@ -22,6 +22,7 @@ from armillary.llvm.mathematics.far_angles import far_angle_function
 from armillary.llvm.mathematics.trigonometry import PI_OVER_2, sine_cosine
 from armillary.llvm.node_writer import Writer
 from armillary.llvm.pack_writer import PackWriter
+from armillary.untyped import Given
 
 _FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
 FEWEST = 32  # registers from which on the order of LLVM's code is decided here: see ``jit.registers``
@@ -36,7 +37,7 @@ INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 class ArrangedWriter(Writer):
     """Lines of one function, for a machine with ``module.registers``."""
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *given: Given) -> None:
         self.operations: list[Line] = []
         self.loads: dict[str, Load] = {}
         self.opposites: dict[str, str] = {}

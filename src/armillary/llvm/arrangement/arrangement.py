@@ -29,6 +29,7 @@ from typing import Any
 
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.instructions import LABEL
+from armillary.untyped import DataTable
 
 # Widths; up to there, values alive, operations looked at (0 for all), and whether to wait for some that are
 # not ready. By a model of the Neoverse N1.
@@ -246,7 +247,7 @@ class Registers:
         size: int,
     ) -> None:
         self.loads, self.opposites, self.results, self.size = loads, opposites, results, size
-        self.held: dict[str, Any] = {}  # values in registers, to the names under which they are there
+        self.held: DataTable = {}  # values in registers, to the names under which they are there
         self.wanted: dict[str, int] = {}  # the same values, to the places of their next users
         self.stored: dict[str, Load] = {}  # values that were stored, and where
         self.slots = 0  # doubles of values that are no results

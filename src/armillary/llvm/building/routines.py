@@ -31,6 +31,7 @@ from armillary.llvm.building.assembly import (
 )
 from armillary.llvm.building.builder import Code, Local, Span, Value
 from armillary.llvm.jit import Passes, engine
+from armillary.untyped import Given
 
 _STANDARD = Passes(2)
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
@@ -165,13 +166,13 @@ def compiled_method(
     )
 
 
-def real_array(values: Any) -> np.ndarray:
+def real_array(values: Given) -> np.ndarray:
     """Numbers that a routine reads; an address needs at least one."""
     found = np.ascontiguousarray(values, dtype=float)
     return found if found.size else np.zeros(1)
 
 
-def whole_array(values: Any) -> np.ndarray:
+def whole_array(values: Given) -> np.ndarray:
     """Whole numbers that a routine reads; an address needs at least one."""
     found = np.ascontiguousarray(values, dtype=np.int64)
     return found if found.size else np.zeros(1, dtype=np.int64)

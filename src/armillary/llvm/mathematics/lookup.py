@@ -7,16 +7,15 @@ every lane; in vectors, where the breaks are few, by counting those that a lane 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.llvm.instructions import Instructions, constant_array
 
 FEW = 32  # breaks up to which counting takes less time than bisection
 
 
-def lookup_function(name: str, table: Any, lanes: int = 1) -> str:
+def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
     """LLVM code of a function for a piecewise polynomial; with ``lanes`` above one, of vectors of so many."""
     v = Instructions(lanes, single=lanes == 1)
     arguments = [f"%x{axis}" for axis in range(table.arity)]
@@ -69,7 +68,7 @@ def _bisected(v: Instructions, x: str, breaks: np.ndarray, array: str) -> str:
     return interval
 
 
-def _horner(v: Instructions, array: str, table: Any, intervals: list[str], distances: list[str]) -> str:
+def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str], distances: list[str]) -> str:
     """Σ coefficients · powers: along the last axis for each power of the first, then along the first."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr
@@ -17,6 +17,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, Fixed, JointType
 from armillary.model.reading.kinds import BODY, POINT
 from armillary.model.recording.verbs import NoForm, verb
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -43,7 +44,7 @@ class _Part:
         """How it is found in a system."""
         raise NotImplementedError
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise ModelError(
             f"{self!r} cannot be pickled: it belongs to its system in this process; send the system, which "
             f"can be, and take it from there, {self._from_system()}"
@@ -177,7 +178,7 @@ class Body(_Part):
         return self.points["com"]
 
     @verb(NoForm("the entry of the body holds it, among its points"))
-    def point(self, *where: Any, name: str | None = None) -> Point:
+    def point(self, *where: Given, name: str | None = None) -> Point:
         """A point: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by name."""
         if len(where) == 1 and isinstance(where[0], str):
             return self._known_point(where[0])
@@ -203,7 +204,7 @@ class Body(_Part):
         self.points[label] = point
         return point
 
-    def shape(self, shape: Any, *, name: str | None = None, **options: Any) -> None:
+    def shape(self, shape: Given, *, name: str | None = None, **options: Given) -> None:
         """A figure for pictures: ``body.shape(arm.Box(0.4, 0.2, 0.1), at=(0, 0, 0.1), colour="#0072b2")``.
 
         ``at``, ``orient``, ``colour`` and ``opacity`` are those of ``System.shape``.
@@ -217,7 +218,7 @@ class Body(_Part):
         checked_names([name], self.points, f"body '{self.name}' has no point", ModelError)
         return self.points[name]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # a coordinate, a speed, a point or a node, by its name
         """Coordinates ``q1…``, speeds ``u1…`` and named points as attributes.
 
         Nodes are not: one is made when it is first used, and ``hasattr`` must make nothing.
@@ -229,7 +230,7 @@ class Body(_Part):
             raise NoSuchPartError(f"'{name}' is a node of body '{self.name}'; say {self.name}.node('{name}')")
         return self.part(name)
 
-    def part(self, name: str) -> Any:
+    def part(self, name: str) -> Any:  # likewise
         """What a text may name of a body: axes, mass, points, nodes, coordinates and speeds, nothing else."""
         if name in _NAMED:
             return getattr(self, name)

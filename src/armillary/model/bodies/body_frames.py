@@ -8,7 +8,7 @@ from typing import Any
 from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import RATE, SPEED, Dimension
 from armillary.algebra.vectors.matrices import Matrix, matrix_product
-from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.triples import Triple, combined
 from armillary.algebra.vectors.vectors import Frame, Vector, cross
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
@@ -61,7 +61,7 @@ def build_frames(
     return frame, displacement, drift
 
 
-def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Any]:
+def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Scalar]:
     """A velocity by modes, Σ column·speed, with the dimension that its numbers hide."""
     values = combined(columns, step.speeds)
     return [0 if is_zero(x) else measured(x, dimension, "modal") for x in values]

@@ -7,12 +7,11 @@ derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from armillary.algebra.derivatives.calculus import derivative, directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.functions import named
+from armillary.algebra.functions import Operand, named
 from armillary.algebra.vectors.vectors import Frame, Vector, ancestors, cross
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
@@ -130,7 +129,7 @@ def _along(vector: Vector, axes: Frame | None) -> Vector:
     return vector if axes is None else axes.vector(vector.components(axes))
 
 
-def time_derivative(quantity: object) -> Any:
+def time_derivative(quantity: object) -> Operand:
     """Total time derivative of a scalar, or of a vector as seen from the ground.
 
     d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
@@ -147,7 +146,7 @@ def time_derivative(quantity: object) -> Any:
     return directional_derivatives([expression], _rates([expression]))[0]
 
 
-def _rates(expressions: Any) -> dict[Expr, Expr]:
+def _rates(expressions: Iterable[Expr]) -> dict[Expr, Expr]:
     rates: dict[Expr, Expr] = {}
     for s in symbols(*expressions):
         owner = s.data.owner
@@ -174,7 +173,7 @@ def angular_acceleration(body: object) -> Vector:
     return found
 
 
-def partial(quantity: object, by: Expr) -> Any:
+def partial(quantity: object, by: Expr) -> Operand:
     """Partial derivative by a symbol, of a scalar or of a vector with its unit vectors held fixed."""
     if isinstance(quantity, Vector):
         return quantity.map(lambda c: derivative(as_expr(c), by))

@@ -7,13 +7,13 @@ For points that coincide in all directions the terms that vanish with their dist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import UNIT, Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH
 from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import cross_triples
+from armillary.algebra.vectors.triples import Triple, cross_triples
 from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
@@ -33,6 +33,7 @@ from armillary.model.reading.references import (
 )
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
+from armillary.untyped import Given
 
 _ROUNDING = 1e-12
 # Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two
@@ -198,7 +199,7 @@ def _hold(
     return add_constraint(system, name, position, speed, acceleration, eliminate, load, about)
 
 
-def _axis_pair(system: Description, axis: object, kind: str, where: str) -> tuple[Any, Any]:
+def _axis_pair(system: Description, axis: object, kind: str, where: str) -> tuple[Given, Given]:
     if axis is None:
         raise ModelError(f"{where} needs axis=, such as 'z', or a pair with the axis in each body")
     pair = axis if isinstance(axis, tuple | list) and len(axis) == 2 else (axis, axis)
@@ -272,7 +273,7 @@ def _unit_force(name: str, axis: Vector, p: Point, q: Point | None) -> Load:
     return Load(name, "force", UNIT, axis, p.body, p, None if q is None else q.body, q, collinear=False)
 
 
-def _across(axis: Any) -> Any:
+def _across(axis: Given) -> Triple:
     """A unit triple across a unit axis: a coordinate axis where the axis is one."""
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from armillary.model.flexible.eigenpairs import (
     solve_static,
 )
 from armillary.model.flexible.integrals import rigid_motions
-from armillary.model.flexible.part import Array
+from armillary.model.flexible.part import Array, MatrixLike
 
 # Strain energy of a rigid motion is rounding: this share of what its separate elements would have.
 _RIGID = 1e-11
@@ -44,8 +43,8 @@ class Structure:
     where: str
     names: list[str]
     positions: Array  # n × 3
-    mass: Any
-    stiffness: Any
+    mass: MatrixLike
+    stiffness: MatrixLike
 
     @property
     def freedoms(self) -> int:
@@ -91,7 +90,7 @@ class Kept:
     freedoms: Array
     rigid: Array  # columns over these freedoms
 
-    def block(self, rows: Array, columns: Array) -> tuple[Any, Any]:
+    def block(self, rows: Array, columns: Array) -> tuple[MatrixLike, MatrixLike]:
         """Mass and stiffness between some freedoms of the structure."""
         return self.structure.mass[rows][:, columns], self.structure.stiffness[rows][:, columns]
 
@@ -165,7 +164,7 @@ def _rigid(structure: Structure, basis: str) -> Array:
     return rigid
 
 
-def _strain(stiffness: Any, vectors: Array) -> tuple[Array, Array]:
+def _strain(stiffness: MatrixLike, vectors: Array) -> tuple[Array, Array]:
     """φᵀKφ of each column, and what it would be if nothing cancelled, |φ|ᵀ|K||φ|."""
     size = np.abs(vectors)
     scale = np.sum(size * (abs(stiffness) @ size), axis=0)

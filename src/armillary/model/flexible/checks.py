@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
 from armillary.errors import ModelError
 from armillary.model.flexible.part import Array, FlexibleNode
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
@@ -157,7 +156,7 @@ def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[st
     return names, numbers(places, where, f"{what} (positions)", (len(names), 3))
 
 
-def per_node(value: object, names: Sequence[str], where: str, what: str) -> Any:
+def per_node(value: object, names: Sequence[str], where: str, what: str) -> Given:
     """Values in the order of the nodes; a mapping must have exactly their names."""
     if not isinstance(value, Mapping):
         return value

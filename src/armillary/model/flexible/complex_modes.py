@@ -18,12 +18,12 @@ Source: Fleischer and Likins (1975), eqs. 16 to 26.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from armillary.errors import ModelError
 from armillary.model.flexible.integrals import cross_matrix
+from armillary.model.flexible.part import MatrixLike
 
 Array = np.ndarray
 
@@ -50,7 +50,7 @@ class SpinningMatrices:
         return SpinningMatrices(*(basis.T @ a @ basis for a in (self.mass, self.gyroscopic, self.stiffness)))
 
 
-def nodal_mass(masses: Any, inertias: Any) -> Array:
+def nodal_mass(masses: MatrixLike, inertias: MatrixLike) -> Array:
     """Mn."""
     found = np.zeros((6 * len(masses), 6 * len(masses)))
     for s, (m, inertia) in enumerate(zip(masses, inertias, strict=True)):
@@ -67,7 +67,7 @@ def reduced_mass(Mn: Array, total: float) -> Array:
 
 
 def spinning_matrices(
-    masses: Any, inertias: Any, stiffness: Array, spin: Any, total: float
+    masses: MatrixLike, inertias: MatrixLike, stiffness: Array, spin: MatrixLike, total: float
 ) -> SpinningMatrices:
     """M', G' and K' from nodes, the stiffness between them, the nominal spin and the vehicle's mass."""
     n, spin = len(masses), np.asarray(spin, dtype=float)

@@ -7,7 +7,7 @@ do and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Corio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import combination, plus, times
+from armillary.algebra.vectors.scalars import Scalar, ScalarMap, combination, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, joined, named
 from armillary.model.flexible.part import FlexiblePart
 from armillary.untyped import DataTable
@@ -30,19 +30,19 @@ class Deformation:
     inertia: Matrix  # and to J
     P: tuple[Triple, ...]
     H: tuple[Triple, ...]
-    M: tuple[tuple[Any, ...], ...]
+    M: tuple[tuple[Scalar, ...], ...]
     slopes: tuple[Matrix, ...]  # ∂J/∂η_p
     coriolis: tuple[Triple, ...]  # 2 Σ ξ_q A_qp
     bending: Triple  # Σ g_pq ξ_p ξ_q, a force
     twisting: Triple  # Ḣξ, a moment
-    restoring: tuple[Any, ...]  # Kη + Cξ
+    restoring: tuple[Scalar, ...]  # Kη + Cξ
     turn_slopes: tuple[Triple, ...]  # (∂H/∂η_p) ξ
     shift_slopes: tuple[Triple, ...]  # (∂P/∂η_p) ξ
 
-    def fields(self, f: Callable[[Any], object]) -> DataTable:
+    def fields(self, f: ScalarMap) -> DataTable:
         """All of it by name, every scalar passed through a function."""
 
-        def deep(x: object) -> Any:
+        def deep(x: Any) -> Any:  # a scalar, or tuples of them of any depth
             return tuple(map(deep, x)) if isinstance(x, tuple) else f(x)
 
         return {name: deep(getattr(self, name)) for name in Deformation.__dataclass_fields__}
@@ -82,11 +82,11 @@ def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence
     )
 
 
-def _plain(x: float) -> Any:
+def _plain(x: float) -> Scalar:
     return x if x else 0
 
 
-def _parts(H1: Any) -> tuple[Any, Any]:
+def _parts(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(odd, even) under exchange of the two modes; None where nothing is there."""
     if H1 is None:
         return None, None
@@ -96,9 +96,11 @@ def _parts(H1: Any) -> tuple[Any, Any]:
     return tuple(None if np.abs(a).max(initial=0.0) <= scale else a for a in (odd, even))  # type: ignore[return-value]
 
 
-def _deformed(base: Any, change: object, eta: object, name: str) -> tuple[Triple, ...]:
+def _deformed(
+    base: np.ndarray, change: np.ndarray | None, eta: Sequence[Scalar], name: str
+) -> tuple[Triple, ...]:
     """base_p + Σ η_q change_q,p as triples, ``change`` by [q][:, p]."""
-    columns = [tuple(_plain(x) for x in column) for column in base.T.tolist()]
+    columns = [joined(_plain(x) for x in column) for column in base.T.tolist()]
     if change is None:
         return tuple(columns)
     moved = _applied(change, eta)
@@ -107,7 +109,7 @@ def _deformed(base: Any, change: object, eta: object, name: str) -> tuple[Triple
     )
 
 
-def _applied(array: Any, values: Any) -> tuple[Triple, ...]:
+def _applied(array: np.ndarray | None, values: Sequence[Scalar]) -> tuple[Triple, ...]:
     """Σ_q array[q][:, p] value_q for each p."""
     count = len(values)
     if array is None:
@@ -115,13 +117,13 @@ def _applied(array: Any, values: Any) -> tuple[Triple, ...]:
     return tuple(joined(combination(array[:, i, p].tolist(), values) for i in range(3)) for p in range(count))
 
 
-def _slopes(J1: Any, J2: Any, eta: Any, name: str) -> tuple[Matrix, ...]:
+def _slopes(J1: np.ndarray, J2: np.ndarray | None, eta: Sequence[Scalar], name: str) -> tuple[Matrix, ...]:
     found: list[Matrix] = []
     for p in range(len(J1)):
-        rows: list[list[Any]] = [[0] * 3 for _ in range(3)]
+        rows: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
         for i in range(3):
             for j in range(i, 3):
-                value: Any = _plain(float(J1[p, i, j]))
+                value = _plain(float(J1[p, i, j]))
                 if J2 is not None:
                     value = plus(value, combination(J2[p, :, i, j].tolist(), eta))
                 rows[i][j] = rows[j][i] = fn.named(value, f"J_{name}_{p + 1}_{i + 1}{j + 1}")
@@ -129,9 +131,11 @@ def _slopes(J1: Any, J2: Any, eta: Any, name: str) -> tuple[Matrix, ...]:
     return tuple(found)
 
 
-def weighted(matrices: Any, weights: Any, name: str) -> Matrix:
+def weighted(
+    matrices: Sequence[Sequence[Sequence[Scalar]]] | np.ndarray, weights: Sequence[Scalar], name: str
+) -> Matrix:
     """Σ weight·matrix of symmetric matrices."""
-    rows: list[list[Any]] = [[0] * 3 for _ in range(3)]
+    rows: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
     for i in range(3):
         for j in range(i, 3):
             value = combination([m[i][j] for m in matrices], weights)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from armillary.model.flexible.part import Array
+from armillary.model.flexible.part import Array, MatrixLike
 
 # Below this many freedoms LAPACK on full matrices is the faster way.
 _SMALL = 400
@@ -38,7 +37,9 @@ class MasslessMotion(Exception):
         self.row = row
 
 
-def lowest_pairs(mass: Any, stiffness: Any, count: int, limit: float | None = None) -> tuple[Array, Array]:
+def lowest_pairs(
+    mass: MatrixLike, stiffness: MatrixLike, count: int, limit: float | None = None
+) -> tuple[Array, Array]:
     """(ω², φ) of K φ = ω² M φ, lowest first: ``count`` of them, φᵀMφ = 1, the largest entry of φ positive.
 
     It is solved shifted and inverted, M φ = μ (K + s M) φ with ω² = 1/μ − s: rigid motions (K singular) and
@@ -62,7 +63,7 @@ def lowest_pairs(mass: Any, stiffness: Any, count: int, limit: float | None = No
             return _dense_pairs(mass, stiffness, shift, count)
 
 
-def ritz(mass: Any, stiffness: object, vectors: Array) -> tuple[Array, Array]:
+def ritz(mass: MatrixLike, stiffness: object, vectors: Array) -> tuple[Array, Array]:
     """Rayleigh-Ritz: the best eigenpairs in the span of some vectors, exactly orthogonal."""
     import scipy.linalg
 
@@ -108,11 +109,11 @@ def _separated(vectors: Array) -> Array:
     return np.hstack([*found, left])
 
 
-def _full(matrix: Any) -> Array:
+def _full(matrix: MatrixLike) -> Array:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.todense())
 
 
-def _dense_pairs(mass: Any, stiffness: object, shift: float, count: int) -> tuple[Array, Array]:
+def _dense_pairs(mass: MatrixLike, stiffness: object, shift: float, count: int) -> tuple[Array, Array]:
     """The lowest pairs; two more are solved for, so that ``count`` does not part equal frequencies."""
     for more in (2, 0):
         if count + more > mass.shape[0]:
@@ -127,7 +128,7 @@ def _dense_pairs(mass: Any, stiffness: object, shift: float, count: int) -> tupl
     raise AssertionError
 
 
-def _dense_vectors(mass: Any, stiffness: Any, shift: float, count: int) -> Array:
+def _dense_vectors(mass: MatrixLike, stiffness: MatrixLike, shift: float, count: int) -> Array:
     import scipy.linalg
 
     mass, shifted = _full(mass), _full(stiffness + shift * mass)
@@ -137,7 +138,7 @@ def _dense_vectors(mass: Any, stiffness: Any, shift: float, count: int) -> Array
     return np.asarray(vectors[:, ::-1])
 
 
-def _sparse_vectors(mass: Any, stiffness: object, shift: float, solve: object, count: int) -> Array:
+def _sparse_vectors(mass: MatrixLike, stiffness: object, shift: float, solve: object, count: int) -> Array:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     size = mass.shape[0]
@@ -147,7 +148,7 @@ def _sparse_vectors(mass: Any, stiffness: object, shift: float, solve: object, c
     return np.asarray(vectors)
 
 
-def negative_row(matrix: Any, least: float) -> int | None:
+def negative_row(matrix: MatrixLike, least: float) -> int | None:
     """A row in which a symmetric matrix shows an eigenvalue below −``least``, None where it has none.
 
     A full matrix: the largest component of the eigenvector. A sparse one: the lowest pivot of A + least 1,
@@ -166,7 +167,7 @@ def negative_row(matrix: Any, least: float) -> int | None:
     return int(np.argsort(factors.perm_c)[np.argmin(pivots)]) if np.min(pivots) < 0 else None
 
 
-def _factors(matrix: Any) -> Any:
+def _factors(matrix: MatrixLike) -> MatrixLike:
     """Sparse factors of a symmetric matrix with its own diagonal as pivots."""
     from scipy.sparse.linalg import splu
 
@@ -183,7 +184,7 @@ def solve_static(stiffness: object, loads: object) -> Array:
     return np.asarray(_factor(stiffness)(_full(loads)))
 
 
-def _factor(matrix: Any) -> Any:
+def _factor(matrix: MatrixLike) -> MatrixLike:
     """x ↦ A⁻¹x of a symmetric positive matrix; `SingularMatrix` names the row where it is not."""
     diagonal = matrix.diagonal()
     if np.any(diagonal <= 0):

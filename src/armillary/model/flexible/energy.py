@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import combination, inner, plus, product
+from armillary.algebra.vectors.scalars import Scalar, combination, inner, plus, product
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, joined
 from armillary.algebra.vectors.vectors import Vector
 from armillary.model.bodies.body import Body
@@ -63,7 +63,7 @@ def central(body: Body) -> Central:
     )
 
 
-def _less(J: Any, square: Any, share: float, name: str) -> Matrix:
+def _less(J: Sequence[Triple], square: Sequence[Sequence[Scalar]], share: float, name: str) -> Matrix:
     """J − share (tr(square) 1 − square), of dimension inertia."""
     trace = square[0][0] + square[1][1] + square[2][2]
     rows = []

@@ -22,14 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import factorial
-from typing import Any
+
+import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
-from armillary.algebra.vectors.scalars import is_zero, plus, sum_of_products, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, sum_of_products, times
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, negative, scaled
 from armillary.model.flexible.part import FlexibleNode
 from armillary.model.joints.base import principal_rotation
@@ -137,7 +138,7 @@ class _Turning:
         self.v = named(combined(turns, xi), f"bd_{label}")
         axes = [i for i in range(3) if not is_zero(self.b[i])]
         self.single = len(axes) <= 1
-        self.x: Any = 0
+        self.x: Scalar = 0
         self.axis: int | None = axes[0] if len(axes) == 1 else None
         self.angle = None if self.axis is None else as_expr(self.b[self.axis])
         if not axes:
@@ -212,12 +213,12 @@ def _series(x: Expr, first: int) -> Expr:
     return value
 
 
-def _columns(matrix: Any) -> list[Triple]:
+def _columns(matrix: np.ndarray) -> list[Triple]:
     """Columns of a 3 × N array as triples of plain numbers, zeros exactly zero."""
     return [_numbers(column) for column in matrix.T]
 
 
-def _numbers(triple: Any) -> Triple:
+def _numbers(triple: np.ndarray) -> Triple:
     return tuple(float(a) if a else 0 for a in triple)  # type: ignore[return-value]
 
 
@@ -228,7 +229,7 @@ def _lengths(v: Triple, name: str) -> Triple:
     return x, y, z
 
 
-def _tilde_squared(b: Triple, x: Any) -> Matrix:
+def _tilde_squared(b: Triple, x: Scalar) -> Matrix:
     """b̃b̃ = b bᵀ − (b·b) 1."""
     rows = []
     for i in range(3):

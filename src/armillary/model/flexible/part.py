@@ -18,13 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from armillary.errors import ModelError, nearest
+from armillary.untyped import Given
 
 Array = np.ndarray
+MatrixLike: TypeAlias = Any  # an array or a sparse matrix of SciPy, which has no types
 
 # Modes that are less coherent than this in M and K are orthogonal; what is left is rounding.
 ORTHOGONAL = 1e-9
@@ -43,10 +45,10 @@ class FlexibleNode:
     shape: Array  # Ψ, 3 × N
     rotation: Array  # Θ, 3 × N: rotation vector per unit of each mode
     shortening: Array | None = None  # G, 3 × N × N
-    place: Any = None  # the station s or (x, y) by which it was asked for; None for nodes with a name
+    place: Given = None  # the station s or (x, y) by which it was asked for; None for nodes with a name
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Given:
         """What `FlexiblePart.node` finds it by: its place where it has one, else its name."""
         return self.name if self.place is None else self.place
 
@@ -120,7 +122,7 @@ class FlexiblePart:
     )
     total_mass: float | None = None  # of the free vehicle whose modes these are; None: with the body held
     complex_modes: GivenModes | None = None
-    anywhere: Callable[[Any], FlexibleNode] | None = (
+    anywhere: Callable[[Given], FlexibleNode] | None = (
         None  # a node at any station of a beam, any (x, y) of a plate
     )
 

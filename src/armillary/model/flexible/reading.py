@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from armillary.algebra.arguments import flag
 from armillary.errors import ModelError, nearest
@@ -15,7 +14,7 @@ from armillary.model.flexible.parts.complex_shapes import from_complex_modes
 from armillary.model.flexible.parts.matrices import from_matrices
 from armillary.model.flexible.parts.modal_integrals import from_coupling, from_integrals
 from armillary.model.flexible.parts.nodes import from_nodes
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 # The option that distinguishes a way from the others, the first that is given decides; the name of that way;
 # and its reader, whose keywords are all that the way takes.
@@ -88,7 +87,7 @@ def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: D
     return reader(where, **options)
 
 
-def _known(where: str, given: Any, *more: str) -> None:
+def _known(where: str, given: Given, *more: str) -> None:
     names = {"spin", "held", *more}
     for _, reader in WAYS.values():
         names.update(p.name for p in inspect.signature(reader).parameters.values() if p.name != "where")

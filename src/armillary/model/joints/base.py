@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import flag, item_count
@@ -13,10 +12,11 @@ from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.algebra.vectors.matrices import Matrix, matrix_product, matrix_vector
-from armillary.algebra.vectors.scalars import is_zero, product
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.scalars import Scalar, is_zero, product
+from armillary.algebra.vectors.triples import Triple, joined
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
+from armillary.untyped import Given
 
 PLACES = ("first", "second", "third")
 UNIT_AXES: dict[str, Triple] = {
@@ -45,7 +45,7 @@ class Maker:
     body: str
     parent: str
     make: Callable[[str, Dimension, str, float], Expr]
-    read: Callable[[Any], Expr]
+    read: Callable[[object], Expr]
     orient: Matrix | None = None  # the body's fixed orientation, which comes after the joint's own rotation
 
     def coordinate(self, dimension: Dimension, about: str, initial: float = 0.0) -> Expr:
@@ -74,7 +74,7 @@ class Maker:
             else f"{noun} of {self.body} in {self.parent}"
         )
 
-    def before_orient(self, components: Sequence[Any]) -> Sequence[Any]:
+    def before_orient(self, components: Sequence[Scalar]) -> Sequence[Scalar]:
         """A vector in the body's axes, as components in the axes that the joint's own rotation leads to."""
         return components if self.orient is None else matrix_vector(self.orient, components)
 
@@ -105,12 +105,12 @@ class JointType:
         return type(self).__name__.lower()
 
 
-def axis_name(axis: Any) -> str:
+def axis_name(axis: Given) -> str:
     """An axis as the user gave it, for names and messages."""
     return axis if isinstance(axis, str) else "(" + ", ".join(str(a) for a in axis) + ")"
 
 
-def check_axis(axis: Any, joint: str) -> Any:
+def check_axis(axis: Given, joint: str) -> Given:
     """The axis if it is a letter or three values, not all zero; else an error with what is right."""
     if isinstance(axis, str):
         if axis not in UNIT_AXES:
@@ -127,7 +127,7 @@ def check_axis(axis: Any, joint: str) -> Any:
     return tuple(axis)
 
 
-def unit_axis(axis: Any, maker: Maker) -> Triple:
+def unit_axis(axis: Given, maker: Maker) -> Triple:
     """The axis as a unit triple of numbers or constant expressions."""
     if isinstance(axis, str):
         return UNIT_AXES[axis]
@@ -141,7 +141,7 @@ def unit_axis(axis: Any, maker: Maker) -> Triple:
         raise ModelError(
             f"joint of '{maker.body}': its axis {axis_name(axis)} has no direction; give a nonzero one"
         )
-    return tuple(plain(v / length) for v in values)
+    return joined(plain(v / length) for v in values)
 
 
 def across(axis: Triple) -> Triple:
@@ -156,7 +156,7 @@ def across(axis: Triple) -> Triple:
     return plain(x * y * a), plain(sign + y * y * a), plain(-y)
 
 
-def plain(value: Expr) -> Any:
+def plain(value: Expr) -> Scalar:
     """Numbers as plain numbers, so that zeros and ones are seen at once; expressions as they are."""
     return value.data if value.kind == "number" else value
 
@@ -182,10 +182,10 @@ def axis_rotation(axis: Triple, angle: object) -> Matrix:
     return tuple(rows)  # type: ignore[return-value]
 
 
-def principal_rotation(i: int, c: object, s: Any) -> Matrix:
+def principal_rotation(i: int, c: Scalar, s: Scalar) -> Matrix:
     """Rotation about coordinate axis i by the angle with this cosine and sine."""
     j, k = (i + 1) % 3, (i + 2) % 3
-    rows: list[list[Any]] = [[0] * 3 for _ in range(3)]
+    rows: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
     rows[i][i] = 1
     rows[j][j] = rows[k][k] = c
     rows[j][k], rows[k][j] = -s, s

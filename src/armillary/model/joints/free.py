@@ -8,13 +8,13 @@ Euler parameters e = (e0, e1, e2, e3), scalar first, turn components from child 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, TWO, Expr, as_expr
 from armillary.algebra.units.dimension import ONE, RATE, SPEED
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import product
+from armillary.algebra.vectors.scalars import Scalar, product
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,
@@ -70,7 +70,7 @@ def euler_parameters(R: Matrix) -> list[Expr]:
     return [x / length for x in chosen]
 
 
-def quaternion_rates(e: Sequence[object], w: Sequence[object]) -> tuple[Any, ...]:
+def quaternion_rates(e: Sequence[object], w: Sequence[object]) -> tuple[Scalar, ...]:
     """ė for the angular velocity w in the child's axes."""
     e0, e1, e2, e3 = e
     x, y, z = (fn.named(HALF * wi, "half_w") for wi in w)
@@ -82,7 +82,9 @@ def quaternion_rates(e: Sequence[object], w: Sequence[object]) -> tuple[Any, ...
     )
 
 
-def sequence_rates(sequence: str, angles: Sequence[Any], w: Sequence[Any]) -> tuple[Any, Any, Any]:
+def sequence_rates(
+    sequence: str, angles: Sequence[Scalar], w: Sequence[Scalar]
+) -> tuple[Scalar, Scalar, Scalar]:
     """Rates of three body-fixed angles for the angular velocity w in the child's axes.
 
     With w' = R₃ w (axes before the last turn) the second rate is w'·e₂; the first follows from the component
@@ -110,11 +112,11 @@ def _orientation(
     if rotation == "quaternion":
         text = f"Euler parameter %d of {maker.body} in {maker.parent}"
         e = [maker.coordinate(ONE, text % i, 1.0 if i == 0 else 0.0) for i in range(4)]
-        return quaternion_rotation(e, maker.body), quaternion_rates(e, w), e
+        return quaternion_rotation(e, maker.body), tuple(map(as_expr, quaternion_rates(e, w))), e
     angles = [maker.angle(letter, place) for letter, place in zip(rotation, PLACES, strict=True)]
     return (
         sequence_rotation(rotation, angles, f"R_{maker.body}"),
-        sequence_rates(rotation, angles, w),
+        tuple(map(as_expr, sequence_rates(rotation, angles, w))),
         angles,
     )
 
@@ -182,7 +184,9 @@ class Free(JointType):
         w = _spins(maker)
         R, turning, _ = _orientation(self.rotation, maker, w)
         axes, chosen = ("parent", True) if self.velocity == "auto" else (self.velocity, False)
-        drift = tuple(v) if axes == "parent" else matrix_vector(R, maker.before_orient(v))
+        drift = (
+            tuple(v) if axes == "parent" else tuple(map(as_expr, matrix_vector(R, maker.before_orient(v))))
+        )
         step = Drift((p[0], p[1], p[2]), R, dict(enumerate(v)), dict(enumerate(w)), axes, chosen)
         return Assembly((step,), (*drift, *turning), (3,) if self.rotation == "quaternion" else ())
 

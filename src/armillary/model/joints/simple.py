@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count, several
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.triples import Triple, cross_triples
+from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.vectors.triples import Triple, cross_triples, joined
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,
@@ -31,9 +32,10 @@ from armillary.model.joints.base import (
 from armillary.model.joints.steps import Drift, Slide, Step, Turn
 from armillary.model.reading.argument_types import AxisLike, Flag
 from armillary.model.reading.kinds import AXIS, WORDS, Either, ListOf, choice
+from armillary.untyped import Given
 
 GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')
-_Axes = Annotated[Sequence[Any], ListOf(AXIS)]
+_Axes = Annotated[Sequence[Given], ListOf(AXIS)]
 _Velocity = Annotated[str, choice("parent", "body")]
 
 
@@ -181,9 +183,9 @@ class Planar(JointType):
         velocity = [0, 0, 0]
         velocity[i], velocity[j] = u[0], u[1]  # type: ignore[call-overload]
         drift: Triple = matrix_vector(rotation, velocity)
-        position: list[Any] = [0, 0, 0]
+        position: list[Scalar] = [0, 0, 0]
         position[i], position[j] = q[0], q[1]
-        step = Drift(tuple(position), rotation, {i: u[0], j: u[1]}, {n: u[2]}, "body")
+        step = Drift(joined(position), rotation, {i: u[0], j: u[1]}, {n: u[2]}, "body")
         return Assembly((step,), (as_expr(drift[i]), as_expr(drift[j]), u[2]))
 
     def describe(self) -> str:
@@ -204,14 +206,14 @@ def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
     return first, cross_triples(normal, first)
 
 
-def _axes(given: Any, name: str) -> tuple[Any, ...]:
+def _axes(given: Given, name: str) -> tuple[Given, ...]:
     """Several axes: a list, one axis, or letters in a row ("xy")."""
     letters = isinstance(given, str) and set(given) <= set("xyz")
     found = tuple(given) if letters else several(given, f"Joint: {name}", ModelError)
     return tuple(check_axis(axis, f"Joint({name}=…)") for axis in found)
 
 
-def _check_independent(axes: Sequence[Any], where: str) -> None:
+def _check_independent(axes: Sequence[Given], where: str) -> None:
     """Axes given by numbers must point in independent directions: else two speeds do the same."""
     known = [UNIT_AXES[a] if isinstance(a, str) else a for a in axes]
     if not all(isinstance(x, int | float) for axis in known for x in axis):

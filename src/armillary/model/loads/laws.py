@@ -6,17 +6,17 @@ They may be used in loads, struts and outputs, in Python and in text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.functions import Operand
 from armillary.errors import ModelError
 from armillary.model.reading.argument_types import ExpressionLike
 from armillary.model.reading.kinds import ObjectForm, OneOf
 
 
 def contact_force(
-    penetration: object, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1
-) -> Any:
+    penetration: object, rate: Operand, stiffness: Operand, damping: Operand = 0, exponent: float = 1
+) -> Operand:
     """Force by which two bodies that touch push each other apart; it never pulls and does not jump at touch.
 
         F = k δⁿ max(1 + a δ̇, 0)   for δ > 0, else 0
@@ -42,8 +42,13 @@ def contact_force(
 
 
 def friction_force(
-    speed: Any, normal: Any, coefficient: Any, transition: Any, static: Any = None, stribeck: Any = None
-) -> Any:
+    speed: Operand,
+    normal: Operand,
+    coefficient: Operand,
+    transition: Operand,
+    static: Operand = None,
+    stribeck: Operand = None,
+) -> Operand:
     """Smooth dry friction on what slides at this speed: against it, and zero at rest, so that a load creeps.
 
         F = −N μ(v) v / √(v² + v₀²),        μ(v) = μ + (μ_s − μ) exp(−(v / v_s)²)
@@ -63,8 +68,13 @@ def friction_force(
 
 
 def friction_per_speed(
-    square: Any, normal: Any, coefficient: Any, transition: Any, static: Any = None, stribeck: Any = None
-) -> Any:
+    square: Operand,
+    normal: Operand,
+    coefficient: Operand,
+    transition: Operand,
+    static: Operand = None,
+    stribeck: Operand = None,
+) -> Operand:
     """−F/v of ``friction_force`` from v², for use in several directions: F = −v · this for the vector v."""
     if (static is None) != (stribeck is None):
         raise ModelError(

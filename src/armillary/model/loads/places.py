@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
@@ -21,6 +19,7 @@ from armillary.model.loads.forces import add_load
 from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.references import find_point, unit_direction
 from armillary.model.records import Load
+from armillary.untyped import Given
 
 
 def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, Expr, Body]:
@@ -82,7 +81,7 @@ def _dual(axis: Vector, others: list[Vector]) -> Vector:
     return found
 
 
-def read_plane(system: Description, plane: Any, where: str) -> tuple[Point, Vector]:
+def read_plane(system: Description, plane: Given, where: str) -> tuple[Point, Vector]:
     """(a point of the plane, its unit normal in the axes of the point's body)."""
     if item_count(plane) != 2:
         raise ModelError(f"{where}: plane={plane!r} is not a point and a normal, e.g. (ground, ground.z)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
@@ -38,8 +37,8 @@ def mass_centre(system: Description) -> Vector:
 def composites(system: Description) -> dict[str, tuple[Expr, Triple]]:
     """(mass, first moment about the origin in own axes) of each body with all that hangs on it, by name;
     of the whole system by "ground". Summed up from the leaves as intermediate values."""
-    found: dict[str, tuple[Any, Triple]] = {}
-    nothing: tuple[Any, Triple] = (ZERO, (ZERO, ZERO, ZERO))
+    found: dict[str, tuple[Expr, Triple]] = {}
+    nothing: tuple[Expr, Triple] = (ZERO, (ZERO, ZERO, ZERO))
     for body in [*reversed(system.bodies.values()), system.ground]:
         mass, moment = found.get(body.name, nothing)
         mass = as_expr(plus(mass, whole_mass(body)))
@@ -51,7 +50,7 @@ def composites(system: Description) -> dict[str, tuple[Expr, Triple]]:
                 moment = named_triple(matrix_vector(frame.rotation, moment), f"h_{frame.name}")
             shift = scaled(body.displacement.components(body.parent.frame), mass)
             above_mass, above = found.get(body.parent.name, nothing)
-            found[body.parent.name] = plus(above_mass, mass), add(above, moment, shift)
+            found[body.parent.name] = as_expr(plus(above_mass, mass)), add(above, moment, shift)
     return found
 
 

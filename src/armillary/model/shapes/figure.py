@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from armillary.algebra.units.dimension import LENGTH
 from armillary.errors import ModelError
 from armillary.model.reading.references import constant_reader
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -20,8 +20,8 @@ class Figure:
     names: ClassVar[tuple[str, ...]] = ()
     between: ClassVar[bool] = False  # drawn from point to point instead of on a body
 
-    sizes: tuple[Any, ...] = ()
-    axis: Any = None  # of figures that are round about one, in the axes of the shape
+    sizes: tuple[Given, ...] = ()
+    axis: Given = None  # of figures that are round about one, in the axes of the shape
 
     def __init__(self, *sizes: object, axis: object = None) -> None:
         self.sizes = sizes

@@ -12,20 +12,20 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from armillary.algebra.arguments import file_path, item_count, real
 from armillary.algebra.call_record import records_arguments
 from armillary.errors import ModelError
 from armillary.model.reading.kinds import NUMBER, PATH, Either, ListOf, ObjectForm, choice
 from armillary.model.shapes.figure import Figure
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
 
 _UPWARDS = ("x", "y", "z")
-_Threes = Annotated[Any, ListOf(ListOf(NUMBER, 3))]
+_Threes = Annotated[Given, ListOf(ListOf(NUMBER, 3))]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -41,7 +41,7 @@ class Mesh(Figure):
     kind: ClassVar[str] = "mesh"
 
     path: Annotated[str | os.PathLike[str], PATH]
-    scale: Annotated[Any, Either((NUMBER, ListOf(NUMBER, 3)))] = 1.0
+    scale: Annotated[Given, Either((NUMBER, ListOf(NUMBER, 3)))] = 1.0
     up: Annotated[str, choice(*_UPWARDS)] = ""
     texture: Annotated[str | os.PathLike[str], PATH] = ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from armillary.algebra.arguments import item_count, real
 from armillary.algebra.units.dimension import LENGTH, ONE
@@ -34,6 +34,7 @@ from armillary.model.reading.references import constant_reader, find_body, find_
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Shape
 from armillary.model.shapes import FIGURES, Figure
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -99,7 +100,7 @@ def shape(
     return made
 
 
-def _ends(system: Description, shape: Figure, body: object, between: Any, where: str) -> tuple[Point, ...]:
+def _ends(system: Description, shape: Figure, body: object, between: Given, where: str) -> tuple[Point, ...]:
     """The points of a figure between points; none of one on a body."""
     called = type(shape).__name__
     if not shape.between:

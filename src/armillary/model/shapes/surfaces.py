@@ -9,7 +9,7 @@ In text models:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from armillary.model.reading.kinds import (
 from armillary.model.reading.text_functions import argument_range
 from armillary.model.shapes.figure import Figure, radius_of
 from armillary.model.space.orbit import ORBIT, Orbit
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -44,7 +44,7 @@ X, Y = (symbol(name, dimension=LENGTH) for name in "xy")  # places of a profile,
 _EQUATOR = 6378137.0  # m: radius of the Earth
 _FINEST = 2000  # places of a profile along an axis
 _HEIGHTS = Either((Written("an expression of x and y", x=LENGTH, y=LENGTH), NUMBERS))
-_Range = Annotated[Any, ListOf(NUMBER, 2)]
+_Range = Annotated[Given, ListOf(NUMBER, 2)]
 
 
 @records_arguments
@@ -140,7 +140,7 @@ class Earth(Figure):
         return f"Earth({'' if self.radius is None else repr(self.radius)})"
 
 
-def _range(value: Any, what: str) -> tuple[float, float]:
+def _range(value: Given, what: str) -> tuple[float, float]:
     if item_count(value) != 2:
         raise ModelError(f"{what}: {value!r} is not a range such as (0, 10)")
     low, high = (real(x, what, ModelError) for x in value)

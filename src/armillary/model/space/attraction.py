@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.functions import Operand
 from armillary.algebra.units.dimension import LENGTH, ONE, TIME
 from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import inner, is_zero
+from armillary.algebra.vectors.scalars import Scalar, inner, is_zero
 from armillary.algebra.vectors.triples import Triple, add, joined, scaled
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
@@ -74,7 +75,7 @@ class _Spot:
     source: GravitySource
     base: Triple
     step: Triple
-    square: Any  # of the base's length
+    square: Scalar  # of the base's length
     part: Central | None = None
 
     @property
@@ -173,7 +174,7 @@ def modal_forces(system: Description) -> dict[Expr, Expr]:
 
     Q_p = −∂V/∂η_p: the force times the mass centre's way, less the energy of the inertia's change.
     """
-    found: dict[Expr, Any] = {}
+    found: dict[Expr, Scalar] = {}
     for attractor in system.attractors.values():
         for spot in _spots(system, attractor):
             if spot.part is None:
@@ -189,7 +190,7 @@ def modal_forces(system: Description) -> dict[Expr, Expr]:
     return {speed: as_expr(value) for speed, value in found.items()}
 
 
-def attraction_energy(system: Description, attractor: Attractor) -> Any:
+def attraction_energy(system: Description, attractor: Attractor) -> Operand:
     """The energy whose gradient the field is; with moving attractors it depends on time."""
     source, parts = attractor.source, []
     if attractor.field == "mass centre":

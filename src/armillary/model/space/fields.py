@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.functions import Operand
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import inner, is_zero, plus, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, named, scaled
@@ -27,8 +27,8 @@ NOWHERE: Triple = (0, 0, 0)
 class GravitySource:
     """What attracts: μ, k = ½ μ J₂ R² (0 for a sphere), and the oblateness' axis."""
 
-    mu: Any
-    oblateness: Any = 0
+    mu: Operand
+    oblateness: Operand = 0
     axis: Triple = NOWHERE
 
     def along(self, axis: Triple) -> GravitySource:
@@ -41,7 +41,7 @@ class GravitySource:
         return is_zero(self.oblateness)
 
 
-def potential(source: GravitySource, r: Triple) -> Any:
+def potential(source: GravitySource, r: Triple) -> Operand:
     """U at a place."""
     near = _nearness(r)
     value = term(-1, source.mu, near)
@@ -57,7 +57,7 @@ def acceleration(source: GravitySource, r: Triple) -> Triple:
     return add(scaled(r, term(-1, source.mu, near**3)), _oblate_acceleration(source, r, near))
 
 
-def acceleration_change(source: GravitySource, base: Triple, step: Triple, square: Any = None) -> Triple:
+def acceleration_change(source: GravitySource, base: Triple, step: Triple, square: Operand = None) -> Triple:
     """g(base + step) − g(base), precise however short the step.
 
         Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
@@ -83,7 +83,7 @@ def acceleration_change(source: GravitySource, base: Triple, step: Triple, squar
     return add(change, far, scaled(_oblate_acceleration(source, base, _nearness(base)), -1))
 
 
-def _oblate_acceleration(source: GravitySource, r: Triple, near: Any) -> Triple:
+def _oblate_acceleration(source: GravitySource, r: Triple, near: Operand) -> Triple:
     """k (3 r⁻⁵ (5 z² r⁻² − 1) r − 6 z r⁻⁵ a)."""
     if source.round:
         return NOWHERE
@@ -98,7 +98,7 @@ class Extended:
     """What the extent of a body adds to second order: potential energy, force, and moment about its mass
     centre."""
 
-    energy: Any
+    energy: Operand
     force: Triple
     moment: Triple
 
@@ -183,17 +183,17 @@ def _extended_oblate(
 # ---------------------------------------------------------------- scalars and triples
 
 
-def term(coefficient: float, *factors: Any) -> Any:
+def term(coefficient: float, *factors: Operand) -> Operand:
     """A number times a product; the number is of no dimension."""
     return times(reduce(times, factors), coefficient)
 
 
-def total(*terms: Any) -> Any:
+def total(*terms: Operand) -> Operand:
     """The sum of terms, known zeros left out."""
     return reduce(plus, terms)
 
 
-def _nearness(r: Triple) -> Any:
+def _nearness(r: Triple) -> Operand:
     """1/r."""
     square = inner(r, r)
     if is_zero(square):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import bounded_constant, constant_reader, find_body, unit_triple
 from armillary.model.recording.recorder import all_or_nothing
 from armillary.model.signals.events import event
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 _MOST = 10_000
 
@@ -39,8 +38,8 @@ def panels(
     mass: object,
     inertia: object,
     com: object = None,
-    at: Any = (0, 0, 0),
-    orient: Any = None,
+    at: Given = (0, 0, 0),
+    orient: Given = None,
     axis: object = "y",
     along: object = "x",
     stiffness: object = 0,
@@ -127,7 +126,7 @@ def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> N
     moment(system, f"{panel.name}_hinge", torque, panel.frame.vector(axis), on=panel, reaction=panel.parent)
 
 
-def _angles(system: Description, start: object, n: int) -> Any:
+def _angles(system: Description, start: object, n: int) -> Given:
     """Angles at the start, from the word for a folded array or as they are given."""
     if not isinstance(start, str):
         return start
@@ -140,7 +139,7 @@ def _angles(system: Description, start: object, n: int) -> Any:
     return angle
 
 
-def _each(value: object, n: int, word: str) -> Sequence[Any]:
+def _each(value: object, n: int, word: str) -> Sequence[Given]:
     """One value per panel: a list one by one, anything else for all. Three moments of one inertia may be an
     array or tuple too; for all else these are lists."""
     if word != "inertia" and isinstance(value, tuple | np.ndarray):

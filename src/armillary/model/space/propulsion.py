@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, symbol
@@ -32,6 +32,7 @@ from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Memory
 from armillary.model.signals.events import event
 from armillary.model.signals.outputs import output
+from armillary.untyped import Given
 
 PULSES = Either((EXPRESSION, ListOf(ListOf(EXPRESSION, 2))))
 STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse
@@ -105,7 +106,7 @@ def _switch(system: Description, name: str, pulses: list[tuple[Expr, Expr]]) -> 
     return factor
 
 
-def _pulses(system: Description, on: Any, where: str) -> list[tuple[Expr, Expr]]:
+def _pulses(system: Description, on: Given, where: str) -> list[tuple[Expr, Expr]]:
     if len(on) == 2 and not any(isinstance(x, list | tuple) for x in on):
         on = [on]
     found: list[tuple[Expr, Expr]] = []

@@ -7,7 +7,7 @@ inertia to its carrier before anything is derived.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import HALF, Expr, as_expr
@@ -34,12 +34,13 @@ from armillary.model.reading.kinds import (
 )
 from armillary.model.reading.references import bounded_constant, find_body, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
+from armillary.untyped import Given
 
 
 class GimbalAxes(Either):
     """An axis, or a list of the axes of two gimbals."""
 
-    def python(self, value: object) -> Any:
+    def python(self, value: object) -> Given:
         if not isinstance(value, list):
             return value
         several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
@@ -49,7 +50,7 @@ class GimbalAxes(Either):
 class PerGimbal(Either):
     """One value, or a list of one for each gimbal; "" is none."""
 
-    def python(self, value: object) -> Any:
+    def python(self, value: object) -> Given:
         if not isinstance(value, list):
             return value
         return [None if item == "" else tuples(item) for item in value]
@@ -181,7 +182,7 @@ def control_moment_gyro(
     return Gyro(tuple(gimbals), wheel)
 
 
-def _axial(spin: Expr, across: Expr, axis: Any) -> list[Any]:
+def _axial(spin: Expr, across: Expr, axis: Given) -> list[Given]:
     """The inertia of a rotor: I = t 1 + (s − t) a aᵀ, as three moments where a is a coordinate axis."""
     if any(axis == unit for unit in UNIT_AXES.values()):
         return [spin if x else across for x in axis]
@@ -189,12 +190,12 @@ def _axial(spin: Expr, across: Expr, axis: Any) -> list[Any]:
     return [(spin - across) * (a[i] * a[j]) + (across if i == j else 0) for i, j in SIX]
 
 
-def _at_right_angles(a: Any, b: Any) -> bool:
+def _at_right_angles(a: Given, b: Given) -> bool:
     cosine = as_expr(sum_of_products(zip(a, b, strict=True)))
     return cosine.kind != "number" or is_zero(cosine) or abs(float(cosine)) < 1e-9
 
 
-def _one_each(value: object, count: int, where: str) -> list[Any]:
+def _one_each(value: object, count: int, where: str) -> list[Given]:
     """One value for each gimbal; a list is one by one."""
     nothing = value is None or (isinstance(value, int | float) and value == 0)
     values = value if isinstance(value, list) else [value] * (count if nothing else 1)

@@ -19,6 +19,7 @@ from armillary.program.form.cost import Operations
 from armillary.program.form.sections import program_of
 from armillary.program.lanes.alike import corresponding
 from armillary.program.targets.targets import Targets
+from armillary.untyped import DataTable
 
 Kind = TypeVar("Kind", bound=DerivedEquations)
 
@@ -62,7 +63,7 @@ class Derivation:
         formalism: str,
         wanted: Targets,
         reduction: Reduction,
-        options: dict[str, Any],
+        options: DataTable,
         **more: Any,
     ) -> Kind:
         """Equations of this kind: the wanted expressions improved and put into sections."""

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors.matrices import matrix_sum
-from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, scaled
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
@@ -162,7 +162,7 @@ def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
     return replace(tree, links=tuple(links), placements=placements)
 
 
-def chosen_targets(system: Description, rates: Mapping[int, Any], chosen: Chosen) -> Targets:
+def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Chosen) -> Targets:
     """Root expressions of all sections, for rates of the states by index."""
     reduction, plain = chosen.reduction, chosen.reduction.plain
     free = [system.speeds.index(u) for u in reduction.independent(system)]

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import ENERGY
-from armillary.algebra.vectors.scalars import minus, plus
+from armillary.algebra.vectors.scalars import Scalar, minus, plus
 from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
@@ -46,6 +46,7 @@ from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets.converted_targets import converted_targets
 from armillary.program.targets.targets import OutputColumn, Targets, targets
+from armillary.untyped import DataTable
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
@@ -135,7 +136,7 @@ def momentum_targets(
     *,
     regrouped: bool,
     axes: str = "ground",
-) -> tuple[Targets, dict[str, Any]]:
+) -> tuple[Targets, DataTable]:
     """Root expressions of all sections, and what the equations hold besides.
 
     ``axes`` are those of the angular momentum of bodies that turn freely on the ground: "ground" or "body".
@@ -186,8 +187,8 @@ def _form(
     names = _names(system, tree, roots)
     unknown = [system.speeds.index(u) for u in reduction.independent(system)]
     p = {i: _symbol(system, i, names[i]) for i in unknown}
-    projected: dict[int, Any] = dict(p)
-    drifts: dict[int, Any] = {}
+    projected: dict[int, Scalar] = dict(p)
+    drifts: dict[int, Scalar] = {}
     for root in roots:
         P, H = root.vectors(tree, p)
         projected |= root.conjugate(tree, H)
@@ -235,10 +236,10 @@ def _form(
 
 
 def _seen_from_centres(
-    tree: Tree, roots: Sequence[FreeRoot], masses: Sequence[Weight], of_roots: Mapping[int, Any]
-) -> dict[int, Any]:
+    tree: Tree, roots: Sequence[FreeRoot], masses: Sequence[Weight], of_roots: Mapping[int, Scalar]
+) -> dict[int, Scalar]:
     """Conjugate momenta of the motion that the roots' mass centres see."""
-    drifts: dict[int, Any] = {}
+    drifts: dict[int, Scalar] = {}
     for root in roots:
         P, _ = root.vectors(tree, of_roots)
         drifts |= root.drifting(tree, masses, P)
@@ -250,9 +251,9 @@ def _seen_from_centres(
 
 def _of_roots(
     roots: Sequence[FreeRoot], tree: Tree, masses: Sequence[Weight], wrenches: Sequence[Wrench]
-) -> dict[int, Any]:
+) -> dict[int, Scalar]:
     """P and H of every root, by the indices of the speeds whose momenta they replace."""
-    found: dict[int, Any] = {}
+    found: dict[int, Scalar] = {}
     for root in roots:
         found |= root.numbered(tree, *root.states(tree, masses, wrenches))
     return found
@@ -292,13 +293,14 @@ def _columns(system: Description, form: _Form) -> list[OutputColumn]:
     ]
 
 
-def _accelerations(system: Description, form: _Form) -> dict[int, Any]:
+def _accelerations(system: Description, form: _Form) -> dict[int, Scalar]:
     """u̇ of all speeds by index: along the rates of the state, and given ones as they are."""
     along = _coordinate_rates(system, form.reduction, form.reduction.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}
-    found: dict[int, Any] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))
-    given = {d.index: d.rate for link in form.tree.links for d in link.degrees if d.prescribed}
-    return found | given
+    found: dict[int, Scalar] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))
+    for link in form.tree.links:
+        found |= {d.index: d.rate for d in link.degrees if d.rate is not None and not d.dependent}
+    return found
 
 
 def _coordinate_rates(system: Description, reduction: Reduction, plain: Undimensioned) -> dict[Expr, Expr]:

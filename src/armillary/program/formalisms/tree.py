@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.neglected_terms import NeglectedTerms
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.gears import GearedTree, embed_gears
@@ -41,6 +42,7 @@ from armillary.program.targets.small_quantities import (
     truncated_targets,
 )
 from armillary.program.targets.targets import Targets, targets
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.program.formalisms.free_speeds import Chosen
@@ -52,23 +54,23 @@ TRIED = 2  # formalisms that "auto" tries at most
 _CHAIN = 0.35  # share of the longest chain of dependent operations in the time of an evaluation
 
 
-def _kane(reduction: Reduction, loads: AppliedLoads, order: Order = "fewest neighbours") -> dict[int, Any]:
+def _kane(reduction: Reduction, loads: AppliedLoads, order: Order = "fewest neighbours") -> dict[int, Scalar]:
     factors = reduction.elimination.factors
     equations = reduced_equations(implicit_equations(reduction.tree, loads), factors)
     return dependent_rates(reduction.tree, uncouple(equations, order), factors)
 
 
-def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Any]]:
+def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Scalar]]:
     """A formalism for trees; constraints by their forces on top of it."""
 
-    def solved(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+    def solved(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
         tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
         return constrained_accelerations(accelerations, tree, loads, kept, reduction.remainders)
 
     return solved
 
 
-def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
     """The recursion, with gears inside it; other constraints by their forces on top of it."""
     found = geared_tree(reduction)
     accelerations = partial(recursive.accelerations, gears=found.gears)
@@ -79,7 +81,7 @@ def geared_tree(reduction: Reduction) -> GearedTree:
     return embed_gears(reduction.free_tree or reduction.tree, reduction.elimination, reduction.remainders)
 
 
-def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
+def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
     from armillary.mechanics.formalisms.back_substitution import accelerations
 
     return accelerations(tree, applied, at_rest=at_rest)
@@ -87,7 +89,7 @@ def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = Fals
 
 # Accelerations by each formalism. Back substitution is imported when it is used, which takes a tenth of a
 # second.
-RATES: dict[str, Callable[[Reduction, AppliedLoads], dict[int, Any]]] = {
+RATES: dict[str, Callable[[Reduction, AppliedLoads], dict[int, Scalar]]] = {
     "kane": _kane,
     "recursive": _recursive,
     "back_substitution": _by_tree(_back_substituted),
@@ -116,7 +118,7 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
     considered = [_considered(c) for c in candidates] if len(candidates) > 1 else []
     cycles = [c.cycles for c in considered]
     best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
-    made: dict[str, Any] = {}
+    made: DataTable = {}
     if d.effort == "high" and best.formalism == "kane" and best.chosen is None:
         best, made["searched"] = _searched(best, loads, system, reduction)
         clock.stage("search orders")
@@ -168,7 +170,7 @@ def _candidate(
     system: Description,
     reduction: Reduction,
     clock: Clock,
-    solve: Callable[[Reduction, AppliedLoads], dict[int, Any]] | None = None,
+    solve: Callable[[Reduction, AppliedLoads], dict[int, Scalar]] | None = None,
 ) -> _Candidate:
     def wanted_of() -> Targets:
         rates = speed_rates(reduction.tree, (solve or RATES[name])(reduction, loads))

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.choice.motion_sample import MotionSample
@@ -118,7 +117,7 @@ class LoopPositions:
     gaps: tuple[Expr, ...]
 
     @property
-    def dependent(self) -> Mapping[int, Mapping[int, Any]]:
+    def dependent(self) -> Mapping[int, Mapping[int, Scalar]]:
         """Factors of independent positions, by dependent position."""
         return self.elimination.factors
 

@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
 
 _TOGETHER = 4  # columns of the inverse that are solved together
 _WIDER = 1.4  # times the unknowns that a column reaches, in which it is solved together with others
@@ -72,13 +71,13 @@ class Factors:
                 found.add(k)
         return forward, [k for k, _, _ in self.steps if k in found]
 
-    def solve(self, right: Mapping[int, Any]) -> dict[int, Any]:
+    def solve(self, right: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """x as expressions."""
         g = {k: right.get(k, 0) for k, _, _ in self.steps}
         for k, _, row in self.steps:
             for j, factor in row.items() if not is_zero(g[k]) else ():
                 g[j] = fn.named(minus(g[j], times(factor, g[k])), f"g_{j + 1}")
-        x: dict[int, Any] = {}
+        x: dict[int, Scalar] = {}
         for k, inverse, row in reversed(self.steps):
             value = times(g[k], inverse)
             for j in sorted(row):
@@ -86,7 +85,7 @@ class Factors:
             x[k] = fn.named(value, f"x_{k + 1}")
         return x
 
-    def turn(self, x: Mapping[int, Any], added: Mapping[int, Any]) -> dict[int, Any]:
+    def turn(self, x: Mapping[int, Scalar], added: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """T x + a."""
         found = dict(x)
         for r, row in self.turned.items():

@@ -260,7 +260,7 @@ class Pieces:
         return self.reduction.tree
 
     @cached_property
-    def _matrix(self) -> Mapping[tuple[int, int], Any]:
+    def _matrix(self) -> Mapping[tuple[int, int], Scalar]:
         with _derivation(self.keep):
             names = {d.index: d.name for link in self._tree.links for d in link.degrees if not d.prescribed}
             whole = ImplicitEquations(mass_matrix(self._tree), dict.fromkeys(names, 0), names)
@@ -269,7 +269,7 @@ class Pieces:
     def _mass(self, r: int, s: int) -> Any:
         return self._matrix.get((min(r, s), max(r, s)), 0)
 
-    def _with_gain(self, force: Mapping[int, Any], tree: Tree) -> dict[int, Any]:
+    def _with_gain(self, force: Mapping[int, Scalar], tree: Tree) -> dict[int, Scalar]:
         """f of the speeds from f of the equations' unknowns x = u̇ − γ: f + M γ."""
         gained = {k: v for k, v in corrections(tree).items() if k in self._places}
         found = dict(force)
@@ -283,7 +283,7 @@ class Pieces:
             forces = generalised_forces(self._tree, loads(self._tree))
             return self._named(what, reduced_forces(forces, self.reduction.elimination.factors))
 
-    def _named(self, what: str, values: Mapping[int, Any]) -> ExpressionVector:
+    def _named(self, what: str, values: Mapping[int, Scalar]) -> ExpressionVector:
         return ExpressionVector(what, self.names, tuple(as_expr(values.get(k, 0)) for k in self._places))
 
 

@@ -40,6 +40,7 @@ from armillary.program.formalisms.derivation import derivation
 from armillary.program.sensitivities.directions import Direction, directions, outputs_of, quotient
 from armillary.program.sensitivities.jumps import JumpSearch
 from armillary.program.targets.targets import INTERNAL_EVENTS, OutputColumn, Targets
+from armillary.untyped import DataTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +128,7 @@ def _check(equations: DerivedEquations) -> None:
 
 def _targets(
     equations: DerivedEquations, asked: Sequence[Direction], of: Sequence[str], ignore_jumps: bool
-) -> tuple[Targets, dict[str, Any]]:
+) -> tuple[Targets, DataTable]:
     """Root expressions of all sections, and what the equations hold besides."""
     t = equations.targets
     moving = _moving(t, asked, equations.system)

@@ -19,7 +19,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import plus, times, total
+from armillary.algebra.vectors.scalars import Scalar, plus, times, total
 from armillary.algebra.walk import transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
@@ -36,7 +36,7 @@ MOST = 1024  # combinations of statuses
 class ContactTargets:
     """Rates of all speeds, forces by their symbols, events with their functions, and what events change."""
 
-    rates: dict[int, Any]
+    rates: dict[int, Scalar]
     forces: dict[Expr, Expr]
     events: tuple[EventRecord, ...]
     guards: tuple[Expr, ...]
@@ -45,7 +45,7 @@ class ContactTargets:
 
 
 def contact_targets(
-    system: Description, rates: Mapping[int, Any], reduction: Reduction
+    system: Description, rates: Mapping[int, Scalar], reduction: Reduction
 ) -> ContactTargets | None:
     """The contacts of a system whose speeds have these rates; None where it has none."""
     if not system.contacts:
@@ -95,7 +95,7 @@ def contact_targets(
     place = {i: k for k, i in enumerate(speeds)}
     independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
 
-    def moved(impulses: Mapping[int, Any]) -> tuple[list[Any], list[Any]]:
+    def moved(impulses: Mapping[int, Scalar]) -> tuple[list[Any], list[Any]]:
         new = {u: as_expr(_kicked(u, k, columns, impulses)) for u, k in independent}
         kept = {u: x for u, x in new.items() if x is not u}
         slips = [as_expr(state.sliding) for state in states]
@@ -171,7 +171,7 @@ def _factors(acceleration: Expr, unknown: list[Expr]) -> list[tuple[int, Expr]]:
     return [(r, f) for r, f in enumerate(found) if f is not ZERO]
 
 
-def _kicked(u: Expr, place: int, columns: list[list[Expr]], impulses: Mapping[int, Any]) -> Any:
+def _kicked(u: Expr, place: int, columns: list[list[Expr]], impulses: Mapping[int, Scalar]) -> Any:
     """A speed after impulses."""
     return plus(u, total([times(columns[row][place], P) for row, P in impulses.items()]))
 

@@ -10,6 +10,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.units.dimension import FORCE, MOMENT
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reactions import placeholders, reaction_values
@@ -83,7 +84,7 @@ class Targets:
         return (*self.coordinates, *self.speeds, *self.states)
 
 
-def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Reduction) -> Targets:
+def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: Reduction) -> Targets:
     """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
     plain = reduction.plain
     contacts = contact_targets(system, speed_rates, reduction)

@@ -18,6 +18,7 @@ from armillary.results.plots.figure import COLOURS, drawn, literal, matplotlib
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Path = str | os.PathLike[str]
@@ -219,7 +220,7 @@ def _edges(values: np.ndarray, bins: int | None) -> np.ndarray:
     return np.linspace(values.min(), values.max(), bins + 1)
 
 
-def _cloud(axes: Any, x: np.ndarray, y: np.ndarray) -> None:
+def _cloud(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
     finite = np.isfinite(x) & np.isfinite(y)
     x, y = x[finite], y[finite]
     if x.size > _CLOUD:
@@ -243,7 +244,7 @@ def _tint(strength: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def head(axes: Any, title: str, count: str) -> None:
+def head(axes: Axes, title: str, count: str) -> None:
     """The title of a figure, and on the right how many runs it shows."""
     axes.set_title(literal(title))
     axes.set_title(count, loc="right", fontsize=9, fontweight="normal", color=GREY)

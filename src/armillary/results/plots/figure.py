@@ -69,14 +69,15 @@ def styled(style: DataTable, *, interactive: bool) -> Iterator[None]:
         yield
 
 
-def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Any:
+def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Figure:
     """An empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a figure of
     pyplot at the end of the cell, beside the one that a call returns; one that is ``shown`` at once needs it.
     """
     shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
     if interactive and not notebook:
-        return matplotlib("pyplot").figure(**shape)
+        figure: Figure = matplotlib("pyplot").figure(**shape)
+        return figure
     figure = (_notebook_figure() if notebook else matplotlib("figure").Figure)(**shape)
     matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
     return figure

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.arguments import one_of, real, several, text
 from armillary.errors import ArmillaryError
+from armillary.untyped import Given
 
 VIEWS = ("oblique", "front", "side", "top", "x", "y", "z")
 THEMES = ("light", "dark")
@@ -62,7 +62,7 @@ class PictureOptions:
                 object.__setattr__(self, name, value)
 
 
-def _pixels(size: Any) -> tuple[int, int]:
+def _pixels(size: Given) -> tuple[int, int]:
     """Width and height, made even, as films need them."""
     whole = isinstance(size, Iterable) and not isinstance(size, str)
     pair = tuple(size) if whole else (size,)

@@ -106,7 +106,7 @@ def _draw(panel: Panel, axes: Any, *, legend: bool) -> None:
     _show_constants_as_such(axes)
 
 
-def _show_constants_as_such(axes: Any) -> None:
+def _show_constants_as_such(axes: Axes) -> None:
     low, high = axes.dataLim.intervaly
     largest = max(abs(low), abs(high))
     if axes.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:

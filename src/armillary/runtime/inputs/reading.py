@@ -23,12 +23,13 @@ from armillary.model.records import Memory
 from armillary.runtime.inputs.signal import Signal, time_scale
 from armillary.runtime.models.parameters import plain_number, text_number
 from armillary.settings import RunSettings
+from armillary.untyped import DataTable, Given
 
 _TIMES = ("t", "time")  # names of columns that hold the time
 _INTERVALS = 10_000  # in which a function is sampled over a run without fixed steps
 
 
-def read_inputs(system: Description, inputs: Any, settings: RunSettings) -> dict[str, Signal]:
+def read_inputs(system: Description, inputs: Given, settings: RunSettings) -> dict[str, Signal]:
     """Signals by the names of inputs; an error names what is no input and what is no signal."""
     known = [name for name, m in system.memories.items() if m.input]
     if not known:
@@ -67,7 +68,7 @@ def factor(system: Description, memory: Memory, signal: Signal) -> float:
 # ------------------------------------------------------------------------------------------- all inputs
 
 
-def _by_name(inputs: Any, known: list[str]) -> dict[str, Any]:
+def _by_name(inputs: Given, known: list[str]) -> DataTable:
     if isinstance(inputs, str | os.PathLike):
         return _file(inputs, known)
     if hasattr(inputs, "data_vars"):  # an xarray Dataset
@@ -77,7 +78,7 @@ def _by_name(inputs: Any, known: list[str]) -> dict[str, Any]:
     return table(inputs, "inputs=", ParameterError)
 
 
-def _file(path: Any, known: list[str]) -> dict[str, Any]:
+def _file(path: Any, known: list[str]) -> DataTable:
     """The columns of a file that are named after inputs; its first column, or that called t or time, is the
     time.
     """
@@ -94,7 +95,7 @@ def _file(path: Any, known: list[str]) -> dict[str, Any]:
     return {name: Signal.from_csv(path, time, name) for name in named}
 
 
-def _frame(frame: Any) -> dict[str, Any]:
+def _frame(frame: Any) -> DataTable:
     """Columns of a data frame over its column "t" or "time", or over its index."""
     time = next((name for name in _TIMES if name in frame.columns), None)
     t = frame.index if time is None else frame[time]
@@ -104,7 +105,7 @@ def _frame(frame: Any) -> dict[str, Any]:
 # -------------------------------------------------------------------------------------------- one input
 
 
-def _signal(system: Description, name: str, value: Any, settings: RunSettings) -> Signal:
+def _signal(system: Description, name: str, value: Given, settings: RunSettings) -> Signal:
     memory = system.memories[name]
     if isinstance(value, Signal):
         return value
@@ -131,7 +132,7 @@ def _signal(system: Description, name: str, value: Any, settings: RunSettings) -
     raise ParameterError(_advice(name, value))
 
 
-def _advice(name: str, value: Any) -> str:
+def _advice(name: str, value: Given) -> str:
     return (
         f"input '{name}' needs data over time: points (t, y), an arm.Signal, a function of time, a pandas "
         f"Series, an xarray DataArray, a file or a number, not {shown(value)}"

@@ -19,6 +19,7 @@ from armillary.algebra.arguments import count, one_of, real
 from armillary.errors import ParameterError
 from armillary.model.units.values import seconds as a_time
 from armillary.runtime.inputs.signal import Signal
+from armillary.untyped import Given
 
 # Gd(n₀) of ISO 8608:2016, table C.1, geometric means in m³ at n₀ = 0.1 cycles/m, for Gd(n) = Gd(n₀) (n/n₀)⁻².
 ROAD_CLASSES = {name: 16e-6 * 4.0**k for k, name in enumerate("ABCDEFGH")}
@@ -144,14 +145,14 @@ def random_signal(
     )
 
 
-def _positive(value: Any, what: str) -> float:
+def _positive(value: Given, what: str) -> float:
     found = real(value, what, ParameterError)
     if not 0.0 < found < np.inf:
         raise ParameterError(f"{what} must be positive, not {found}")
     return found
 
 
-def _band(value: Any, what: str) -> tuple[float, float]:
+def _band(value: Given, what: str) -> tuple[float, float]:
     try:
         low, high = (float(x) for x in value)
     except (TypeError, ValueError, OverflowError):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ctypes import addressof, memmove, sizeof
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from armillary.runtime.loop.layout import (
     Reason,
 )
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.runtime.loop.machine_code import Loop
@@ -115,7 +116,7 @@ def _plan(
     offsets, length = shape.layout()
     workspace = np.zeros(max(length, 1))
 
-    def put(name: str, values: Any) -> None:
+    def put(name: str, values: Given) -> None:
         workspace[offsets[name] :][: len(values)] = values
 
     put("direction", functions.event_directions or [0.0] * functions.n_events)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from armillary.runtime.integrators.records import Functions, Integration, RunCha
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
 from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.untyped import Given
 
 _REAL = np.dtype(float)
 
@@ -21,9 +21,9 @@ def integrate(
     functions: Functions,
     settings: IntegrationSettings,
     *,
-    state: Any,
-    memory: Any = (),
-    constants: Any = (),
+    state: Given,
+    memory: Given = (),
+    constants: Given = (),
     progress: Callable[[float], None] | None = None,
     stepping: Stepping | None = None,
     stops: np.ndarray | None = None,
@@ -58,7 +58,7 @@ def integrate(
     return drive(run, settings.max_steps, progress, lasts)
 
 
-def _vector(name: str, values: Any, length: int) -> np.ndarray:
+def _vector(name: str, values: Given, length: int) -> np.ndarray:
     if type(values) is np.ndarray and values.dtype is _REAL and values.shape == (length,):
         return values
     vector = np.array(values, dtype=float)

@@ -6,7 +6,6 @@ from dataclasses import fields, replace
 from functools import cached_property
 from math import inf
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from armillary.runtime.integrators import METHODS, Method, check_kind, usual_met
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.settings import RunSettings, by_value
+from armillary.untyped import Given
 
 _ROWS = 1000  # of an adaptive run whose sampling is not given
 
@@ -110,7 +110,7 @@ _in_order = attrgetter(*_NAMES)
 
 
 @by_value
-def _completed(*values: Any) -> IntegrationSettings:
+def _completed(*values: Given) -> IntegrationSettings:
     *own, redundant, contacts = values
     given = dict(zip(_NAMES, own, strict=True))
     # A zero has no sign where users see it: −0.0 + 0.0 is 0.0.

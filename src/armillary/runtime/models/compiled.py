@@ -36,7 +36,8 @@ from armillary.runtime.models.straight import keep_straight
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
-from armillary.settings import Initial, RunSettings, run_settings
+from armillary.settings import Initial, RunSettings, Sample, run_settings
+from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -66,7 +67,7 @@ class CompiledModel(ConfiguredProgram):
     # ------------------------------------------------------------ values
 
     def derivatives(
-        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
         """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own."""
         y = self._state_vector(state)
@@ -75,12 +76,12 @@ class CompiledModel(ConfiguredProgram):
     def accelerations(
         self,
         t: float,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
+        q: Given,
+        u: Given,
+        parameters: DataMapping | None = None,
         *,
-        memory: Any = None,
-        states: Any = None,
+        memory: Given = None,
+        states: Given = None,
     ) -> np.ndarray:
         """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
         if self.base is not self:
@@ -91,39 +92,41 @@ class CompiledModel(ConfiguredProgram):
         own = own if states is None else vector(states, len(self.state_names), "states")
         return self._speed_rates(t, np.concatenate([q, second, own]), parameters, memory)
 
-    def _speed_rates(self, t: float, y: np.ndarray, parameters: Any, memory: Any) -> np.ndarray:
+    def _speed_rates(self, t: float, y: np.ndarray, parameters: Given, memory: Given) -> np.ndarray:
         """u̇ at a state."""
         first = len(self.coordinate_names)
         return self.derivatives(t, y, parameters, memory=memory)[first : first + len(self.speed_names)]
 
-    def _second_half_at(self, t: float, q: np.ndarray, u: Any, parameters: Any, memory: Any) -> np.ndarray:
+    def _second_half_at(
+        self, t: float, q: np.ndarray, u: Given, parameters: Given, memory: Given
+    ) -> np.ndarray:
         """What follows the coordinates in a state, from speeds as they are given."""
         u = vector(u, len(self.speed_names), "speeds")
         return self.second_half(Instance(self, parameters), t, q, u, self._stored(memory, t))
 
     def outputs(
-        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> dict[str, float]:
         """All outputs at a state, by name."""
         y = self._state_vector(state)
         out = self._call("outputs", len(self.output_names), t, y, parameters, memory)
         return dict(zip(self.output_names, out.tolist(), strict=True))
 
-    def _state_vector(self, state: Any) -> np.ndarray:
+    def _state_vector(self, state: Given) -> np.ndarray:
         return vector(state, len(self.equations.program.state), "state")
 
     def _call(
-        self, name: str, length: int, t: float, y: np.ndarray, parameters: Any, memory: Any
+        self, name: str, length: int, t: float, y: np.ndarray, parameters: Given, memory: Given
     ) -> np.ndarray:
         return Instance(self, parameters).call(name, length, t, y, self._stored(memory, t))
 
-    def _stored(self, memory: Any, t: float) -> np.ndarray:
+    def _stored(self, memory: Given, t: float) -> np.ndarray:
         """The memory of a single call: as given, else as at the start of a run."""
         stored = initial_memory(self.equations, None, t)
         return stored if memory is None else vector(memory, len(stored), "memory")
 
     def state(
-        self, initial: Initial = None, parameters: Mapping[str, Any] | None = None, t: float = 0.0
+        self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
         """A state from values by name (the rest as described), or from all values in order. Euler parameters
         are made unit, loops are closed, and speeds made to agree with the constraints.
@@ -161,11 +164,11 @@ class CompiledModel(ConfiguredProgram):
         step: float | str | None = None,
         method: str | None = None,
         initial: Initial = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: DataMapping | None = None,
         memory: Mapping[str, float] | None = None,
-        inputs: Any = None,
+        inputs: Given = None,
         t0: float | str = 0.0,
-        sample: float | str | Sequence[float | str] | None = None,
+        sample: Sample = None,
         rtol: float = 1e-9,
         atol: float | Sequence[float] = 1e-11,
         max_step: float | str = float("inf"),
@@ -197,10 +200,10 @@ class CompiledModel(ConfiguredProgram):
         self,
         given: RunSettings,
         *,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: DataMapping | None = None,
         initial: Initial = None,
         memory: Mapping[str, float] | None = None,
-        inputs: Any = None,
+        inputs: Given = None,
         progress: bool | Callable[[float], None] = False,
         on_start: OnStart | None = None,
     ) -> Run:
@@ -240,7 +243,7 @@ class CompiledModel(ConfiguredProgram):
         return recorded_run(known.blank, legs.result(), stated, legs, start.note, adaptive)
 
     def _again(
-        self, given: RunSettings, parameters: Mapping[str, Any] | None, initial: Any, progress: Any
+        self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
         """A run with the same settings and parameters as one before; None where it is not as simple."""
         known = self._kept  # which other threads may replace
@@ -248,7 +251,7 @@ class CompiledModel(ConfiguredProgram):
             return None
         return straight.run(initial, progress) if self._with_parameters(parameters) is known else None
 
-    def _with_parameters(self, parameters: Mapping[str, Any] | None) -> KnownParameters:
+    def _with_parameters(self, parameters: DataMapping | None) -> KnownParameters:
         """All that follows from the parameters of a run, which are checked; kept for the next run."""
         known = self._kept  # which other threads may replace
         if known is not None and known.same(parameters):
@@ -270,7 +273,7 @@ class CompiledModel(ConfiguredProgram):
         return Configurations(model.configuration_models, self.equations.configuration, instance)
 
     def driven_inputs(
-        self, inputs: Any, memory: Mapping[str, Any] | None, settings: RunSettings, many: bool = False
+        self, inputs: Given, memory: DataMapping | None, settings: RunSettings, many: bool = False
     ) -> DrivenInputs | None:
         """Inputs over time, of one run or of ``many``; None where there are none."""
         if inputs is None or (isinstance(inputs, Mapping) and not inputs):

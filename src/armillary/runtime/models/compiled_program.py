@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.models.configurations.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.models.speeds import SpeedPlaces, speed_places
+from armillary.untyped import DataMapping
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
@@ -77,7 +77,7 @@ class CompiledProgram:
             self._functions[name] = _FUNCTION(self.address(name))
         return self._functions[name]
 
-    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+    def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
         """Precomputed constants for a parameter set, as the generated functions take them."""
         if parameters is None and self._default_constants is not None:
             return self._default_constants
@@ -87,7 +87,7 @@ class CompiledProgram:
             self._default_constants = constants
         return constants
 
-    def parameters_inside(self, parameters: Mapping[str, Any] | None) -> np.ndarray:
+    def parameters_inside(self, parameters: DataMapping | None) -> np.ndarray:
         """Values of all parameters in the model's own units, in their order."""
         return self._table.inside(self._table.values(parameters))
 
@@ -99,7 +99,7 @@ class CompiledProgram:
         precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
         return constants
 
-    def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
+    def inside(self, parameters: DataMapping | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""
         return dict(zip(self._table.names, self.parameters_inside(parameters).tolist(), strict=True))
 
@@ -174,7 +174,7 @@ class CompiledProgram:
             owner=self._code,
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import Values
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
@@ -66,7 +67,7 @@ class ConfiguredProgram(CompiledProgram):
         return masses_and_constraints(self.equations)
 
     @cached_property
-    def row_energy(self) -> Callable[[Mapping[Any, Any]], list[Any]]:
+    def row_energy(self) -> Callable[[Values], list[Any]]:
         """The kinetic energy of values by name, for the same check."""
         return energy_function(self.equations)
 

@@ -10,7 +10,7 @@ import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from armillary.program.form.cost import Operations
 from armillary.program.functions import with_functions
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
+from armillary.untyped import DataMapping
 
 _WHOLE, _REALS = ctypes.c_int64, ctypes.c_void_p
 _PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
@@ -112,7 +113,7 @@ class ModelFunctions:
         """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
         return self._code.address(name)
 
-    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+    def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
         """Precomputed constants for parameters in stated units; a row per run where any is an array."""
         if not parameters and self._default_constants is not None:
             return self._default_constants
@@ -136,7 +137,7 @@ class ModelFunctions:
         name: str,
         t: float,
         state: np.ndarray,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: DataMapping | None = None,
         memory: np.ndarray | None = None,
         inputs: Sequence[float] | np.ndarray = (),
         constants: np.ndarray | None = None,
@@ -154,7 +155,7 @@ class ModelFunctions:
         name: str,
         t: float | np.ndarray,
         states: np.ndarray,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: DataMapping | None = None,
         memory: np.ndarray | None = None,
         inputs: np.ndarray | None = None,
         constants: np.ndarray | None = None,

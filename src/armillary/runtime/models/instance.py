@@ -7,14 +7,14 @@ of configuration and at singular places.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armillary.algebra.arguments import real
+from armillary.algebra.derivatives.calculus import ValueTable
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.closing.closing_thresholds import BROKEN
@@ -26,6 +26,7 @@ from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.thresholds.mass_thresholds import WEAK
 from armillary.runtime.models.configurations.changes import Changes
 from armillary.runtime.start.place import Place
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.runtime.integrators import Integration
@@ -41,7 +42,7 @@ class Instance:
     """A compiled model and the parameters of a run."""
 
     model: ConfiguredProgram
-    parameters: Mapping[str, Any] | None = None
+    parameters: DataMapping | None = None
     inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
     known: np.ndarray | None = None  # the constants of these parameters, where they have been computed
     inside: np.ndarray | None = None  # all parameters in the model's own units, where they are known
@@ -208,10 +209,10 @@ class Instance:
         own = np.array([inside[name] for name in self.model.state_names])
         return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory, own)
 
-    def values(self, place: Place) -> dict[Any, Any]:
+    def values(self, place: Place) -> ValueTable:
         """Values of all that expressions can hold at a place, by name."""
         system = self.equations.system
-        values: dict[Any, Any] = self.model.inside(self.parameters)
+        values: ValueTable = self.model.inside(self.parameters)
         values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
         values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
         values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from armillary.model.description import Description
 from armillary.model.units.unit_system import UnitSystem
 from armillary.model.units.values import BadValueError, read_number
 from armillary.program.equations import DerivedEquations
+from armillary.untyped import DataMapping, DataTable, Given
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ParameterTable:
     place: Callable[[str], str]  # where a parameter stands, for messages
     masses: RunMasses
 
-    def values(self, given: Mapping[str, Any] | None) -> dict[str, float]:
+    def values(self, given: DataMapping | None) -> dict[str, float]:
         """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
         errors.
         """
@@ -59,7 +59,7 @@ class ParameterTable:
             del result[name]
         return result
 
-    def given(self, given: Mapping[str, Any] | None) -> dict[str, float]:
+    def given(self, given: DataMapping | None) -> dict[str, float]:
         """The values that are given, in stated units; unknown and impossible ones are errors. None, which
         ``model.parameters`` has for a parameter without a default, gives such a one no value.
         """
@@ -80,7 +80,7 @@ class ParameterTable:
             if value is not None
         }
 
-    def columns(self, given: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def columns(self, given: DataMapping | None) -> tuple[DataTable, dict[str, np.ndarray]]:
         """(single values as they were given, arrays in stated units) of parameters of which some are arrays:
         of numbers, or of texts with units.
         """
@@ -114,7 +114,7 @@ class ParameterTable:
     def _without_default(self) -> tuple[str, ...]:
         return tuple(name for name, value in zip(self.names, self.defaults, strict=True) if value is None)
 
-    def _plain(self, i: int, value: Any) -> float:
+    def _plain(self, i: int, value: Given) -> float:
         where = f"parameter '{self.names[i]}'"
         if isinstance(value, str):
             return text_number(value, where, self.units[i], self.system, None)
@@ -129,11 +129,11 @@ class ParameterTable:
             [values.get(name, 0.0) * f for name, f in zip(self.names, self.factors, strict=True)], dtype=float
         )
 
-    def inside_columns(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    def inside_columns(self, given: DataMapping | None) -> DataTable:
         """All values in the model's own units, in the order of the names; arrays where arrays are given."""
         single, many = self.columns(given)
         first = single | {name: float(column[0]) for name, column in many.items()}
-        found: dict[str, Any] = dict(zip(self.names, self.inside(self.values(first)).tolist(), strict=True))
+        found: DataTable = dict(zip(self.names, self.inside(self.values(first)).tolist(), strict=True))
         lengths = {len(column) for column in many.values()}
         if len(lengths) > 1:
             raise ParameterError(f"parameters have {sorted(lengths)} values; give each as many, or one")
@@ -150,7 +150,7 @@ def text_number(value: str, where: str, units: str, system: UnitSystem, dimensio
         raise ParameterError(f"{where}: {error}") from None
 
 
-def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
+def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
     """A finite number as it is, or a quantity of the known dimension in the units of the system."""
     if is_quantity(value):
         size, own = magnitude_in_si(value)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.redundant import RedundantStart
-from armillary.settings import Initial, RunSettings, run_settings
+from armillary.settings import Initial, RunSettings, Sample, run_settings
+from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -77,7 +78,7 @@ class CompiledRedundantModel(CompiledModel):
     def _ends(self, event: EventRecord) -> bool:
         return event.stop
 
-    def _state_vector(self, state: Any) -> np.ndarray:
+    def _state_vector(self, state: Given) -> np.ndarray:
         """A state as a vector; one without accelerations and multipliers gets zeros for them."""
         length = len(self.equations.program.state)
         if np.ndim(state) == 1 and len(state) == self.layout.first_acceleration:
@@ -85,14 +86,14 @@ class CompiledRedundantModel(CompiledModel):
         return vector(state, length, "state")
 
     def derivatives(
-        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
         """Rates of [coordinates, speeds, states] that keep all constraints."""
         rates = super().derivatives(t, state, parameters, memory=memory)
         return rates[: self.layout.first_acceleration]
 
     def joint_accelerations(
-        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> dict[str, float]:
         """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
         v_dot = self.derivatives(t, state, parameters, memory=memory)
@@ -108,7 +109,7 @@ class CompiledRedundantModel(CompiledModel):
     # ------------------------------------------------------------ where a run starts
 
     def state(
-        self, initial: Initial = None, parameters: Mapping[str, Any] | None = None, t: float = 0.0
+        self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
         """[coordinates, speeds, states] from the joints' coordinates and speeds by name (the rest as
         described), or from all of them in order. Loops are closed, and speeds made to agree with the
@@ -122,13 +123,13 @@ class CompiledRedundantModel(CompiledModel):
         """The same system in minimal coordinates."""
         return self._compiler(derive(self.equations.system))
 
-    def total_mass(self, parameters: Mapping[str, Any] | None) -> float:
+    def total_mass(self, parameters: DataMapping | None) -> float:
         """Mass of all moving bodies; 1 where they have none."""
         mass = evaluate_all([self._redundant.total_mass], self.inside(parameters))[0]
         return float(mass) if mass > 0 else 1.0
 
     def dependent_constraints(
-        self, state: Any, parameters: Mapping[str, Any] | None = None, t: float = 0.0
+        self, state: Given, parameters: DataMapping | None = None, t: float = 0.0
     ) -> list[str]:
         """Constraints that are redundant at this state, because they follow from those before them."""
         r = self._redundant
@@ -164,11 +165,11 @@ class CompiledRedundantModel(CompiledModel):
         step: float | str | None = None,
         method: str = "staggered",
         initial: Initial = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: DataMapping | None = None,
         memory: Mapping[str, float] | None = None,
-        inputs: Any = None,
+        inputs: Given = None,
         t0: float | str = 0.0,
-        sample: float | str | Sequence[float | str] | None = None,
+        sample: Sample = None,
         epsilon: float | None = None,
         passes: int = 1,
         translation: str = "implicit",
@@ -198,10 +199,10 @@ class CompiledRedundantModel(CompiledModel):
         self,
         given: RunSettings,
         *,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: DataMapping | None = None,
         initial: Initial = None,
         memory: Mapping[str, float] | None = None,
-        inputs: Any = None,
+        inputs: Given = None,
         epsilon: float | None = None,
         passes: int = 1,
         translation: str = "implicit",
@@ -227,7 +228,7 @@ class CompiledRedundantModel(CompiledModel):
         driven = self.driven_inputs(inputs, memory, given)
         stored = driven.at(t0, stored) if driven is not None else stored
         y = RedundantStart(self, parameters, t0, stored).state(initial)
-        how: dict[str, Any] = dict(settings.summary)
+        how: DataTable = dict(settings.summary)
         if method == "staggered":
             how |= {"epsilon": slip, "passes": passes, "translation": translation}
         elif self.equations.system.constraints:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from armillary.runtime.models.configurations.run_legs import RunLegs
 from armillary.runtime.models.failures.failure import doubtful_contacts, raise_for
 from armillary.runtime.models.failures.weak_masses import sound_part
 from armillary.runtime.models.instance import Instance
+from armillary.untyped import DataMapping, DataTable
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class KnownParameters:
     straight: dict[int, StraightRuns] = field(default_factory=dict, compare=False, repr=False)
     last: list[object] = field(default_factory=lambda: [None], compare=False, repr=False)
 
-    def same(self, parameters: Mapping[str, Any] | None) -> bool:
+    def same(self, parameters: DataMapping | None) -> bool:
         """Whether parameters are known to be these, to the signs of zeros."""
         given = {} if parameters is None else parameters
         if self.given is None or type(given) is not dict or not {*map(type, given.values())} <= _FLOAT:
@@ -61,7 +62,7 @@ class KnownParameters:
         return blank_run(self.instance.model, self.values)
 
 
-def plain_key(parameters: Mapping[str, Any] | None) -> Key | None:
+def plain_key(parameters: DataMapping | None) -> Key | None:
     """`key_of` parameters where all are plain numbers; None where not."""
     given = {} if parameters is None else parameters
     if type(given) is not dict:
@@ -97,14 +98,12 @@ def blank_run(model: ConfiguredProgram, values: Mapping[str, float]) -> Run:
     )
 
 
-def run_info(blank: Run, how: Mapping[str, Any], tier: str) -> dict[str, Any]:
+def run_info(blank: Run, how: DataMapping, tier: str) -> DataTable:
     """What is stated of a run before it is made."""
     return {**blank.info, **how, **({"tier": tier} if tier != "final" else {})}
 
 
-def finished_run(
-    blank: Run, result: Integration, stated: Mapping[str, Any], legs: RunLegs, assembly: str
-) -> Run:
+def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str) -> Run:
     """The record of a run that has come to its end; ``assembly`` notes how its loops were closed."""
     info = {
         **stated,
@@ -124,7 +123,7 @@ def finished_run(
 
 
 def recorded_run(
-    blank: Run, result: Integration, stated: Mapping[str, Any], legs: RunLegs, assembly: str, adaptive: bool
+    blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str, adaptive: bool
 ) -> Run:
     """The record of a run that has come to an end; an error where that is not the one that was wanted."""
     result, weakness = sound_part(legs.instance, result, adaptive)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.derivatives.calculus import ValueTable, evaluator
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
@@ -32,6 +32,7 @@ from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
 from armillary.settings import Initial
+from armillary.untyped import Given
 
 
 class CompiledSensitiveModel(CompiledModel):
@@ -108,7 +109,7 @@ class CompiledSensitiveModel(CompiledModel):
         """The program without derivatives of its motion."""
         return Instance(self.base, instance.parameters, instance.inputs)
 
-    def _stored(self, memory: Any, t: float) -> np.ndarray:
+    def _stored(self, memory: Given, t: float) -> np.ndarray:
         stored = self._extended(initial_memory(self.equations, None, t))
         return stored if memory is None else vector(memory, len(stored), "memory")
 
@@ -178,7 +179,7 @@ class CompiledSensitiveModel(CompiledModel):
         """Derivatives of all coordinates, speeds and states, for another choice of independent speeds."""
         if not self.equations.reduction.rows:
             return None
-        values: dict[Any, Any] = self.inside(instance.parameters)
+        values: ValueTable = self.inside(instance.parameters)
         program = self.equations.program
         values |= {s.data.name: x for s, x in zip(program.state, state.tolist(), strict=True)}
         values |= {s.data.name: x for s, x in zip(program.memory, memory.tolist(), strict=True)}

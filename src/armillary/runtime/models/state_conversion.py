@@ -5,9 +5,6 @@ Runs start from coordinates and speeds, as with every formalism; the states are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from armillary.llvm.jit import Compiled
@@ -15,6 +12,7 @@ from armillary.program.formalisms.momentum import DerivedConvertedEquations, Der
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import vector
+from armillary.untyped import DataMapping, Given
 
 
 class CompiledConvertedModel(CompiledModel):
@@ -24,7 +22,7 @@ class CompiledConvertedModel(CompiledModel):
 
     equations: DerivedConvertedEquations
 
-    def _speed_rates(self, t: float, y: np.ndarray, parameters: Any, memory: Any) -> np.ndarray:
+    def _speed_rates(self, t: float, y: np.ndarray, parameters: Given, memory: Given) -> np.ndarray:
         return self._call("accelerations", len(self.speed_names), t, y, parameters, memory)
 
     def second_half(
@@ -53,7 +51,7 @@ class CompiledMomentumModel(CompiledConvertedModel):
         self.momentum_names = equations.momenta
 
     def momenta(
-        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self, t: float, q: Given, u: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
         """The momenta of the state at coordinates q and speeds u."""
         q = vector(q, len(self.coordinate_names), "coordinates")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isfinite, sqrt
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
 from armillary.settings import RunSettings
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -126,7 +127,7 @@ class StraightRuns:
             self._closes and not self._model.loops.leave_independent(names),
         )
 
-    def _start(self, initial: Any) -> tuple[np.ndarray, _Names] | None:
+    def _start(self, initial: Given) -> tuple[np.ndarray, _Names] | None:
         """All coordinates, speeds and own states of a start, and what is known of those that are given; None
         where they have to be looked at more closely.
         """
@@ -163,7 +164,7 @@ class StraightRuns:
             part /= length
         return y, known
 
-    def run(self, initial: Any, progress: Any) -> Run | None:
+    def run(self, initial: Given, progress: Given) -> Run | None:
         """A run from initial values; None where it is not as simple."""
         if progress is not False and progress is not True:
             return None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.derivatives.calculus import Values, evaluator
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import Undimensioned, symbols
@@ -72,7 +72,7 @@ class StartDerivatives:
     # ------------------------------------------------------------ expressions
 
     @cached_property
-    def _sizes(self) -> Callable[[Mapping[Any, Any]], Sequence[Any]]:
+    def _sizes(self) -> Callable[[Values], Sequence[Any]]:
         return evaluator([d.size for d in self.directions])
 
     @cached_property

@@ -6,19 +6,20 @@ Source: Sayers (1990), Appendix A, add-subroutine with where = init.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.units.unit_system import state_factor
 from armillary.runtime.start.initial import initial_memory, state_number, vector
 from armillary.settings import Initial
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.runtime.models.configured_program import ConfiguredProgram
 
 Memory = Mapping[str, float] | None
-OnStart = Callable[[dict[str, float]], Mapping[str, Any] | None]
+OnStart = Callable[[dict[str, float]], DataMapping | None]
 
 
 def values_from_hook(
@@ -88,7 +89,7 @@ def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, flo
     return {name: value / state_factor(symbols[name]) for name, value in inside.items() if name in symbols}
 
 
-def _changed(model: ConfiguredProgram, initial: Initial, changes: Mapping[str, Any]) -> Initial:
+def _changed(model: ConfiguredProgram, initial: Initial, changes: DataMapping) -> Initial:
     if not changes:
         return initial
     if initial is None or isinstance(initial, Mapping):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +17,12 @@ from armillary.model.units.unit_system import UnitSystem, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import plain_number, text_number
 from armillary.settings import Initial
+from armillary.untyped import Given
 
 _FLOATS = {float, np.float64}
 
 
-def vector(values: Any, length: int, what: str) -> np.ndarray:
+def vector(values: Given, length: int, what: str) -> np.ndarray:
     """So many numbers as an array; anything else is an error that names what was expected."""
     try:
         found = np.array(values, dtype=float)
@@ -100,7 +100,7 @@ def given_values(equations: DerivedEquations, initial: Initial) -> tuple[dict[st
     return values, named
 
 
-def _number(equations: DerivedEquations, name: str, value: Any) -> float:
+def _number(equations: DerivedEquations, name: str, value: Given) -> float:
     symbol = equations.startable.get(name)
     if symbol is None:
         raise _no_initial_value(equations, name)
@@ -117,12 +117,12 @@ def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
     return ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
 
 
-def state_number(symbol: Expr, value: Any, where: str) -> float:
+def state_number(symbol: Expr, value: Given, where: str) -> float:
     """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
     return _inside(symbol, value, where, symbol.data.owner.units, state_factor(symbol))
 
 
-def _inside(symbol: Expr, value: Any, where: str, system: UnitSystem, factor: float) -> float:
+def _inside(symbol: Expr, value: Given, where: str, system: UnitSystem, factor: float) -> float:
     """A value in the model's own units; ``factor`` leads there from the stated ones."""
     if isinstance(value, str):
         return text_number(value, where, symbol.data.units or "", system, symbol.dimension) * factor
@@ -160,6 +160,6 @@ def initial_memory(
     return stored
 
 
-def memory_number(system: Description, memory: Memory, value: Any) -> float:
+def memory_number(system: Description, memory: Memory, value: Given) -> float:
     """A value of a memory inside its model, from a number or text in stated units, or a quantity."""
     return _inside(memory.symbol, value, f"memory '{memory.symbol}'", system.units, memory.factor)

@@ -10,11 +10,11 @@ import ctypes
 import threading
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from armillary.llvm.jit import BRANCHED, chosen, engine
 from armillary.mechanics.constraints.closing import closing_thresholds
 from armillary.runtime.loop.machine_code import loop_sources
+from armillary.untyped import Given
 
 _PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64
 _MAKING = threading.Lock()  # a second code would be freed while it runs
@@ -35,7 +35,7 @@ class LoopCode:
         self.precompute = self._function("armillary_precompute_rows", _PLACE, *[_COUNT] * 3, *[_PLACE] * 2)
         self.evaluate = self._function("armillary_function_rows", _PLACE, *[_COUNT] * 6, *[_PLACE] * 5)
 
-    def _function(self, name: str, *arguments: Any) -> Callable[..., None]:
+    def _function(self, name: str, *arguments: Given) -> Callable[..., None]:
         return ctypes.CFUNCTYPE(None, *arguments)(self._engine.get_function_address(name))
 
 

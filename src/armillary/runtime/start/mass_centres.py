@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate, evaluate_all
+from armillary.algebra.derivatives.calculus import ValueTable, evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ParameterError
 from armillary.model.records import UNDECIDED
@@ -29,7 +29,7 @@ def with_started_memory(instance: Instance, place: Place) -> Place:
 
 
 def started_memory(
-    equations: DerivedEquations, given: np.ndarray, values: Callable[[], dict[Any, Any]]
+    equations: DerivedEquations, given: np.ndarray, values: Callable[[], ValueTable]
 ) -> np.ndarray:
     """Memory with its parts set that start at the value of an expression, of one run or a column per run."""
     stored = given.copy()
@@ -68,7 +68,7 @@ def place_mass_centres(
     equations: DerivedEquations,
     q: np.ndarray,
     u: np.ndarray,
-    values_there: Callable[[], dict[Any, Any]],
+    values_there: Callable[[], ValueTable],
     named: Collection[Any],
 ) -> None:
     """Coordinates and speeds set that ``start_mass_centre`` places, of one run or a column per run."""

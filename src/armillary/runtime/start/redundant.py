@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from armillary.runtime.loop.redundant.redundant_layout import RIGID
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import state_number, vector
 from armillary.settings import Initial
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.runtime.models.redundant import CompiledRedundantModel
@@ -31,7 +32,7 @@ _CLOSED = (
 
 
 def joint_values(
-    model: CompiledRedundantModel, initial: Initial, parameters: Mapping[str, Any] | None, t: float
+    model: CompiledRedundantModel, initial: Initial, parameters: DataMapping | None, t: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All joints' coordinates and speeds, and the user's own states: as given, else as described."""
     system = model.equations.system
@@ -82,7 +83,7 @@ class RedundantStart:
     """The beginning of one run: its model, parameters, time and memory."""
 
     model: CompiledRedundantModel
-    parameters: Mapping[str, Any] | None
+    parameters: DataMapping | None
     t: float
     memory: np.ndarray
 

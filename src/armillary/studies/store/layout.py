@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from armillary.results.record import distinct
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 
 VARIED, METRIC, STATUS, STOP = "varied", "metric", "status", "t_stop"
 RUN = "run"  # the dimension, and the column of numbers of runs
@@ -93,7 +92,7 @@ class StoreLayout:
         return cls(columns, arrays, runs, block, _times_from_data(data["times"]))
 
 
-def _times_as_data(times: np.ndarray) -> Any:
+def _times_as_data(times: np.ndarray) -> Given:
     """Times as JSON keeps them: {"even": [first, interval, last, count]} where that is exact, or a list."""
     if len(times) > 2:
         even = {"even": [float(times[0]), float(times[1] - times[0]), float(times[-1]), len(times)]}

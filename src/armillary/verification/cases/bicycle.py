@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.stages.model import Model
 from armillary.verification.reference import example, largest, largest_difference
 from armillary.verification.rows import Case, difference, value
 
@@ -80,7 +81,7 @@ def _of_matrices(speed: float) -> np.ndarray:
     return _eigenvalues(-np.linalg.solve(_M, stiffness), -np.linalg.solve(_M, damping))
 
 
-def _distance(found: Any, expected: Any) -> float:
+def _distance(found: NumericValue, expected: NumericValue) -> float:
     """The largest distance between eigenvalues in the same order."""
     ours, theirs = (
         np.array(sorted(values, key=lambda z: (round(z.real, 6), z.imag))) for values in (found, expected)
@@ -116,7 +117,7 @@ def measure() -> Iterator[float]:
     yield from _far_from_upright(bicycle.model)
 
 
-def _far_from_upright(model: Any) -> Iterator[float]:
+def _far_from_upright(model: Model) -> Iterator[float]:
     state = model.state(TURNING)
     yield dict(zip(model.coordinate_names, state, strict=False))["frame.q1"]
     names = (*model.coordinate_names, *model.speed_names)

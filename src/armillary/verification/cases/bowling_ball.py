@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import SimulationError
+from armillary.results.run import Run
 from armillary.verification.reference import example, largest_difference, reference
 from armillary.verification.rows import Case, difference, differs, value
 
@@ -17,7 +18,7 @@ _MULTIPLIERS = [f"multiplier of {name}" for name in ("rolling in x", "rolling in
 _TEXT = "Park and Chiou (1987), section 7"
 
 
-def _table(run: Any, names: list[str]) -> np.ndarray:
+def _table(run: Run, names: list[str]) -> np.ndarray:
     return np.array([run[name] for name in names]).T
 
 

@@ -7,11 +7,12 @@ solutions were computed with a tolerance of 1e-14 by another program (PSIDE on t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from armillary.model.bodies.body import Body
 from armillary.model.joints import Joint, Revolute
+from armillary.model.reading.argument_types import TripleLike
 from armillary.stages import System
 from armillary.untyped import DataTable
 from armillary.verification.reference import TIGHT, largest, largest_difference
@@ -45,7 +46,7 @@ def squeezer() -> System:
     s = System("Andrews' squeezing mechanism")
     rr, d, ss, e, zt, zf, u = 7e-3, 28e-3, 35e-3, 2e-2, 4e-2, 2e-2, 4e-2
 
-    def link(number: int, parent: Any, at: Any, com: tuple[float, float]) -> Any:
+    def link(number: int, parent: Body | None, at: TripleLike, com: tuple[float, float]) -> Body:
         mass, moment = _MASSES[number - 1], _INERTIAS[number - 1]  # only that about z counts
         own: DataTable = {"mass": mass, "inertia": (moment, moment, moment)}
         return s.body(f"K{number}", parent, Revolute("z"), at=at, com=(*com, 0), **own)
@@ -95,7 +96,7 @@ def car_axis() -> System:
     for name, value, units in (("L", 1.0, "m"), ("r", 0.1, "m"), ("w", 10.0, "rad/s")):
         s.parameter(name, value, units=units)
 
-    def point(name: str, mass: float) -> Any:
+    def point(name: str, mass: float) -> Body:
         return s.body(name, joint=Joint(translate=("x", "y")), mass=mass, inertia=0)
 
     left, right, wheel = point("left", 5e-4), point("right", 5e-4), point("wheel", 0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.arguments import real
 from armillary.errors import ArmillaryError, nearest
 from armillary.results.units import label_units
-from armillary.untyped import DataMapping
+from armillary.untyped import DataMapping, Given
 
 PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
 _MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4  # that a page shows unasked
@@ -30,7 +29,7 @@ class Slider:
     about: str
 
 
-Wanted = list[tuple[str, Any]] | None  # names with their limits, None for those of the page's choice
+Wanted = list[tuple[str, Given]] | None  # names with their limits, None for those of the page's choice
 
 
 def sliders_of(
@@ -84,7 +83,7 @@ def wanted_sliders(wanted: object, option: str) -> Wanted:
             f"{option}{wanted!r} is not a list; give names, or (name, lowest, highest), as in "
             f'{option}["k", ("L", 0.2, 1.5)]'
         )
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, Given]] = []
     for item in wanted:
         if isinstance(item, str):
             found.append((item, None))
@@ -95,7 +94,7 @@ def wanted_sliders(wanted: object, option: str) -> Wanted:
     return found
 
 
-def _slider(item: tuple[str, Any], known: DataMapping, option: str, size: float = 1.0) -> Slider:
+def _slider(item: tuple[str, Given], known: DataMapping, option: str, size: float = 1.0) -> Slider:
     name, limits = item
     if name not in known:
         kinds = "input" if option == "inputs=" else "parameter, coordinate, speed, state or input"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.live.controls import inputs_of, sliders_of, wanted_sliders
 from armillary.viewer.live.grab import hand_names, with_hand
@@ -44,7 +43,7 @@ _RTOL, _ATOL = 1e-6, 1e-8  # of adaptive steps in a page
 _GRABBED = 40  # bodies up to which a page has a hand unasked
 
 
-def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Any) -> Path:
+def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Given) -> Path:
     """The page of a model, written whole or not at all; ``options`` are those of ``live_page``."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in (".html", ".htm"):
@@ -139,7 +138,7 @@ def _start_from(
     about: DataTable,
     model: CompiledModel,
     values: Mapping[str, float],
-    initial: Any,
+    initial: Given,
     memory: DataMapping | None,
 ) -> None:
     """The values of the description replaced by those from which the page starts."""

@@ -7,8 +7,6 @@ stays where the slider is; the others follow by Newton steps of least length, δ
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.algebra.derivatives.calculus import gradient
@@ -20,7 +18,7 @@ from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.pages.javascript import javascript_function
 from armillary.viewer.pages.page import SCENE, look_of, page_text
@@ -30,7 +28,7 @@ _TURN, _REACH = np.pi, 2.0  # ranges of angles; of lengths, times the size of a 
 
 def posing_page(
     model: CompiledModel,
-    initial: Any = None,
+    initial: Given = None,
     parameters: DataMapping | None = None,
     title: str = "",
     options: PictureOptions | None = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.motion import FILMS, MotionView, motion_path, show_page, write_page
 from armillary.results.plots.picture_options import PictureOptions
+from armillary.untyped import Given
 from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.film.camera import scene_axes
 from armillary.viewer.film.film import write_film
@@ -31,7 +31,7 @@ def view(
     *runs: Run,
     layout: str = "ghosts",
     labels: Sequence[str] = (),
-    model: Any = None,
+    model: Given = None,
     title: str = "",
     path: str | os.PathLike[str] | None = None,
     view: str = "oblique",
@@ -110,21 +110,21 @@ def page_of_figures(
     return page_text(content, title or " and ".join(systems))
 
 
-def _labels(runs: Sequence[Run], labels: Any) -> list[str]:
+def _labels(runs: Sequence[Run], labels: Given) -> list[str]:
     given = [text(label, "a label") for label in labels]
     if given and len(given) != len(runs):
         raise ArmillaryError(f"{len(given)} labels were given for {len(runs)} runs; give one for each")
     return given or [f"{run.system}, run {k + 1}" for k, run in enumerate(runs)]
 
 
-def _models(runs: Sequence[Run], model: Any) -> list[Any]:
+def _models(runs: Sequence[Run], model: Given) -> list[Given]:
     many = list(model) if isinstance(model, list | tuple) else [model] * len(runs)
     if len(many) != len(runs):
         raise ArmillaryError(f"{len(many)} models were given for {len(runs)} runs; give one, or one for each")
     return many
 
 
-def _equations(run: Run, model: Any) -> DerivedEquations:
+def _equations(run: Run, model: Given) -> DerivedEquations:
     found = getattr(model, "equations", model) if model is not None else run.picture
     if found is None:
         raise ArmillaryError(

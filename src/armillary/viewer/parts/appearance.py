@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate, evaluate_all
+from armillary.algebra.derivatives.calculus import ValueTable, evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.walk import symbols
@@ -64,7 +64,7 @@ class Appearance:
 
     def _sampled(self, expression: Expr, places: Mapping[Expr, np.ndarray]) -> np.ndarray:
         """An expression at many values of some symbols."""
-        values: dict[Any, Any] = {**self._values, **{self._plain(s): v for s, v in places.items()}}
+        values: ValueTable = {**self._values, **{self._plain(s): v for s, v in places.items()}}
         return np.asarray(evaluate(self._plain(expression), values), dtype=float)
 
     def _attachments(self, body: Body, *, without: Collection[str] = ()) -> list[np.ndarray]:

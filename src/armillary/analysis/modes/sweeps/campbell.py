@@ -19,17 +19,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from armillary.algebra.arguments import real, several
+from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep, radians_per_value, sorted_values
 from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker, branch_order
 from armillary.analysis.modes.sweeps.whirl import whirl_directions
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -144,9 +147,9 @@ class Campbell:
 
 
 def campbell(
-    model: Any,
+    model: CompiledModel,
     spin: str,
-    values: Any,
+    values: Given,
     *,
     orders: Sequence[float] = (1,),
     at: object = None,
@@ -194,6 +197,6 @@ def _critical_speeds(
     return sorted(speeds)
 
 
-def _gap(eigenvalue: Any, spin: Any, excited: float) -> Any:
+def _gap(eigenvalue: NumericValue, spin: NumericValue, excited: float) -> NumericValue:
     """Im λ − k Ω in rad/s."""
     return eigenvalue.imag - excited * np.abs(spin)

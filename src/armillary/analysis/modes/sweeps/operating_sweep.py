@@ -11,12 +11,13 @@ import numpy as np
 from armillary.algebra.arguments import reals, table
 from armillary.analysis.linear.jacobians import Linearization, linearization
 from armillary.analysis.linear.points import OperatingPoints, operating_points
+from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.trim import trim
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
 from armillary.program.linearization.form import Variable
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping
+from armillary.untyped import DataMapping, Given
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class OperatingSweep:
 
     model: CompiledModel
     name: str
-    at: Any  # as for ``linearize``, or a function of the value
+    at: Given  # as for ``linearize``, or a function of the value
     parameters: DataMapping
 
     @property
@@ -71,7 +72,7 @@ class OperatingSweep:
 
 
 def operating_sweep(
-    model: Any, name: object, at: object, trimmed: object, parameters: Mapping[str, object] | None
+    model: CompiledModel, name: object, at: object, trimmed: object, parameters: Mapping[str, object] | None
 ) -> OperatingSweep:
     """A sweep from what users give, checked."""
     if not isinstance(model, CompiledModel):
@@ -111,7 +112,7 @@ def _trimmed(
     where = "parameters" if name in system.parameters else "memory" if name in system.memories else "fixed"
     last: dict[str, float] = {}
 
-    def at(value: float) -> Any:
+    def at(value: float) -> OperatingPoint:
         own = {"parameters": parameters, **({"starts": dict(last)} if last else {}), **request}
         own[where] = {**(own.get(where) or {}), name: value}
         found = trim(model, **own)

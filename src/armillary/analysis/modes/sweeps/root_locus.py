@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from armillary.analysis.modes.sweeps.tracking import STILL, Spectra, Tracker, br
 from armillary.analysis.modes.wording import eigenvalue_text, in_words
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,9 +163,9 @@ _CROSSED = ["value", "", "oscillation", "branch"]
 
 
 def root_locus(
-    model: Any,
+    model: CompiledModel,
     parameter: str,
-    values: Any,
+    values: Given,
     *,
     at: object = None,
     trim: object = None,

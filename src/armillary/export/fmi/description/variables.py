@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr
@@ -21,6 +20,7 @@ from armillary.export.text.selftest.reference import start_values
 from armillary.export.text.source import Source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compilation import compile_equations
+from armillary.untyped import Given
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Interface:
         return tuple(v for v in self.listed if v.causality == "output")
 
 
-def interface(source: Source, parameters: Mapping[str, float] | None, initial: Any) -> Interface:
+def interface(source: Source, parameters: Mapping[str, float] | None, initial: Given) -> Interface:
     """The variables of a model, with start values of the user where there are any."""
     equations, description = source.equations, source.description
     values = _values(source, parameters)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from armillary.errors import SimulationError
 from armillary.export.text.description import StartValues
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compilation import compile_equations
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -93,7 +94,7 @@ def reference(equations: DerivedEquations, several: bool) -> Reference:
     )
 
 
-def _plain(values: Any) -> tuple[float, ...]:
+def _plain(values: Given) -> tuple[float, ...]:
     return tuple(float(v) for v in values)
 
 

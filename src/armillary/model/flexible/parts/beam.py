@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from armillary.model.flexible.parts.waves import Wave, bending_waves, line_waves
 from armillary.model.flexible.rounding import settle, shortening_size
 from armillary.model.reading.argument_types import Number, Words
 from armillary.model.reading.kinds import NUMBER, NUMBERS, WORDS, Either, ListOf, TableOf
+from armillary.untyped import Given
 
 ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")
@@ -154,7 +155,7 @@ class Beam:
             raise ModelError(f"{where}: it has no rigidity; give EI, EA or GJ, or E, density and a section")
         return found
 
-    def _read_motions(self, motions: Any, where: str) -> tuple[str, ...]:
+    def _read_motions(self, motions: Given, where: str) -> tuple[str, ...]:
         if motions is None:
             return tuple(self.rigidities)
         alone = isinstance(motions, str) or not isinstance(motions, Iterable)

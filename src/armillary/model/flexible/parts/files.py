@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from armillary.errors import ModelError
 from armillary.model.flexible.checks import no_imaginary, numbers, times
+from armillary.model.flexible.part import MatrixLike
 
 
-def read_matrix(value: object, where: str, what: str) -> Any:
+def read_matrix(value: object, where: str, what: str) -> MatrixLike:
     """A square matrix of finite numbers: a dense array, or sparse in rows (CSR)."""
     import scipy.sparse
 
@@ -42,7 +42,7 @@ def _square(shape: tuple[int, ...], where: str, what: str) -> None:
         raise ModelError(f"{where}: {what} must be square, not {times(shape)}")
 
 
-def _from_file(path: Path, where: str, what: str) -> Any:
+def _from_file(path: Path, where: str, what: str) -> MatrixLike:
     import scipy.io
     import scipy.sparse
 

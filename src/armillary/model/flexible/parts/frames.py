@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from armillary.errors import ModelError
 from armillary.model.flexible.checks import numbers
 from armillary.model.flexible.part import Array
 from armillary.model.reading.kinds import NUMBERS, WORDS, Either
+from armillary.untyped import Given
 
-Direction = Annotated[Any, Either((WORDS, NUMBERS))]  # "x", "-y", …, or three components
+Direction = Annotated[Given, Either((WORDS, NUMBERS))]  # "x", "-y", …, or three components
 _NAMED = {name: np.eye(3)[i] for i, name in enumerate("xyz")}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.errors import ModelError
@@ -12,7 +10,7 @@ from armillary.model.flexible.checks import node_places, node_records, positive,
 from armillary.model.flexible.eigenpairs import negative_row
 from armillary.model.flexible.integrals import MassTimes, modal_integrals
 from armillary.model.flexible.modal import modal_damping
-from armillary.model.flexible.part import Array, FlexiblePart, Lumps
+from armillary.model.flexible.part import Array, FlexiblePart, Lumps, MatrixLike
 from armillary.model.flexible.parts.files import read_matrix
 from armillary.model.flexible.rounding import settle
 
@@ -89,7 +87,7 @@ def _times(structure: Structure) -> MassTimes:
     return apply
 
 
-def _alike(mass: object, stiffness: object) -> tuple[Any, Any]:
+def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
     """Both sparse where one is."""
     from scipy import sparse
 
@@ -130,7 +128,7 @@ def _checked(structure: Structure) -> Structure:
     return structure
 
 
-def _symmetric(structure: Structure, matrix: Any, what: str) -> Any:
+def _symmetric(structure: Structure, matrix: MatrixLike, what: str) -> MatrixLike:
     if isinstance(matrix, np.ndarray):
         labels = [structure.label(i) for i in range(len(matrix))]
         return symmetric(matrix, structure.where, f"{what}_matrix", labels)

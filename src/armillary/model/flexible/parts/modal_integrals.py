@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.errors import ModelError
@@ -19,7 +17,7 @@ from armillary.model.flexible.checks import (
     symmetric,
 )
 from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness
-from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
+from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, MatrixLike
 
 
 def from_integrals(
@@ -30,7 +28,7 @@ def from_integrals(
     J: object,
     P: object,
     H: object,
-    M: Any,
+    M: MatrixLike,
     Q: object = None,
     R: object = None,
     S: object = None,
@@ -90,7 +88,7 @@ def from_coupling(
     damping: object = None,
     damping_matrix: object = None,
     about: object = (0.0, 0.0, 0.0),
-    total_mass: Any = None,
+    total_mass: MatrixLike = None,
     nodes: object = None,
     shapes: object = None,
     rotations: object = None,
@@ -129,7 +127,7 @@ def from_coupling(
     )
 
 
-def _modal_matrix(value: Any, where: str, what: str) -> Array:
+def _modal_matrix(value: MatrixLike, where: str, what: str) -> Array:
     found = numbers(value, where, what)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
         raise ModelError(f"{where}: {what} must be N × N for N modes, not {np.shape(value)}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.algebra.arguments import item_count
@@ -24,7 +22,7 @@ from armillary.model.flexible.checks import (
 )
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness, reduced_mass
-from armillary.model.flexible.part import Array, FlexiblePart, Lumps
+from armillary.model.flexible.part import Array, FlexiblePart, Lumps, MatrixLike
 from armillary.model.flexible.rounding import settle, shortening_size
 
 
@@ -40,7 +38,7 @@ def from_nodes(
     stiffness: object = None,
     damping: object = None,
     damping_matrix: object = None,
-    total_mass: Any = None,
+    total_mass: MatrixLike = None,
     shortening: object = None,
     modes: int | None = None,
     basis: str = "fixed",
@@ -160,7 +158,7 @@ def _computed(
     positions: Array,
     masses: Array,
     inertias: Array,
-    stiffness: Any,
+    stiffness: MatrixLike,
     basis: str,
     modes: int | None,
 ) -> tuple[Array, Array, Array]:

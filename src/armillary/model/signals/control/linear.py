@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import factorial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from armillary.model.signals.control.signals import (
     units_text,
 )
 from armillary.model.signals.states import rate, state
+from armillary.untyped import Given
 
 _MOST = 10  # order of a delay: coefficients of higher ones differ by more than 1e9
 
@@ -138,10 +139,10 @@ def linear_model(
     system: Description,
     name: str,
     inputs: ExpressionsLike,
-    A: Annotated[Any, NUMBERS],
-    B: Annotated[Any, NUMBERS] = None,
-    C: Annotated[Any, NUMBERS] = None,
-    D: Annotated[Any, NUMBERS] = None,
+    A: Annotated[Given, NUMBERS],
+    B: Annotated[Given, NUMBERS] = None,
+    C: Annotated[Given, NUMBERS] = None,
+    D: Annotated[Given, NUMBERS] = None,
     *,
     initial: Annotated[object, NUMBERS] = None,
     units: Annotated[Sequence[str], ListOf(UNITS)] = (),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.algebra.walk import symbols
@@ -13,6 +11,7 @@ from armillary.model.records import AMBIGUOUS, FAILED
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.failures.weak_masses import weakness
 from armillary.runtime.models.instance import Instance
+from armillary.untyped import Given
 
 _REMEDIES = {
     "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
@@ -29,7 +28,7 @@ _OUT_OF_REACH = "; or a loop cannot follow what is prescribed any further: look 
 _ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
 
 
-def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool) -> None:
+def raise_for(result: Integration, run: Given, instance: Instance, adaptive: bool) -> None:
     """An error for a run that had to stop, with the data so far."""
     if said := stuck_contacts(result, instance):
         raise SimulationError(f"{said}; the data so far are in the error's .run", run)
@@ -94,7 +93,7 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
     )
 
 
-def _unbounded(instance: Instance, run: Any) -> str:
+def _unbounded(instance: Instance, run: Given) -> str:
     """The parameters with which a number made of parameters alone is not finite, "" where all are."""
     results = instance.equations.program.precompute.results
     known = {name for name, value in run.parameters.items() if np.isfinite(value)}

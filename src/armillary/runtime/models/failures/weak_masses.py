@@ -17,13 +17,13 @@ it is singular at all, and the motion that moves no mass has to be one that the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate, evaluate_all, evaluator
+from armillary.algebra.derivatives.calculus import Values, ValueTable, evaluate, evaluate_all, evaluator
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.masses.massless import (
     Masses,
@@ -120,17 +120,17 @@ def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
     return not np.nanmax(energy[end - rows[0] :]) < _BURST * np.nanmax(energy[: end - rows[0]])
 
 
-def _row_values(instance: Instance, result: Integration, k: int) -> dict[Any, Any]:
+def _row_values(instance: Instance, result: Integration, k: int) -> ValueTable:
     """Values of all that expressions can hold, by name, in a row of a run."""
     system = instance.equations.system
     shown = dict(zip(instance.model.output_names, result.samples[k].tolist(), strict=True))
-    values: dict[Any, Any] = instance.model.inside(instance.parameters)
+    values: ValueTable = instance.model.inside(instance.parameters)
     values |= {s.data.name: shown[s.data.name] * state_factor(s) for s in system.moving()}
     values |= dict(zip(system.memories, result.final_memory.tolist(), strict=False))
     return values | {system.time.data.name: float(result.time[k])}
 
 
-def _with_given(instance: Instance, values: dict[Any, Any]) -> dict[Any, Any]:
+def _with_given(instance: Instance, values: ValueTable) -> ValueTable:
     """Values with those of prescribed and locked coordinates and speeds."""
     for given in instance.equations.reduction.given.values():
         pairs = ((given.speed, given.value), (given.coordinate, given.position))
@@ -149,9 +149,7 @@ def _path_from_row(instance: Instance, result: Integration, k: int) -> _Path:
 class _Path:
     """The motion as it would go on from a place, in a straight line."""
 
-    def __init__(
-        self, instance: Instance, t: float, values: Mapping[Any, Any], within: float = np.inf
-    ) -> None:
+    def __init__(self, instance: Instance, t: float, values: Values, within: float = np.inf) -> None:
         system = instance.equations.system
         names = [q.data.name for q in system.coordinates]
         self.t, self.values = t, values
@@ -165,7 +163,7 @@ class _Path:
         self.start = {name: values[name] for name in names}
         self.rates = dict(zip(names, rates, strict=True))
 
-    def at(self, times: np.ndarray, time_name: str) -> dict[Any, Any]:
+    def at(self, times: np.ndarray, time_name: str) -> ValueTable:
         """Values of all symbols, so long after the place."""
         moved = {name: q + self.rates[name] * times for name, q in self.start.items()}
         return {**self.values, **moved, time_name: self.t + times}
@@ -178,7 +176,7 @@ def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[Co
     return masses, rows(system, plain) if system.constraints else []
 
 
-def energy_function(equations: DerivedEquations) -> Callable[[Mapping[Any, Any]], list[Any]]:
+def energy_function(equations: DerivedEquations) -> Callable[[Values], list[Any]]:
     """The kinetic energy, of values by name."""
     return evaluator([kinetic_energy(equations.system)])
 

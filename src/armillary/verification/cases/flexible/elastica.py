@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from armillary.algebra.vectors.vectors import dot
 from armillary.model.bodies.motion import position
 from armillary.model.joints import Revolute
 from armillary.stages import System
+from armillary.stages.model import Model
 from armillary.verification.rows import Case, value
 
 _MATTIASSON = "Mattiasson (1981), elliptic integrals"
@@ -57,7 +57,7 @@ def deflections(links: int) -> np.ndarray:
     return np.array(found)
 
 
-def _balance(model: Any, state: np.ndarray, load: float) -> np.ndarray:
+def _balance(model: Model, state: np.ndarray, load: float) -> np.ndarray:
     """The angles at which nothing accelerates, by Newton's method from those of a smaller load."""
     count = len(state) // 2
 

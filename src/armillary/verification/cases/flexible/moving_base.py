@@ -19,6 +19,7 @@ from armillary.model.bodies.motion import position
 from armillary.model.flexible.parts.beam import Beam
 from armillary.model.joints import Gimbal
 from armillary.stages import System
+from armillary.stages.model import Model
 from armillary.verification.reference import TIGHT, scaled_difference
 from armillary.verification.rows import Case, difference
 
@@ -203,13 +204,13 @@ def textbook() -> np.ndarray:
     return found
 
 
-def tips(model: Any, **how: Any) -> np.ndarray:
+def tips(model: Model, **how: Any) -> np.ndarray:
     """Lag, flap and twist of the tip in a simulation, a row for each sample."""
     run = model.simulate(END, sample=SAMPLE, **how)
     return np.transpose([run[name] for name in NAMES])
 
 
-def steady(model: Any, parameters: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
+def steady(model: Model, parameters: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
     """(lag, flap) of the beam at rest after the manoeuvre, and what handbooks give at a slow spin.
 
     A load q x/L and a moment m on each unit of length bend a cantilever by (11 q L⁴/120 + m L³/3)/EI at

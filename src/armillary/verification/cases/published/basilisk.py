@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
+from armillary.stages.model import Model
 from armillary.untyped import DataTable
 from armillary.verification.reference import (
     ACCELERATIONS,
@@ -46,7 +47,7 @@ def measure_orbit() -> Iterator[float]:
         yield largest_difference(run[column] / record["first"][f"tot_{word}_energy"], 1.0)
 
 
-def _euler_parameters(sigma: Any) -> np.ndarray:
+def _euler_parameters(sigma: NumericValue) -> np.ndarray:
     """From modified Rodrigues parameters σ = tan(φ/4) e."""
     square = float(np.dot(sigma, sigma))
     return np.array([1 - square, *(2 * np.asarray(sigma))]) / (1 + square)
@@ -89,7 +90,7 @@ _STATES = States(
 
 def measure_panels() -> Iterator[float]:
     data, vehicle = reference("hub_and_panels"), example("hub_and_panels")
-    model: Any = _STATES.system().derive().compile()
+    model: Model = _STATES.system().derive().compile()
     yield from _STATES.measure(model)
     record = {key: np.array(column) for key, column in data["trajectory"].items()}
     start = {f"hub.q{i + 1}": x for i, x in enumerate(record["r_BN_N"][0])}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
+from armillary.results.run import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
+from armillary.stages.model import Model
 from armillary.untyped import DataTable
 from armillary.verification.reference import (
     ACCELERATIONS,
@@ -55,12 +56,12 @@ _STATES = States(lambda: example("car").system(), _rates("car"))
 _SMALL_STATES = States(small_car, _rates("car_small"))
 
 
-def _fixed_steps(model: Any, data: DataTable) -> float:
+def _fixed_steps(model: Model, data: DataTable) -> float:
     run = model.simulate(2.0, step=0.025, method="midpoint")
     return relative_difference([run.final[name] for name in STATE.values()], data["fixed_step_end"])
 
 
-def _differences(run: Any, expected: dict[str, np.ndarray], outputs: tuple[str, ...]) -> Iterator[float]:
+def _differences(run: Run, expected: dict[str, np.ndarray], outputs: tuple[str, ...]) -> Iterator[float]:
     yield largest([scaled_difference(run[name], expected[column]) for column, name in STATE.items()])
     yield largest([scaled_difference(run[name], expected[name]) for name in outputs])
 
@@ -84,7 +85,7 @@ def measure_small() -> Iterator[float]:
     data = reference("car_small")
     s = small_car()
     eom = s.derive()
-    model: Any = eom.compile()
+    model: Model = eom.compile()
     yield from _SMALL_STATES.measure(model)
     full = s.derive(small=False).compile()
     found = [full.derivatives(0.0, [*state["q"], *state["u"]])[4:] for state in data["states"]]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.reference import (
     ACCELERATIONS,
@@ -35,7 +35,7 @@ def lever() -> float:
     return float(body * ahead / (body + 2 * wheel))
 
 
-def in_our_speeds(q: Any, u: Any) -> np.ndarray:
+def in_our_speeds(q: NumericValue, u: NumericValue) -> np.ndarray:
     """Coordinates and speeds of the source, the second speed as a yaw rate."""
     return np.array([*q, u[0], u[1] / lever()])
 

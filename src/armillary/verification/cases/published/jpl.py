@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.algebra.vectors.vectors import dot
 from armillary.model.bodies.motion import angular_acceleration
 from armillary.untyped import DataTable
@@ -88,7 +88,7 @@ def _two_bodies(data_name: str, formalism: str, frozen: bool) -> Callable[[], It
         times = np.unique([*np.arange(101) / 10, *PRINTED.values()])
         run = s.derive(formalism).compile().simulate(10.0, sample=times, **TIGHT)
 
-        def at(column: str, places: Any) -> np.ndarray:
+        def at(column: str, places: NumericValue) -> np.ndarray:
             rows = [int(np.argmin(np.abs(run.time - time))) for time in places]
             return np.asarray(run[COLUMNS[column]][rows])
 

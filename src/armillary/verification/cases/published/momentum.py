@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.results.run import Run
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.momentum_systems import MomentumSystem, momentum_equations
 from armillary.verification.reference import ACCELERATIONS, TIGHT, TRAJECTORIES, largest, largest_difference
 from armillary.verification.rows import Case, Check, States, difference
@@ -28,7 +30,7 @@ def _accelerations(tree: MomentumSystem, model: CompiledModel) -> Iterator[float
 
 
 def _differences(
-    tree: MomentumSystem, run: Any, rows: slice, configs: Any, speeds: Any
+    tree: MomentumSystem, run: Run, rows: slice, configs: NumericValue, speeds: NumericValue
 ) -> tuple[float, float]:
     """Of coordinates and of speeds."""
     expected = [tree.coordinates(config) for config in configs]
@@ -41,7 +43,7 @@ def _differences(
 def _measure(name: str) -> Callable[[], Iterator[float]]:
     def measure() -> Iterator[float]:
         tree = MomentumSystem(name)
-        model: Any = momentum_equations(name).compile()
+        model: Model = momentum_equations(name).compile()
         yield from _accelerations(tree, model)
         if any("particles" in body for body in tree.data["model"]["bodies"]):  # modes, damped until here
             tree = MomentumSystem(name, damped=False)

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.results.run import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
 from armillary.stages.equations import Equations
+from armillary.stages.model import Model
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
@@ -63,12 +66,12 @@ def commanded() -> System:
     return s
 
 
-def fired(commands: Any) -> dict[str, float]:
+def fired(commands: NumericValue) -> dict[str, float]:
     """Parameters of `commanded` for three commands."""
     return {f"fire{i}": float(value) for i, value in enumerate(commands, start=1)}
 
 
-def turned(angles: Any) -> np.ndarray:
+def turned(angles: NumericValue) -> np.ndarray:
     """R with v_ground = R v_bus, for angles about the bus's own x, y, z in turn."""
     (c1, c2, c3), (s1, s2, s3) = np.cos(angles), np.sin(angles)
     about_x = np.array([[1, 0, 0], [0, c1, -s1], [0, s1, c1]])
@@ -78,11 +81,11 @@ def turned(angles: Any) -> np.ndarray:
     return found
 
 
-def _run(model: Any, expected: dict[str, np.ndarray], **how: Any) -> Any:
+def _run(model: Model, expected: dict[str, np.ndarray], **how: Any) -> Run:
     return model.simulate(30.0, sample=expected["t"], initial=start(), **TIGHT, **how)
 
 
-def _differences(run: Any, expected: dict[str, np.ndarray]) -> Iterator[float]:
+def _differences(run: Run, expected: dict[str, np.ndarray]) -> Iterator[float]:
     yield largest(
         [largest_difference(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)]
     )
