@@ -23,7 +23,7 @@ factored. A ``let`` is opaque to all this: the mechanics uses it where AUTOSIM i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 from armillary.algebra.nodes.arithmetic import NUMBERS, number_power, whole
 from armillary.algebra.nodes.node import PRODUCT_OF_TWO, TRUNCATION, Symbol, intern, negated
@@ -137,18 +137,6 @@ class Expr(DisplayedNode):
         raise ExpressionError(
             f"'{short(self)}' is not a number: use arm.sin and so on in place of math.sin; "
             "arm.evaluate(expression, values) gives a number"
-        )
-
-    def __copy__(self) -> Expr:
-        return self
-
-    def __deepcopy__(self, _: object) -> Expr:
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise ExpressionError(
-            f"'{short(self)}' cannot be pickled: an expression belongs to its system in this process; "
-            "send the system, or the expression as text, str(expression)"
         )
 
     def __array_ufunc__(self, function: object, method: str, *inputs: object, **options: object) -> Any:

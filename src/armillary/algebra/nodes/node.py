@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from weakref import ref
 from zlib import crc32
 
@@ -100,6 +100,12 @@ class Node:
     unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
     smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
     traits: int  # what a node inherits from any of its operands, one bit each
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
 
     @property
     def undeclared(self) -> bool:

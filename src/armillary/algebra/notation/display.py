@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from armillary.algebra.nodes.node import Node
+from armillary.algebra.nodes.terms import short
 from armillary.algebra.notation import printing
 from armillary.algebra.notation.latex import latex
+from armillary.errors import ExpressionError
 
 # Characters that a notebook or debugger shows of an expression; str() gives all.
 _SHOWN = 5000
@@ -25,6 +29,12 @@ class DisplayedNode(Node):
 
     def __repr__(self) -> str:
         return printing.text(self, limit=_SHOWN)
+
+    def __reduce__(self) -> NoReturn:
+        raise ExpressionError(
+            f"'{short(self)}' cannot be pickled: an expression belongs to its system in this process; "
+            "send the system, or the expression as text, str(expression)"
+        )
 
     def _repr_latex_(self) -> str | None:
         shown = latex(self, limit=_SHOWN)
