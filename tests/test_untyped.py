@@ -24,7 +24,7 @@ ANY: dict[str, int] = {
     "files": 12,
     "llvm": 40,
     "mechanics": 6,
-    "model": 16,
+    "model": 17,
     "program": 29,
     "results": 11,
     "runtime": 41,
