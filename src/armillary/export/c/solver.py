@@ -35,7 +35,6 @@ _OF_CONFIGURATIONS = {
 }
 # Functions that the fixed text of solver.c.txt calls.
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
-_WANTED_OF_CHANGES = ("choose_start",)
 
 
 def solver_texts(
@@ -47,8 +46,7 @@ def solver_texts(
     """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them, and
     with further functions.
     """
-    wanted = (*_WANTED, *also, *(_WANTED_OF_CHANGES if "configurations" in model.has else ()))
-    solver = solver_for(model.has, adaptive, wanted, always_dense=False, guard=model.source.guard)
+    solver = solver_for(model.has, adaptive, (*_WANTED, *also), always_dense=False, guard=model.source.guard)
     return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
 
 

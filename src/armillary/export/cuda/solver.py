@@ -122,8 +122,7 @@ def _solver(programs: Sequence[Program], features: Features) -> Solver:
         "has_two_errors": len(tableau(method).errors) > 1, "JUMP_HARD": True, "every_step": False,
     }  # fmt: skip
     present = [name for name, there in has.items() if there]
-    wanted = ("start_run", "turn", *(["choose_start"] if len(programs) > 1 else []))
-    return read_solver(present, [method], wanted, facts=facts, given=("next_due",))
+    return read_solver(present, [method], ("start_run", "turn"), facts=facts, given=("next_due",))
 
 
 class _KernelPrinter(CSolverPrinter):

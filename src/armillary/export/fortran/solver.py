@@ -29,8 +29,7 @@ _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
 def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
     """What the template puts in: the methods, the components of a run, the constants and the procedures."""
     methods = exported_methods(adaptive=True)
-    wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
-    printer = FortranSolverPrinter(solver_for(has, True, wanted, guard=guard))
+    printer = FortranSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard))
     return {
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
         "method_list": method_names(True),

@@ -37,7 +37,6 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     """What the template of runs puts in."""
     methods = exported_methods(adaptive=True)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
-    wanted += ["choose_start"] if "configurations" in has else []
     loops = made.assembly.described.functions if made.assembly is not None else {}
     printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard, given=GIVEN), loops)
     found, every = change_tables(made), (made, *made.others)

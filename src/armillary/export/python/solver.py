@@ -24,8 +24,7 @@ _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP
 
 def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
-    wanted = ("start_run", "find_row", *(["choose_start"] if "configurations" in has else []))
-    printer = PythonSolverPrinter(solver_for(has, True, wanted, guard=guard))
+    printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard))
     return {
         "fields": "\n".join(printer.fields()),
         "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),

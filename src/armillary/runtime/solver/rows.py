@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
+from armillary.runtime.solver.changes import choose_start
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.masses import start_masses
@@ -20,7 +21,9 @@ from armillary.runtime.solver.steps import advance, pass_jumps, settle
 
 
 def start_run(run: RunRecord) -> None:
-    """The beginning of a run: its times, step, state and memory are set."""
+    """The beginning of a run: its times, step and memory are set, and its state with all that holds at the
+    start.
+    """
     run.t = run.t0
     run.t_old = run.t0
     run.h_taken = 0.0
@@ -95,6 +98,8 @@ def start_run(run: RunRecord) -> None:
             run.streak[k] = 0
             run.stuck[k] = 0
             run.returning[k] = False
+    if CONFIGURATIONS and run.status == RUNNING:
+        choose_start(run)
 
 
 def next_due(run: RunRecord) -> real:

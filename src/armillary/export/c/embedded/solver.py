@@ -26,7 +26,7 @@ def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> t
 
 def bounded_solver(made: Source, has: Collection[str], method: Method, precision: str) -> Solver:
     """A solver of one method of fixed step, with its constants, in a precision."""
-    wanted = ["settle", "advance", "start_run", *(["choose_start"] if "configurations" in has else [])]
+    wanted = ["settle", "advance", "start_run"]
     wanted += ["step_by_clock", "row_near_place"] if "clocked" in has else []
     facts = {"dense": "events" in has}  # events are located inside steps
     solver = solver_for(
