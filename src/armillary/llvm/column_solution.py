@@ -1,7 +1,7 @@
 """Code that solves the columns of a linear model with one factorised matrix, several at a time.
 
-A function of a program leaves coefficients and right sides in a work array; this continues it. The columns of
-a group (``program/linearization/solution.py``) are the lanes of vectors: a few vectors take a step of the
+A function of a program leaves coefficients and right sides among its results; this continues it. The columns
+of a group (``program/linearization/solution.py``) are the lanes of vectors: a few vectors take a step of the
 elimination together, with a coefficient that is loaded once. The columns of a group go through the same code
 block by block, so that the code of a large robot stays in the cache of instructions.
 
@@ -27,7 +27,7 @@ from armillary.program.linearization.solution import ColumnSolution, Factors, Gr
 
 # Pointers that may be to the same place, so that LLVM keeps no coefficient on the stack for later blocks.
 _FUNCTION = """
-define internal void @{name}({arguments}) noinline nounwind {{
+define internal void @{name}({arguments}) {inlined} nounwind {{
 entry:
 {body}
   ret void
@@ -50,9 +50,9 @@ class ColumnCode:
     """The layout of a solution in an array of results, and the code that fills it.
 
     ``work`` are what the function before it computes: results of its own, coefficients, then the right sides
-    and addends of blocks of columns, lane by lane. Its own results are copied, the solution follows them; the
-    element of a column and an unknown is at ``places`` there. ``lanes`` are the doubles of a vector. Right
-    sides that are numbers, those of the inverse, are ``given`` beside the code.
+    and addends of blocks of columns, lane by lane. The solution follows them in the same array, which so
+    needs no copy; the element of a column and an unknown is at ``places``. ``lanes`` are the doubles of a
+    vector. Right sides that are numbers, those of the inverse, are ``given`` beside the code.
     """
 
     solution: ColumnSolution
@@ -61,95 +61,98 @@ class ColumnCode:
     work: list[Expr] = field(init=False)
     given: list[float] = field(init=False, default_factory=list)
     places: dict[tuple[SolvedColumn, int], int] = field(init=False, default_factory=dict)
-    length: int = field(init=False)  # numbers of the results
-    room: int = field(init=False)  # numbers of the work array
+    length: int = field(init=False)  # numbers of the array
     operations: Operations = field(init=False)
     _blocks: list[_Blocks] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self.length = len(self.before)
         factors = self.solution.factors
-        self.work = [*self.before, *(x for row in _rows(factors) for x in row.values())]
+        self.work = [*self.before, *[ZERO] * (len(self.before) % 2)]
+        self._first = len(self.work)  # of the coefficients
+        self.work += [x for row in _rows(factors) for x in row.values()]
         self.work += [ZERO] * (len(self.work) % 2)  # two right sides are stored and loaded at once
         for group in groups(self.solution):
             vectors = -(-len(group.columns) // self.lanes)
             count = -(-vectors // _vectors(len(group.near)))
-            self._blocks.append(self._laid_out(group, -(-vectors // count) * self.lanes))
+            self._blocks.append(self._blocks_of(group, -(-vectors // count) * self.lanes))
+        self.length = len(self.work)
+        for blocks in self._blocks:
+            self._lay_out(blocks)
         for element, other in self.solution.mirrored.items():
             if other in self.places:
                 self.places[element] = self.places[other]
-        self.room = len(self.work)
         self._branches = _branches(factors.paths, self._blocks)
         for branch in self._branches.values():
-            branch.lay_out(self.room, self.lanes)
-            self.room += branch.width * len(branch.unknowns)
-        self.room += self.lanes  # coefficients are loaded by two
+            branch.lay_out(self.length, self.lanes)
+            self.length += branch.width * len(branch.unknowns)
+        self.length += self.lanes  # coefficients are loaded by two
         self.operations = Operations()
         self._parts = [self._branch_code(branch) for branch in self._branches.values()]
         self._parts += [self._block_code(blocks) for blocks in self._blocks]
 
-    def _laid_out(self, group: Group, width: int) -> _Blocks:
+    def _blocks_of(self, group: Group, width: int) -> _Blocks:
+        """The blocks of a group, with their right sides in the work."""
         count = -(-len(group.columns) // width)
-        lanes = [*group.columns, *[None] * (count * width - len(group.columns))]
+        lanes = (*group.columns, *[None] * (count * width - len(group.columns)))
         factors = self.solution.factors
         turned = {r for r, row in factors.turned.items() if not group.wanted.isdisjoint(row)}
         kept = group.wanted.union(group.added, turned)
         rows = {k: i for i, k in enumerate([k for k in factors.order if k in kept])}
         sides: list[Expr] = []
-        start = self.length
         for i in range(count):
             block = lanes[i * width : (i + 1) * width]
             for k in group.right:
                 sides += [c.right.get(k, ZERO) if c else ZERO for c in block]
             for k in group.added:
                 sides += [c.added.get(k, ZERO) if c else ZERO for c in block]
-            for k, row in rows.items():
-                for lane, column in enumerate(block):
-                    if column is not None:
-                        self.places[column, k] = self.length + row * width + lane
-            self.length += len(rows) * width
         given = all(x.kind == "number" for x in sides)
         first = len(self.given if given else self.work)
         if given:
             self.given += [float(x.data) for x in sides]
         else:
             self.work += sides
-        return _Blocks(group, width, count, "given" if given else "work", first, start, rows)
+        return _Blocks(group, width, lanes, "given" if given else "out", first, rows)
+
+    def _lay_out(self, blocks: _Blocks) -> None:
+        """Places of the solution, after what is there already."""
+        blocks.first_solution = self.length
+        for i, column in enumerate(blocks.lanes):
+            if column is None:
+                continue
+            block, lane = divmod(i, blocks.width)
+            for k, row in blocks.rows.items():
+                self.places[column, k] = self.length + (block * len(blocks.rows) + row) * blocks.width + lane
+        self.length += len(blocks.lanes) * len(blocks.rows)
 
     def text(self, name: str) -> str:
-        """A function ``name`` of the work array and the results, and those that it calls."""
+        """A function ``name`` of the array, and those that it calls."""
         parts, calls = [], []
-        for i in range(len(self.before)):
-            calls += [
-                f"  %f{i} = getelementptr inbounds double, ptr %work, i64 {i}",
-                f"  %b{i} = load double, ptr %f{i}",
-                f"  %t{i} = getelementptr inbounds double, ptr %out, i64 {i}",
-                f"  store double %b{i}, ptr %t{i}",
-            ]
-        arguments = "ptr %work, ptr %right, ptr %solution"
-        arrays = {"work": "%work", "given": f"@{name}_given"}
+        arguments = "ptr %out, ptr %right, ptr %solution"
+        arrays = {"out": "%out", "given": f"@{name}_given"}
+        # Calls save registers; without them A and B of the Stanford arm take 0.98 of the time.
+        inlined = "alwaysinline" if len(self.solution.factors.steps) <= _FEW else "noinline"
         if self.given:
             parts.append(constant_array(f"{name}_given", self.given) + "\n")
         for i, (lines, array, runs) in enumerate(self._parts):
             body = "\n".join(lines)
-            parts.append(_FUNCTION.format(name=f"{name}_{i}", arguments=arguments, body=body))
+            words = {"name": f"{name}_{i}", "arguments": arguments, "inlined": inlined, "body": body}
+            parts.append(_FUNCTION.format(**words))
             for k, (right, solution) in enumerate(runs):
                 calls += [
                     f"  %r{i}_{k} = getelementptr inbounds double, ptr {arrays[array]}, i64 {right}",
                     f"  %s{i}_{k} = getelementptr inbounds double, ptr %out, i64 {solution}",
-                    f"  call void @{name}_{i}(ptr %work, ptr %r{i}_{k}, ptr %s{i}_{k})",
+                    f"  call void @{name}_{i}(ptr %out, ptr %r{i}_{k}, ptr %s{i}_{k})",
                 ]
         body = "\n".join(calls)
         return (
-            "".join(parts) + f"define internal void @{name}(ptr %work, ptr %out) nounwind {{\n{body}\n"
-            "  ret void\n}\n"
+            "".join(parts) + f"define internal void @{name}(ptr %out) nounwind {{\n{body}\n  ret void\n}}\n"
         )
 
     @cached_property
     def _coefficients(self) -> dict[tuple[int, int], int]:
-        """Places of coefficients in the work array: 1/D_k at (k, k), L_jk at (k, j), T_rk at (−1 − r, k)."""
+        """Places of coefficients in the array: 1/D_k at (k, k), L_jk at (k, j), T_rk at (−1 − r, k)."""
         keys = [key for row in _rows(self.solution.factors) for key in row]
-        return {key: len(self.before) + i for i, key in enumerate(keys)}
+        return {key: self._first + i for i, key in enumerate(keys)}
 
     def _block_code(self, blocks: _Blocks) -> _Part:
         writer = _Writer(self._coefficients, self.lanes, blocks.width)
@@ -161,27 +164,27 @@ class ColumnCode:
         writer = _Writer(self._coefficients, self.lanes, branch.width)
         known: dict[int, list[str]] = {}
         for k in branch.unknowns:
-            value = writer.negative(writer.load("work", self._coefficients[k, branch.near[0]]))
+            value = writer.negative(writer.load("out", self._coefficients[k, branch.near[0]]))
             for j in self.solution.factors.order[k]:
                 if j in known:
                     value = writer.less(value, writer.coefficient(k, j), known[j])
             known[k] = value
-            writer.store("work", branch.places[k], value)
+            writer.store("out", branch.places[k], value)
         self.operations += _times(writer.operations, len(branch.near))
-        return writer.lines, "work", [(0, 0)]
+        return writer.lines, "out", [(0, 0)]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Blocks:
-    """So many blocks of columns that are solved together: places of the first of each kind."""
+    """Blocks of columns that are solved together: places of the first of each kind."""
 
     group: Group
     width: int
-    count: int
+    lanes: Sequence[SolvedColumn | None]  # of all blocks
     array: str  # of right sides
     first_right: int
-    first_solution: int
     rows: Mapping[int, int]  # places of unknowns in the solution
+    first_solution: int = 0
 
     @property
     def runs(self) -> list[tuple[int, int]]:
@@ -189,7 +192,7 @@ class _Blocks:
         step = self.width * (len(self.group.right) + len(self.group.added))
         return [
             (self.first_right + i * step, self.first_solution + i * self.width * len(self.rows))
-            for i in range(self.count)
+            for i in range(len(self.lanes) // self.width)
         ]
 
 
@@ -217,7 +220,7 @@ def _times(operations: Operations, columns: int) -> Operations:
 
 
 def _rows(factors: Factors) -> list[dict[tuple[int, int], Expr]]:
-    """Coefficients as they lie in the work array, by their keys."""
+    """Coefficients as they lie in the array, by their keys."""
     found = [
         {(k, k): inverse, **{(k, j): row.get(j, ZERO) for j in factors.paths[k]}}
         for k, inverse, row in factors.steps
@@ -301,7 +304,7 @@ def _solve(
         for run in _runs(unknowns, branch.places, blocks.rows, branch.width):
             few = max([n for n in range(1, w.together + 1) if len(run) % n == 0])
             with w.repeated(len(run) // few) as i:
-                P = w.moved("work", branch.places[run[0]], few * branch.width, i)
+                P = w.moved("out", branch.places[run[0]], few * branch.width, i)
                 solution = w.moved("solution", blocks.rows[run[0]] * width, few * width, i)
                 values: list[list[str] | None] = [None] * few
                 for n, a in enumerate(branch.near):
@@ -380,7 +383,7 @@ class _Writer:
 
     def coefficient(self, k: int, j: int) -> str:
         """1/D_k, L_jk, or T_rk with −1 − r for k, in all lanes."""
-        return self.number("work", self._coefficients[k, j])
+        return self.number("out", self._coefficients[k, j])
 
     def number(self, array: str, place: int) -> str:
         """A number in all lanes. Those of neighbours are loaded as one vector: on arm64 operations take a

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -35,7 +36,7 @@ from armillary.mechanics.tree.effort_derivatives import (
 )
 from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
 from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
-from armillary.mechanics.tree.inverse_dynamics import joint_efforts
+from armillary.mechanics.tree.inverse_dynamics import efforts
 from armillary.mechanics.tree.kinematics import motions
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
@@ -67,11 +68,16 @@ class TreeRates:
     applied: AppliedLoads
     order: tuple[int, ...]
     unknowns: Mapping[int, Scalar]  # x, by speed
-    efforts: Mapping[int, Scalar]
+    moving: Tree  # with x as the rates of freedoms
     drifts: Mapping[int, Scalar]  # u̇ in terms of x
     columns: Mapping[Direction, Mapping[int, Scalar]]  # of the efforts, by the directions of single freedoms
     inertial: frozenset[Expr]  # symbols of motion, geometry and inertia
     factors: Factors
+
+    @cached_property
+    def efforts(self) -> dict[int, Scalar]:
+        """τ, of which x makes zeros."""
+        return efforts(self.moving, self.applied, "r")
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
         """δu̇ where symbols move as given."""
@@ -172,16 +178,28 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
         return d if d.prescribed else replace(d, rate=unknowns[d.index], dependent=True)
 
     moving = tree.with_degrees(known)
-    passed = accumulated_wrenches(moving, net_wrenches(moving, applied), "r")
+    own, along = net_wrenches(moving, applied), _joint_forces(moving, applied)
+    passed = accumulated_wrenches(moving, own, "r", along)
     geometry = _geometry(tree)
     place = {system.speeds.index(p.speed): p for p in positions(equations) if p.speed is not None}
     turning = {i for i, p in place.items() if not geometry.isdisjoint(p.moving)}
     columns = effort_derivatives(moving, found, motions(moving), passed, turning)
     return TreeRates(
-        (), tree, applied, order, unknowns, joint_efforts(moving, applied, passed),
+        (), tree, applied, order, unknowns, moving,
         speed_rates(tree, dict(unknowns)),
         _by_direction(equations, columns, place), _inertial(tree), Factors(_scaled(solved), _turned(tree)),
     )  # fmt: skip
+
+
+def _joint_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
+    """Components of the joints' wrenches along freedoms, where the unknowns make the efforts vanish. So they
+    need no sums; the Stanford arm's A and B take 28 operations fewer, and a humanoid's 770.
+    """
+    return {
+        d.index: minus(applied.forces.get(d.index, 0), d.armature_effort)
+        for link in tree.links
+        for d in unknown_freedoms(link)
+    }
 
 
 def _forces(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int, Scalar]:

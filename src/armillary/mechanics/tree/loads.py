@@ -8,7 +8,7 @@ wrenches of their links, where the recursions pass anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.vectors.matrices import matrix_vector
@@ -166,12 +166,20 @@ def wrench_at_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
     return named(n, f"n_{link.name}"), f
 
 
-def accumulated_wrenches(tree: Tree, own: Sequence[Wrench], prefix: str = "") -> list[Wrench]:
-    """Each link's wrench together with those of all links beyond it, leaves first."""
+def accumulated_wrenches(
+    tree: Tree, own: Sequence[Wrench], prefix: str = "", known: Mapping[int, Scalar] | None = None
+) -> list[Wrench]:
+    """Each link's wrench together with those of all links beyond it, leaves first. Components along freedoms
+    that are ``known``, by speed index, are not summed up.
+    """
     found = list(own)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        n, f = named(found[i][0], f"{prefix}n_{link.name}"), named(found[i][1], f"{prefix}f_{link.name}")
+        six = [*found[i][0], *found[i][1]]
+        for d in link.freedoms:
+            if known and d.index in known:
+                six[d.direction] = times(known[d.index], d.sign)
+        n, f = (named(joined(v), f"{prefix}{x}_{link.name}") for v, x in ((six[:3], "n"), (six[3:], "f")))
         found[i] = (n, f)
         if link.parent >= 0:
             found[link.parent] = wrench_sum(found[link.parent], wrench_at_parent(tree, i, n, f))

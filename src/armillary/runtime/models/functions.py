@@ -35,26 +35,24 @@ _THREAD = 2_000_000  # operations that are worth a thread: half a millisecond, a
 _CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_REALS] * 2)
 _WHOLE_FUNCTION = """
 define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
-  %work = alloca [{room} x double], align 64
-  call void @{name}_start(double %t, ptr %state, ptr %constants, ptr %memory, ptr %work)
-  call void @{name}_rest(ptr %work, ptr %out)
+  call void @{name}_start(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out)
+  call void @{name}_rest(ptr %out)
   ret void
 }}
 """
 
 
 class Continuation(Protocol):
-    """Code that goes on from the results of a function, in a work array, and has results of its own."""
+    """Code that goes on from the results of a function, with its own after them in the same array."""
 
-    length: int  # of its results
-    room: int  # of the work array
+    length: int  # of the array
 
     @property
     def operations(self) -> Operations:
         """Those of one evaluation."""
 
     def text(self, name: str) -> str:
-        """A function ``name`` of the work array and the array of results."""
+        """A function ``name`` of the array."""
 
 
 def processors() -> int:
@@ -86,10 +84,7 @@ class ModelFunctions:
         self.equations = with_functions(equations, sections, inputs, search=search)
         program = self.equations.program
         self._table = parameter_table(self.equations)
-        parts = [
-            c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name, room=c.room)
-            for name, c in continued.items()
-        ]
+        parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]
         self._lengths = {name: len(s.results) for name, s in zip(functions, program.stepping, strict=True)}
         self.operations: dict[str, Operations] = {
             name: s.operations for name, s in zip(functions, program.stepping, strict=True)
