@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
+from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.ensembles.start_values import (
     column_of,
@@ -58,7 +58,9 @@ class VariedValues:
         table, system = self.table, self.model.equations.system
         found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
 
-        def put(kind: str, name: str, where: str, factor: float, dimension: Any, stated: str) -> None:
+        def put(
+            kind: str, name: str, where: str, factor: float, dimension: Dimension | None, stated: str
+        ) -> None:
             given = self._given[kind]
             plain = without_texts(
                 given[name], lambda v: text_number(v, where, stated, system.units, dimension)
@@ -121,7 +123,7 @@ class VariedValues:
     def single(self, i: int) -> DataTable:
         """Arguments for ``simulate`` of one run, in stated units."""
 
-        def of(value: Any) -> Any:
+        def of(value: NumericValue) -> NumericValue:
             return value[i] if differs(value) else value
 
         values: DataTable = {

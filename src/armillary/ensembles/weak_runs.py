@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -91,7 +90,7 @@ def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
 def _kinds(plan: Plan) -> list[list[int]]:
     """Places of the speeds among the states, those of one kind and unit together."""
     speeds = {u.data.name for u in plan.model.equations.system.speeds}
-    kinds: dict[Any, list[int]] = {}
+    kinds: dict[object, list[int]] = {}
     for k, symbol in enumerate(plan.program.state):
         if symbol.data.name in speeds:
             kinds.setdefault((symbol.dimension, state_factor(symbol)), []).append(k)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache as once
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from armillary import cache
 from armillary.errors import ArmillaryError
@@ -27,6 +27,9 @@ _ADDRESS = re.compile(r"inttoptr \(?i64 \d")
 _PRODUCT_AND_SUM = re.compile(
     r"%(\S+) = call (double|<\d+ x double>) @llvm\.fmuladd\.\w+\(\2 (.*), \2 (.*), \2 (.*)\)"
 )
+
+
+LlvmObject: TypeAlias = Any  # a module, engine, machine or builder of llvmlite, which has no types
 
 
 def holds_addresses(text: str) -> bool:
@@ -82,7 +85,7 @@ GENERAL = Passes(-4)
 PLAIN = Passes(-5)
 
 
-def prepared() -> Any:
+def prepared() -> LlvmObject:
     """LLVM's binding, ready to compile for this machine and to find the library's functions."""
     global _ready
     import llvmlite.binding as llvm
@@ -106,8 +109,8 @@ def engine(
     texts: Callable[[], Sequence[str]],
     level: int,
     passes: Passes,
-    adjust: Callable[[Any], None] | None = None,
-) -> Any:
+    adjust: Callable[[LlvmObject], None] | None = None,
+) -> LlvmObject:
     """Modules linked into one, optimised by these passes and compiled; the code lives as long as the engine.
 
     ``name`` holds all that decides the code; code of that name is taken from the cache where it is there, and
@@ -280,7 +283,7 @@ def _flags() -> str:
     return ",".join(f"{'+' if has else '-'}{name}" for name, has in sorted(features().items()))
 
 
-def _machine(level: int) -> Any:
+def _machine(level: int) -> LlvmObject:
     llvm = prepared()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=_host().cpu, features=_flags(), opt=level, codemodel="jitdefault", jit=True
@@ -288,7 +291,7 @@ def _machine(level: int) -> Any:
 
 
 def _object_code(
-    texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[Any], None] | None = None
+    texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[LlvmObject], None] | None = None
 ) -> bytes:
     """Machine code of modules linked into one, for this machine."""
     translates = passes.speed == 0
@@ -301,9 +304,9 @@ def _object_code(
 
 def translated(
     texts: Sequence[str],
-    machine: Any,
-    builder: Any,
-    adjust: Callable[[Any], None] | None = None,
+    machine: LlvmObject,
+    builder: LlvmObject,
+    adjust: Callable[[LlvmObject], None] | None = None,
     passes: Passes | None = None,
 ) -> bytes:
     """Code of modules linked into one, for a target machine; what LLVM made on the way is freed.
@@ -336,7 +339,7 @@ def translated(
     return bytes(machine.emit_object(module))
 
 
-def _chosen_passes(llvm: Any, passes: Passes | None) -> Any:
+def _chosen_passes(llvm: LlvmObject, passes: Passes | None) -> LlvmObject:
     manager = llvm.create_new_module_pass_manager()
     manager.add_always_inliner_pass()
     if passes == BRANCHED:
@@ -363,7 +366,7 @@ def _chosen_passes(llvm: Any, passes: Passes | None) -> Any:
 
 
 @once
-def _builder(level: int, passes: Passes, flags: str) -> tuple[Any, Any]:
+def _builder(level: int, passes: Passes, flags: str) -> tuple[LlvmObject, LlvmObject]:
     """A target machine and LLVM's pass builder for it; ``flags`` are those that the machine was made with."""
     llvm = prepared()
     machine = _machine(level)

@@ -10,10 +10,10 @@ rows at once:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units.unit_system import state_factor
@@ -49,7 +49,7 @@ class PoseFunction:
         }
         return self.at(run.time, self._states(run), parameters)
 
-    def at(self, time: Any, states: np.ndarray, parameters: dict[str, float]) -> Poses:
+    def at(self, time: NumericValue, states: np.ndarray, parameters: dict[str, float]) -> Poses:
         """Poses at states, a row each."""
         found = self._function.rows("poses", time, states, parameters)
         n, index = len(found), {body.name: i for i, body in enumerate(self.bodies)}

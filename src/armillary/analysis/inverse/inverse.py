@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -247,7 +247,7 @@ def inverse_model(
 
 
 def _names(names: object, what: str) -> tuple[str, ...]:
-    if isinstance(names, str) or not hasattr(names, "__iter__"):
+    if isinstance(names, str) or not isinstance(names, Iterable):
         raise ArmillaryError(f"inverse(): {what} must be a list of names, not {names!r}")
     return tuple(str(name) for name in names)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -37,6 +38,13 @@ from armillary.untyped import DataMapping, DataTable, Given
 
 _OPEN = 1e-6  # of a gap, in terms of its row, and of the length of Euler parameters: more than runs leave
 _BROKEN = 1e-3  # of a gap: more than values that were rounded leave, as they are printed
+
+
+@runtime_checkable
+class HasState(Protocol):
+    """An operating point with the whole state: an `OperatingPoint`, or an object of a user."""
+
+    state: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +84,7 @@ def operating_points(
         return _stacked(model, [_one(model, (at[0], t), given) for t in at[1]])
     if isinstance(at, np.ndarray) and at.ndim == 2:
         return _states(model, at, given)
-    if isinstance(at, Mapping) and not hasattr(at, "state"):
+    if isinstance(at, Mapping) and not isinstance(at, HasState):
         lengths |= _lengths(at, "value")
     if not lengths:
         return _one(model, at, given)
@@ -94,7 +102,7 @@ def _is_many(at: object) -> bool:
 
 
 def _is_point(x: object) -> bool:
-    return x is None or isinstance(x, Mapping) or hasattr(x, "state")
+    return x is None or isinstance(x, Mapping | HasState)
 
 
 def _lengths(values: DataMapping, what: str) -> dict[str, int]:
@@ -124,7 +132,7 @@ def _pick(values: DataMapping, i: int) -> DataTable:
 def _one(model: CompiledModel, at: object, given: Mapping[str, object]) -> OperatingPoints:
     if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run):
         return _of_run(model, *at, given)
-    if hasattr(at, "state"):
+    if isinstance(at, HasState):
         return _of_point(model, at, given)
     if at is None or isinstance(at, Mapping):
         return _named(model, table(at, "at="), given)
@@ -180,7 +188,7 @@ def _sorted(
     return moving, stored, chosen
 
 
-def _of_point(model: CompiledModel, at: Given, given: Mapping[str, object]) -> OperatingPoints:
+def _of_point(model: CompiledModel, at: HasState, given: Mapping[str, object]) -> OperatingPoints:
     """That of an object with a state."""
     state = vector(at.state, len(model.equations.program.state), "state of an operating point")
     brought = dict(getattr(at, "parameters", None) or {})
@@ -289,7 +297,7 @@ def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object
 
 def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count: int) -> OperatingPoints:
     """Values by name of which some are arrays."""
-    if hasattr(at, "state") or not (at is None or isinstance(at, Mapping)):
+    if isinstance(at, HasState) or not (at is None or isinstance(at, Mapping)):
         base = _one(model, at, _pick(given, 0))
         return replace(_repeated(base, count), parameters={**base.parameters, **given})
     values = table(at, "at=")

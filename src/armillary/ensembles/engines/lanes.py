@@ -11,7 +11,7 @@ import numpy as np
 from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan
 from armillary.ensembles.starts import Starts
-from armillary.llvm.jit import LIBRARY_FUNCTIONS, Passes, engine, features, holds_addresses
+from armillary.llvm.jit import LIBRARY_FUNCTIONS, LlvmObject, Passes, engine, features, holds_addresses
 
 if TYPE_CHECKING:
     from armillary.ensembles.engines.lanes_frame import LaneFrame
@@ -34,10 +34,10 @@ def lanes() -> int:
     return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
 
 
-def _machine_code(texts: tuple[str, str]) -> Any:
+def _machine_code(texts: tuple[str, str]) -> LlvmObject:
     """A loop linked with what it calls, as machine code."""
 
-    def adjust(module: Any) -> None:
+    def adjust(module: LlvmObject) -> None:
         for function in module.functions:
             if function.is_declaration:  # a call of what is not there would end the process
                 assert function.name.startswith("llvm.") or function.name in LIBRARY_FUNCTIONS, function.name

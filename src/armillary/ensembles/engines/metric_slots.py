@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, symbol
 from armillary.ensembles.plan import BatchMetric
+from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Writer
 from armillary.program.form.program import section
@@ -17,7 +17,7 @@ _TIME = symbol("t")
 
 def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
     """void update_metrics(t, ptr outputs, ptr slots): the slots of all metrics after one more row."""
-    places: dict[Expr, Any] = {_TIME: "%t"}
+    places: Places = {_TIME: "%t"}
     renewed: list[Expr] = []
     for entry in metrics:
         y = symbol(f"output {entry.column}")

@@ -134,4 +134,4 @@ class InstanceEntry:
     """An address, and all that has to live as long as it may be called."""
 
     address: int
-    kept: tuple[Any, ...]
+    kept: tuple[object, ...]

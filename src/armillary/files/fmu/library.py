@@ -70,7 +70,7 @@ def _setter(kind: str, version: str) -> tuple[str, Any]:
     return _SECOND.get(kind, kind), c_int if kind in ("Boolean", "Enumeration") else _CTYPES[kind]
 
 
-def _converted(kind: str, value: float | str) -> Any:
+def _converted(kind: str, value: float | str) -> float | bytes:
     if kind == "String":
         return str(value).encode()
     return float(value) if kind.startswith("Float") else round(float(value))

@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.instructions import LABEL
@@ -55,6 +55,9 @@ _KIND = re.compile(r"\w+ (?:contract )?(double|<\d+ x \w+>)")
 Line = tuple[str, str, Sequence[str]]  # the name of a value, the operation with $ for names, these names
 Load = tuple[str, int, str]  # an array, a place in it, and the kind of the value
 Store = tuple[str, Load]  # a value, and where it goes
+
+
+Register: TypeAlias = Any  # as a subclass has it: a name in the text of LLVM, or a number
 
 
 def arranged(
@@ -255,16 +258,16 @@ class Registers:
         self.uses: dict[str, list[int]] = {}  # places of the users of a value in the order, last one first
         self.waiting: dict[str, Load] = {}  # results in registers that are stored together with another one
 
-    def operate(self, operation: Operation) -> Any:
+    def operate(self, operation: Operation) -> Register:
         raise NotImplementedError
 
-    def load(self, place: Load) -> Any:
+    def load(self, place: Load) -> Register:
         raise NotImplementedError
 
-    def store(self, register: Any, place: Load) -> None:
+    def store(self, register: Register, place: Load) -> None:
         raise NotImplementedError
 
-    def store_result(self, name: str, register: Any, place: Load) -> None:
+    def store_result(self, name: str, register: Register, place: Load) -> None:
         self.store(register, place)
         if place[2] == self.kinds[name]:
             self.stored[name] = place
@@ -277,7 +280,7 @@ class Registers:
         self.slots += _DOUBLES[kind]
         self.store(self.held[value], self.stored[value])
 
-    def release(self, register: Any) -> None:
+    def release(self, register: Register) -> None:
         """A value is wanted no more."""
 
     def finish(self) -> None:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from armillary.llvm.building.assembly import (
     constant,
 )
 from armillary.llvm.building.builder import Code, Local, Span, Value
-from armillary.llvm.jit import Passes, engine
+from armillary.llvm.jit import LlvmObject, Passes, engine
 from armillary.untyped import Given
 
 _STANDARD = Passes(2)
@@ -141,7 +140,7 @@ class RoutineMethod:
     """The compiled entries of a method, together with the engine that their code belongs to."""
 
     entries: dict[str, Callable[[int], None]]
-    engine: Any
+    engine: LlvmObject
 
     def __call__(self, entry: str, fields: np.ndarray) -> None:
         self.entries[entry](fields.ctypes.data)

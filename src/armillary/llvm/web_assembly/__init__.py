@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
-from armillary.llvm.jit import prepared, quick, translated
+from armillary.llvm.jit import LlvmObject, prepared, quick, translated
 from armillary.llvm.web_assembly.library import HOSTS, for_modules, library_text
 from armillary.llvm.web_assembly.linker import Linked, linked
 
@@ -36,7 +35,7 @@ def web_assembly(
 
     kept = {*exports, *table}
 
-    def adjust(module: Any) -> None:
+    def adjust(module: LlvmObject) -> None:
         for function in module.functions:
             if function.name in apart:
                 function.add_function_attribute("noinline")
@@ -48,7 +47,7 @@ def web_assembly(
 
 
 @cache
-def _builder(quick: bool) -> tuple[Any, Any]:
+def _builder(quick: bool) -> tuple[LlvmObject, LlvmObject]:
     """A target machine with vectors of 128 bits, and LLVM's passes for it; none if ``quick``."""
     llvm = prepared()
     llvm.initialize_all_targets()

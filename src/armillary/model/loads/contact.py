@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME
-from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.vectors import dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
@@ -92,12 +92,12 @@ def stop(
         system, stiffness, f"stiffness of {where}", effort_of(q) / dimension_of(q) ** n, positive=True
     )
     a = bounded_constant(system, damping, f"damping of {where}", TIME / dimension_of(q))
-    value: Any = 0
+    value: Scalar = 0
     if low is not None:
         value = value + contact_force(low - q, motion.time_derivative(low) - u, k, a, n)
     if high is not None:
         value = value - contact_force(q - high, u - motion.time_derivative(high), k, a, n)
-    return load_on(system, name, value, u, body, where)
+    return load_on(system, name, as_expr(value), u, body, where)
 
 
 @verb(EntryForm("loads", key="brake", argument="coordinate"))

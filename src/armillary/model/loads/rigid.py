@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
 from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
-from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
@@ -34,6 +34,7 @@ from armillary.model.reading.references import bounded_constant, check_sign, kno
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import AMBIGUOUS, FAILED, UNDECIDED, Load, Memory, RigidContact
 from armillary.model.signals.memory import memory
+from armillary.untyped import Given
 
 LAWS = ("newton", "poisson")
 
@@ -42,7 +43,7 @@ LAWS = ("newton", "poisson")
 class Rebound:
     """Restitution as the user gives it."""
 
-    restitution: Any = None
+    restitution: Given = None
     law: str = "newton"
     settle: float = 1e-6
 
@@ -181,7 +182,7 @@ def rigid_stop(
     """Ends of a coordinate's travel; returns the force on the coordinate."""
     where = f"stop '{name}'"
     sides = [(end, sign) for end, sign in zip(ends, (1, -1), strict=True) if end is not None]
-    total: Any = 0
+    total: Scalar = 0
     for end, sign in sides:
         label = name if len(sides) == 1 else f"{name}_{'lower' if sign > 0 else 'upper'}"
         push = _force(system, label, effort_of(q))

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
@@ -77,7 +76,7 @@ def sticking_friction(
     # What both the present and the next status bear: else the pull would jump up to μ_s N where a slide ends.
     bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
     moved = fn.or_(_length(pull) > bound, status <= OPEN)
-    renewed: dict[Any, Expr] = {
+    renewed: dict[Expr | str, Expr] = {
         a: fn.select(moved, x - p / stiffness, a)  # else the very same value: rounding would creep
         for a, x, p in zip(anchors, place, _shortened(pull, bound), strict=True)
     }

@@ -7,13 +7,12 @@ number of bodies; nothing is computed unless an output uses it. They do not use 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.units.dimension import MASS
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import plus, sum_of_products
+from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products
 from armillary.algebra.vectors.triples import Triple, add, cross_triples
 from armillary.algebra.vectors.vectors import Frame, Vector, cross, direction_cosines
 from armillary.errors import ModelError
@@ -48,7 +47,7 @@ def kinetic_energy(system: Description, about: str | None = None) -> Expr:
     if about is not None and not (isinstance(about, str) and about == "mass centre"):
         raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
     still = None if about is None else first_with_mass(system, "kinetic_energy")
-    result: Any = ZERO
+    result: Scalar = ZERO
     for body, w, v_origin in body_motions(system, still):
         v = _at_centre(body, w, v_origin)
         spin = matrix_vector(body.inertia, w)
@@ -74,7 +73,7 @@ def potential_energy(system: Description) -> Expr:
 
 def _uniform_gravity_energy(system: Description) -> Expr:
     """−Σ m g·r over all bodies."""
-    result: Any = ZERO
+    result: Scalar = ZERO
     for gravity in system.gravities:
         # The field's direction is carried outwards in each body's axes, so the cost stays linear on a
         # long chain.
@@ -107,7 +106,7 @@ def total_energy(system: Description) -> Expr:
 @quantity()
 def strain_energy(system: Description) -> Expr:
     """½ η·Kη of all flexible bodies."""
-    result: Any = ZERO
+    result: Scalar = ZERO
     for body in system.bodies.values():
         if body.flex is not None:
             result = plus(result, flexible_strain_energy(body))

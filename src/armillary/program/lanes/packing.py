@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
 from armillary.program.lanes.pack import Column, Pack
@@ -22,7 +22,7 @@ def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
     return tuple([column[i : i + width] for column in alike for i in range(0, len(column), width)])
 
 
-def packed(section: ProgramSection, alike: Sequence[Column], places: Mapping[Expr, Any]) -> ProgramSection:
+def packed(section: ProgramSection, alike: Sequence[Column], places: Mapping[Expr, object]) -> ProgramSection:
     """The section with the packs that pay, the nodes of each side by side; itself where there are none."""
     best: tuple[list[Pack], float] = ([], 0.0)
     for width in sorted({len(column) for column in alike}):  # four lanes need not be better than two

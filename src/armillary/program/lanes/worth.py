@@ -9,7 +9,6 @@ are given up where they save less than SHARE of the instructions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.program.form.cost import product_operations
@@ -23,7 +22,7 @@ _FUNCTION = 20  # instructions of a sine that is not among the first ones
 
 
 def worthwhile(
-    packs: Sequence[Pack], nodes: Sequence[Expr], results: Iterable[Expr], places: Mapping[Expr, Any]
+    packs: Sequence[Pack], nodes: Sequence[Expr], results: Iterable[Expr], places: Mapping[Expr, object]
 ) -> tuple[list[Pack], float]:
     """The packs that pay, and the instructions that they save; ``places`` are those of inputs in arrays,
     (array, place).
@@ -35,7 +34,7 @@ def worthwhile(
     return (chosen, saved) if saved > enough else ([], 0.0)
 
 
-def neighbours(column: Column, places: Mapping[Expr, Any]) -> bool:
+def neighbours(column: Column, places: Mapping[Expr, object]) -> bool:
     """Whether inputs are neighbours in an array, in order, so that one instruction loads them."""
     first = places.get(column[0])
     if not isinstance(first, tuple):
@@ -52,7 +51,7 @@ class _Choice:
         packs: Sequence[Pack],
         nodes: Sequence[Expr],
         results: Iterable[Expr],
-        places: Mapping[Expr, Any],
+        places: Mapping[Expr, object],
     ) -> None:
         self.places = places
         self.home = {node: pack for pack in packs for node in pack.lanes}

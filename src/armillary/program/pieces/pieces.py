@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol, total
@@ -57,6 +57,7 @@ from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.targets.small_quantities import reader
+from armillary.untyped import Given
 
 _NOTHING = AppliedLoads({}, {})
 _PAIRS = 1000  # of a link and one that carries it, above which functions of M go by columns
@@ -232,7 +233,7 @@ class Pieces:
         names = tuple(w.data.name for w in inputs)
         return ExpressionMatrix("input map", self.names, names, tuple(map(tuple, rows)))
 
-    def jacobian(self, of: Any, axes: Any = None) -> ExpressionMatrix:
+    def jacobian(self, of: Given, axes: Given = None) -> ExpressionMatrix:
         """The Jacobian of a point's or body's velocity by the independent speeds; see ``arm.jacobian``."""
         found = parse_text(self.system, of, "jacobian", {}) if isinstance(of, str) else of
         if not isinstance(found, Point | Body):
@@ -243,7 +244,7 @@ class Pieces:
             rows = [self.plain(row) for row in velocity_rows(found, turned)]
             return jacobian_of_rows(found, rows, self.speeds)
 
-    def quantity(self, value: Any) -> list[Expr]:
+    def quantity(self, value: Given) -> list[Expr]:
         """A scalar, or a vector's components along the ground's axes, in the state of these equations."""
         parts = value.components(self.system.ground.frame) if isinstance(value, Vector) else [value]
         with _derivation(self.keep):
@@ -266,7 +267,7 @@ class Pieces:
             whole = ImplicitEquations(mass_matrix(self._tree), dict.fromkeys(names, 0), names)
             return reduced_equations(whole, self.reduction.elimination.factors).matrix
 
-    def _mass(self, r: int, s: int) -> Any:
+    def _mass(self, r: int, s: int) -> Scalar:
         return self._matrix.get((min(r, s), max(r, s)), 0)
 
     def _with_gain(self, force: Mapping[int, Scalar], tree: Tree) -> dict[int, Scalar]:

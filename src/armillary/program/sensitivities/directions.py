@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import UNIT, Expr
@@ -14,6 +13,7 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ParameterError, nearest
 from armillary.model.units.unit_system import default_value, state_factor
 from armillary.program.equations import DerivedEquations
+from armillary.untyped import Given
 
 _LEAST = 1e-3  # of a parameter's default, or of 1: its size where it is smaller in a run
 
@@ -40,7 +40,7 @@ class Direction:
         return str(self.symbol.data.role)
 
 
-def directions(equations: DerivedEquations, to: Sequence[Any]) -> tuple[Direction, ...]:
+def directions(equations: DerivedEquations, to: Sequence[Given]) -> tuple[Direction, ...]:
     """Parameters and initial values by name; unknown ones, and ones named twice, are errors."""
     names = [str(name) for name in to]
     if not names:

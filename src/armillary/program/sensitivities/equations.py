@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from armillary.algebra.arguments import flag
 from armillary.algebra.derivatives.tangents import tangents
@@ -40,7 +39,7 @@ from armillary.program.formalisms.derivation import derivation
 from armillary.program.sensitivities.directions import Direction, directions, outputs_of, quotient
 from armillary.program.sensitivities.jumps import JumpSearch
 from armillary.program.targets.targets import INTERNAL_EVENTS, OutputColumn, Targets
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +67,7 @@ def derivative_name(of: str, to: str) -> str:
 
 def sensitive_equations(
     equations: DerivedEquations,
-    to: Sequence[Any],
+    to: Sequence[Given],
     of: Sequence[str] | None = None,
     *,
     ignore_jumps: bool = False,

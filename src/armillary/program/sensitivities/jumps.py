@@ -15,18 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import Values, evaluator
+from armillary.algebra.derivatives.calculus import NumericValue, Values, evaluator
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.functions import sin
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import operands_first, symbols
 
-Evaluator = Callable[[Values], Sequence[Any]]
+Evaluator = Callable[[Values], Sequence[NumericValue]]
 _COMPARED = ("lt", "le", "gt", "ge")
 _PLACES = 8  # where each switch is looked at
 _REACH = np.geomspace(1e-6, 1e6, 241)  # how far from a typical value, in terms of it or of one

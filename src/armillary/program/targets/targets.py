@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
@@ -185,7 +184,7 @@ def _sizes(system: Description, reduction: Reduction, corrected: Sequence[Expr])
     return tuple(as_expr(reduction.sizes[kind]) for kind in kinds)
 
 
-def check_rates(system: Description, rates: Iterable[Any], plain: Undimensioned) -> None:
+def check_rates(system: Description, rates: Iterable[Scalar], plain: Undimensioned) -> None:
     """An error for loads that depend on reactions, which depend on the accelerations that loads give."""
     stand_ins = {plain(s) for s in placeholders(system)}
     found = symbols(*(rate for rate in rates if isinstance(rate, Expr))) if stand_ins else []

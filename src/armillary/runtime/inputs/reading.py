@@ -11,7 +11,6 @@ frame, dataset, "road.csv"       columns named after inputs: DataFrame, Dataset,
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,7 @@ def _by_name(inputs: Given, known: list[str]) -> DataTable:
     return table(inputs, "inputs=", ParameterError)
 
 
-def _file(path: Any, known: list[str]) -> DataTable:
+def _file(path: Given, known: list[str]) -> DataTable:
     """The columns of a file that are named after inputs; its first column, or that called t or time, is the
     time.
     """
@@ -95,7 +94,7 @@ def _file(path: Any, known: list[str]) -> DataTable:
     return {name: Signal.from_csv(path, time, name) for name in named}
 
 
-def _frame(frame: Any) -> DataTable:
+def _frame(frame: Given) -> DataTable:
     """Columns of a data frame over its column "t" or "time", or over its index."""
     time = next((name for name in _TIMES if name in frame.columns), None)
     t = frame.index if time is None else frame[time]
@@ -143,7 +142,7 @@ def _constant(number: float, name: str) -> Signal:
     return Signal([0.0], [number], name=name)
 
 
-def _points(system: Description, name: str, memory: Memory, t: Any, y: Any) -> Signal:
+def _points(system: Description, name: str, memory: Memory, t: Given, y: Given) -> Signal:
     if is_quantity(t):
         t = magnitude_in_si(t)[0]
     if is_quantity(y):
@@ -155,7 +154,7 @@ def _points(system: Description, name: str, memory: Memory, t: Any, y: Any) -> S
     return Signal(t, y, name=name)
 
 
-def _sampled(name: str, function: Any, settings: RunSettings) -> Signal:
+def _sampled(name: str, function: Given, settings: RunSettings) -> Signal:
     length = settings.t_end - settings.t0
     if length <= 0.0:
         return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)
@@ -165,7 +164,7 @@ def _sampled(name: str, function: Any, settings: RunSettings) -> Signal:
     return Signal.sampled(function, settings.t_end, every=every, t0=settings.t0)
 
 
-def _data_array(name: str, array: Any) -> Signal:
+def _data_array(name: str, array: Given) -> Signal:
     """Values over the one dimension called t or time, or over the last; a dimension before it counts runs."""
     dims = [str(d) for d in array.dims]
     time = next((d for d in dims if d in _TIMES), dims[-1] if dims else "")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ParameterError, shown
 from armillary.model.signals.memory import INTERPOLATIONS
 from armillary.model.units.values import seconds as a_time
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +57,7 @@ class SignalPieces:
     def scaled(self, factor: float) -> SignalPieces:
         return SignalPieces(self.breaks, factor * self.coefficients, self.inner, self.ends)
 
-    def __call__(self, t: Any) -> np.ndarray:
+    def __call__(self, t: Given) -> np.ndarray:
         """Values at times, which are the last axis."""
         t = np.asarray(t, dtype=float)
         piece = np.searchsorted(self.breaks, t, side="right")
@@ -90,7 +91,13 @@ class Signal:
     """
 
     def __init__(
-        self, t: Any, y: Any, *, interpolation: str | None = None, units: str | None = None, name: str = ""
+        self,
+        t: Given,
+        y: Given,
+        *,
+        interpolation: str | None = None,
+        units: str | None = None,
+        name: str = "",
     ) -> None:
         self.name = text(name, "the name of a signal", ParameterError)
         called = f"signal '{name}'" if name else "a signal"
@@ -130,7 +137,7 @@ class Signal:
     @classmethod
     def sampled(
         cls,
-        function: Callable[[Any], Any],
+        function: Callable[[Given], Given],
         t_end: float | str,
         *,
         every: float | str,
@@ -190,7 +197,7 @@ class Signal:
         breaks = t if how == "hold" else np.append(t[:-1], np.nextafter(t[-1], np.inf))
         return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if how == "hold" else 0)
 
-    def __call__(self, t: Any) -> np.ndarray:
+    def __call__(self, t: Given) -> np.ndarray:
         """Values at times, in the signal's own units; linear between instants unless stated otherwise."""
         return self.pieces()(t)
 
@@ -229,7 +236,7 @@ def time_scale(units: str, where: str) -> float:
     return float(unit.scale)
 
 
-def _evaluated(function: Callable[[Any], Any], t: np.ndarray) -> np.ndarray:
+def _evaluated(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
     """A function at all times: of the array if it takes one, else of each number."""
     try:
         found = np.asarray(function(t), dtype=float)
@@ -240,7 +247,7 @@ def _evaluated(function: Callable[[Any], Any], t: np.ndarray) -> np.ndarray:
     return reals([function(float(x)) for x in t], "the values of a function of time", ParameterError)
 
 
-def _points(called: str, t: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def _points(called: str, t: Given, y: Given) -> tuple[np.ndarray, np.ndarray]:
     time = np.array(reals(t, f"the times of {called}", ParameterError), ndmin=1)
     values = np.array(reals(y, f"the values of {called}", ParameterError), ndmin=1)
     if time.ndim != 1 or not len(time):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class CompiledModel(ConfiguredProgram):
         self, equations: DerivedEquations, code: Compiled, seconds: float, compiler: Compiler
     ) -> None:
         super().__init__(equations, code, seconds, compiler)
-        self._sensitive: dict[Any, CompiledSensitiveModel] = {}
+        self._sensitive: dict[object, CompiledSensitiveModel] = {}
         self._kept: KnownParameters | None = None  # of the last run
 
     # ------------------------------------------------------------ values
@@ -142,7 +142,7 @@ class CompiledModel(ConfiguredProgram):
     # ------------------------------------------------------------ derivatives of runs
 
     def with_sensitivities(
-        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+        self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
         """The model with derivatives of its motion; see ``stages/model.py``, whose verb it is."""
         from armillary.program.sensitivities.equations import sensitive_equations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import Values
+from armillary.algebra.derivatives.calculus import NumericValue, Values
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
@@ -55,7 +55,7 @@ class ConfiguredProgram(CompiledProgram):
         self._compiler = compiler
         self.configuration_models: dict[Configuration, ConfiguredProgram] = {equations.configuration: self}
         self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
-        self.change_figures: dict[Any, ChangeFigures | None] = {}  # by what is known of configurations
+        self.change_figures: dict[object, ChangeFigures | None] = {}  # by what is known of configurations
         self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
         self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
 
@@ -67,7 +67,7 @@ class ConfiguredProgram(CompiledProgram):
         return masses_and_constraints(self.equations)
 
     @cached_property
-    def row_energy(self) -> Callable[[Values], list[Any]]:
+    def row_energy(self) -> Callable[[Values], list[NumericValue]]:
         """The kinetic energy of values by name, for the same check."""
         return energy_function(self.equations)
 

@@ -79,7 +79,7 @@ class CompiledSensitiveModel(CompiledModel):
         return self._compiler(driven_equations(self.equations), base=self.base.driven)
 
     def with_sensitivities(
-        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+        self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
         """The system's model with other derivatives."""
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)

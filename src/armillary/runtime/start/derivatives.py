@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import Values, evaluator
+from armillary.algebra.derivatives.calculus import NumericValue, Values, evaluator
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import Undimensioned, symbols
@@ -72,7 +71,7 @@ class StartDerivatives:
     # ------------------------------------------------------------ expressions
 
     @cached_property
-    def _sizes(self) -> Callable[[Values], Sequence[Any]]:
+    def _sizes(self) -> Callable[[Values], Sequence[NumericValue]]:
         return evaluator([d.size for d in self.directions])
 
     @cached_property

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, evaluate, evaluate_all
+from armillary.algebra.derivatives.calculus import NumericValue, ValueTable, evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body
@@ -32,7 +32,7 @@ _IMPOSSIBLE = 0.15  # part by which a moment may exceed the sum of the two other
 _GLASS = 0.55  # opacity of a solid around the links of its body
 _STATIONS = 17  # along a beam
 _SHEET = (13, 9)  # places along and across a plate
-_JOINTS: dict[Any, float] = {Turn: 0.06, Slide: 0.05}  # sizes of a pin and a sleeve, of that of a system
+_JOINTS: dict[type, float] = {Turn: 0.06, Slide: 0.05}  # sizes of a pin and a sleeve, of that of a system
 _LONGEST = 4.0  # times the size of a system: larger solids of equal inertia are no pictures of a body
 
 
@@ -56,7 +56,7 @@ class Appearance:
         self.size = self._typical_length()
         self.meshes = MeshStore()
 
-    def numbers(self, expressions: Any) -> np.ndarray:
+    def numbers(self, expressions: Iterable[Scalar]) -> np.ndarray:
         """Constant expressions as numbers; zero where one depends on the motion."""
         plain = [self._plain(as_expr(e)) for e in expressions]
         known = [e if all(x in self._values for x in symbols(e)) else ZERO for e in plain]
@@ -195,7 +195,7 @@ class Appearance:
         """
         if self._is_free(body):
             return []
-        kinds: dict[Any, str] = {Turn: "pin", Slide: "sleeve"}
+        kinds: dict[type, str] = {Turn: "pin", Slide: "sleeve"}
         return [
             {"kind": "ball", "radius": 0.05 * self.size}
             if kind is Tumble
@@ -269,7 +269,7 @@ def _extent(solid: DataTable) -> float:
     return float(max([*solid.get("size", ()), 2 * solid.get("radius", 0.0), solid.get("length", 0.0)]))
 
 
-def _at_least(value: Any, least: float) -> Any:
+def _at_least(value: NumericValue, least: float) -> NumericValue:
     return [max(x, least) for x in value] if isinstance(value, list) else max(value, least)
 
 

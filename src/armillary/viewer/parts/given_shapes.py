@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.model.records import Shape
 from armillary.model.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
 from armillary.model.shapes.surfaces import X, Y
@@ -15,7 +15,7 @@ from armillary.model.space.orbit import Orbit
 from armillary.untyped import DataTable
 from armillary.viewer.parts.meshes import MeshStore
 
-Numbers = Callable[[Any], np.ndarray]
+Numbers = Callable[[Iterable[Scalar]], np.ndarray]
 Sampled = Callable[[Expr, dict[Expr, np.ndarray]], np.ndarray]
 SURROUNDINGS = ("plane", "grid", "heights", "earth")  # a body with these alone is still drawn as described
 _SIZES = {figure.kind: figure.names for figure in (Sphere, Cylinder, Capsule, Cone, Wheel)}

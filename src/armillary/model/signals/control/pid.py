@@ -12,8 +12,6 @@ Source: Åström and Murray, Feedback Systems (2008), section 10.4 and figure 10
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import TIME
@@ -32,6 +30,7 @@ from armillary.model.signals.control.signals import (
     units_text,
 )
 from armillary.model.signals.states import rate, state
+from armillary.untyped import Given
 
 _FILTER = 10.0  # T_f = k_d / (10 kₚ), in the middle of what Åström and Murray recommend, 2 to 20
 
@@ -101,11 +100,11 @@ def _differential(
     system: Description,
     name: str,
     e: Expr,
-    kd: Any,
+    kd: Given,
     derivative: object,
     filter: object,
     p: Expr,
-    per_error: Any,
+    per_error: Given,
 ) -> Expr:
     where = f"PID controller '{name}'"
     gain = coefficient(system, kd, f"kd of {where}", None if per_error is None else per_error * TIME)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -164,7 +164,7 @@ def change_figures(
     numbers = np.zeros(length)
     numbers[: len(HEAD)] = shape.head(events)
 
-    def put(name: str, first_place: int, values: Sequence[Any]) -> None:
+    def put(name: str, first_place: int, values: Sequence[float]) -> None:
         at = places[name] + first_place
         numbers[at : at + len(values)] = values
 

@@ -19,11 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import Values, ValueTable, evaluate, evaluate_all, evaluator
+from armillary.algebra.derivatives.calculus import (
+    NumericValue,
+    Values,
+    ValueTable,
+    evaluate,
+    evaluate_all,
+    evaluator,
+)
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.masses.massless import (
     Masses,
@@ -176,7 +182,7 @@ def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[Co
     return masses, rows(system, plain) if system.constraints else []
 
 
-def energy_function(equations: DerivedEquations) -> Callable[[Values], list[Any]]:
+def energy_function(equations: DerivedEquations) -> Callable[[Values], list[NumericValue]]:
     """The kinetic energy, of values by name."""
     return evaluator([kinetic_energy(equations.system)])
 
