@@ -1,7 +1,9 @@
 """Exported C beside the code in the process: derivatives, and the whole rk4 loop, interleaved.
 
-The C is compiled by its own Makefile. Rows are written at the start and the end only, and the time of a run
-of two steps, which holds what a call costs, is taken from that of the long one.
+The C is compiled by its own Makefile. Where the process has vectors for branches that are alike, C that is
+exported with them (``lanes``) is a record of its own beside plain C. Rows are written at the start and the
+end only, and the time of a run of two steps, which holds what a call costs, is taken from that of the long
+one.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import ctypes
 import importlib.util
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from armillary.export.c.lanes import in_vectors
+from armillary.llvm.jit import vector_doubles
 from benchmarks.build import HERE, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
 from benchmarks.timing import Effort, one_core, time_interleaved
@@ -29,13 +33,23 @@ _ROW = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_double, ctypes.c_void_p)
 def measure_exported(names: tuple[str, ...], effort: Effort) -> list[dict[str, Any]]:
     """Both codes of each example, evaluation by evaluation and step by step."""
     with tempfile.TemporaryDirectory() as folder:
-        return [_measure(name, Path(folder) / name, effort) for name in names]
+        return [record for name in names for record in _records(name, Path(folder), effort)]
 
 
-def _measure(name: str, folder: Path, effort: Effort) -> dict[str, Any]:
+def _records(name: str, folder: Path, effort: Effort) -> Iterator[dict[str, Any]]:
+    """Plain C, and C with vectors as wide as those of the process, where it has any."""
     equations = _example(name).derive()
     compiled = equations.compile()
-    equations.export("c", folder)
+    for lanes in sorted({1, vector_doubles()}):
+        if lanes == 1 or in_vectors(equations.program, lanes).packs:
+            made = equations.export("c", folder / f"{name}_{lanes}", lanes=lanes)
+            suffix = f", lanes={lanes}" if lanes > 1 else ""
+            yield {"key": name, "title": f"{equations.system.name}{suffix}", "lanes": lanes} | _measure(
+                compiled, made, effort
+            )
+
+
+def _measure(compiled: Any, folder: Path, effort: Effort) -> dict[str, Any]:
     start = time.perf_counter()
     run(["make", "-C", str(folder), "shared"])
     seconds = time.perf_counter() - start
@@ -52,8 +66,6 @@ def _measure(name: str, folder: Path, effort: Effort) -> dict[str, Any]:
     found, wanted = theirs.at(0, len(compiled.speed_names)), ours.at(0, len(compiled.speed_names))
     loops = _loops(compiled, library, stem, max(5, effort.rounds // 5))
     return {
-        "key": name,
-        "title": equations.system.name,
         "cc_seconds": seconds,
         "nanoseconds": times[0],
         "exported_nanoseconds": times[1],
