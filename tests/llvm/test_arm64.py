@@ -5,6 +5,10 @@ from __future__ import annotations
 import platform
 from struct import unpack
 
+import pytest
+
+import armillary as arm
+from armillary.llvm import sections
 from armillary.llvm.arrangement.arm64 import Arm64
 from armillary.llvm.arrangement.arm64_entry import framed, reaches
 from armillary.llvm.arrangement.encoding import encoded
@@ -39,6 +43,22 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     assert left("%v1 = call double @exp(double %v0)") and left("%v1 = fadd double %v0, %t")
     stores.append(("%t", ("out", 1, "double")))
     assert left("%v1 = fadd double %v0, %v0")
+
+
+@pytest.mark.parametrize(
+    ("moment", "whole"), [("-k*B.u1", True), ("k*tanh(B.q1)", False), ("k*t", False), ("k*B.q1^0.3", False)]
+)
+def test_only_code_without_llvms_operations_is_one_piece(
+    moment: str, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM would take long for a long function."""
+    s = arm.System("two links")
+    a = s.body("A", joint=arm.Revolute("x"), mass=1, com=(0, 0, 1), inertia=(1, 2, 3))
+    b = s.body("B", a, arm.Revolute("y"), at=(0, 1, 0), mass=1, com=(1, 0, 0), inertia=(1, 2, 3))
+    s.moment("drive", moment, b.y, on=b)
+    monkeypatch.setattr(sections, "ENCODED_PIECE", 10)
+    text = sections.llvm_text(s.derive().program, 32, encodes="arm64")
+    assert ("derivatives_code:" in text, "@derivatives_1(" in text) == (whole, not whole)
 
 
 def test_code_that_one_instruction_does_not_cross_is_left_to_llvm() -> None:

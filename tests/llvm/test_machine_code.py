@@ -88,6 +88,7 @@ def test_a_model_has_the_digits_of_llvms_code(
 ) -> None:
     """Also of angles beyond the limit of sines and of those that are no numbers, in one or several pieces."""
     monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
+    monkeypatch.setattr(sections, "WHOLE", 0)
     case = random_trees.tree_case(seed)
     equations = random_trees.build(case, parameters=True).derive()
     texts = [sections.llvm_text(equations.program, size, encodes=encodes) for encodes in ("", name)]
@@ -133,6 +134,7 @@ def test_packs_of_four_have_the_digits_of_llvms_code(
     """
     monkeypatch.setattr(sections, "PIECE", piece)
     monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
+    monkeypatch.setattr(sections, "WHOLE", 0)
     equations = four_legs()
     lanes = vector_doubles()
     program = replace(equations.program, alike=in_lanes(equations.program.alike, lanes))
