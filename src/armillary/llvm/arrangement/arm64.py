@@ -14,7 +14,7 @@ from armillary.llvm.arrangement.arm64_entry import LIMIT_REGISTER, framed, reach
 from armillary.llvm.arrangement.arrangement import SPARE, Line, Load, Operation
 from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
 from armillary.llvm.arrangement.entry import Encoded, Entry
-from armillary.llvm.arrangement.forms import BOTH_LANES, SECOND_LANE, Form
+from armillary.llvm.arrangement.forms import BOTH_LANES, KINDS, SECOND_LANE, Form
 
 _SPARE = (30, 31)
 _STACK = 31  # as the register of an address
@@ -24,7 +24,6 @@ _REACH = 504  # bytes from such an address to either side, for a store of two do
 _FAR = 1 << 15  # bytes that all other instructions reach from an address on
 
 # Instructions on doubles, and on pairs of them: register words without registers.
-_ADD, _SUBTRACT = (0x1E602800, 0x4E60D400), (0x1E603800, 0x4EE0D400)
 _MULTIPLY, _DIVIDE = (0x1E600800, 0x6E60DC00), (0x1E601800, 0x6E60FC00)
 _NEGATE = (0x1E614000, 0x6EE0F800)
 _NEGATED_PRODUCT = 0x1E608800
@@ -45,6 +44,8 @@ _PRODUCT_ALONE = Form("fuse with zero", 0)
 _FUSIONS = ("fuse", _FUSE_LANES)
 _PRODUCTS = ("multiply", _MULTIPLY_LANES)
 _WORDS = {
+    "add": (0x1E602800, 0x4E60D400),
+    "subtract": (0x1E603800, 0x4EE0D400),
     "multiply": _MULTIPLY,
     "divide": _DIVIDE,
     "negate": _NEGATE,
@@ -264,27 +265,6 @@ class Arm64(MachineCode):
         self.words.append(word | self.held[b] << 16 | self.held[a] << 5 | made)
         return made
 
-    def add(self, operation: Operation) -> int:
-        """±a ± b: ``plus`` and ``less`` are the words of a + b and a − b, or of a − b and a + b."""
-        (a, minus), (b, other) = operation.signed
-        subtracts = operation.shape.name == "subtract"
-        plus, less = [words[operation.shape.wide] for words in (_ADD, _SUBTRACT)]
-        if subtracts:
-            plus, less = less, plus
-        x, y = self.held[a], self.held[b]
-        made = self.new()
-        if minus and not subtracts and not other:  # −a + b
-            word, x, y = less, y, x
-        elif minus and subtracts and other:  # −a − (−b)
-            word, x, y = plus, y, x
-        else:
-            if minus:
-                self.words.append(_NEGATE[operation.shape.wide] | x << 5 | _SPARE[0])
-                x = _SPARE[0]
-            word = less if other else plus
-        self.words.append(word | y << 16 | x << 5 | made)
-        return made
-
     def fuse(self, operation: Operation) -> int:
         (a, minus), (b, other), (c, opposite) = operation.signed
         x, y = self.held[a], self.held[b]
@@ -292,11 +272,7 @@ class Arm64(MachineCode):
             made = self.new()
             self.words.append(_FUSED[minus ^ other, opposite] | y << 16 | self.held[c] << 10 | x << 5 | made)
             return made
-        if opposite:
-            made = self.new()
-            self.words.append(_NEGATE[1] | self.held[c] << 5 | made)
-        else:
-            made = self.into(c)
+        made = self.into(c)
         words = _FUSED_ALL if operation.shape.name == _FUSE_LANES else _FUSED_PAIRS
         self.words.append(words[minus ^ other] | y << 16 | x << 5 | made)
         return made
@@ -343,7 +319,6 @@ class Arm64(MachineCode):
 _WRITERS: dict[str, Callable[[Arm64, Operation], int]] = {
     **dict.fromkeys(_WORDS, Arm64.simple),
     **dict.fromkeys(_PRODUCTS, Arm64.multiply),
-    **dict.fromkeys(("add", "subtract"), Arm64.add),
     **dict.fromkeys(_FUSIONS, Arm64.fuse),
     _PRODUCT_ALONE.name: Arm64.fuse_alone,
     "select": Arm64.select,
@@ -381,23 +356,47 @@ class _ArmSelection(Selection):
 
     def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
         """Of values whose lanes are known from others: a product of pairs, where both lanes of a factor are
-        the same, is one of the other factor and that lane; two lanes of a pair are added as they are.
+        the same, is one of the other factor and that lane; two lanes of a pair are added as they are. A
+        register may hold the opposite value, so that no sign is changed on the way.
         """
         of_one = self.of_one
-        if (form is BOTH_LANES or form is SECOND_LANE) and not given[0][1]:
-            of_one[name] = form, given[0][0]
-        elif form.wide and form.name in ("fuse", "multiply"):
+        if form is BOTH_LANES or form is SECOND_LANE:
+            source, minus = given[0]
+            of_one[name] = form, source
+            return form, [(source, False)], minus
+        if form.wide and form.name in ("fuse", "multiply"):
+            minus = given[0][1] ^ given[1][1]
+            factors = [(given[0][0], False), (given[1][0], False)]
             for i in (1, 0):
-                factor, minus = given[i]
-                known, source = of_one.get(factor, (None, ""))
+                known, source = of_one.get(factors[i][0], (None, ""))
                 if known is BOTH_LANES:
-                    whole = Form(_FUSE_LANES if form.name == "fuse" else _MULTIPLY_LANES, 1)
-                    return whole, [given[1 - i], (source, minus), *given[2:]], False
-        elif form.name == "add" and not form.wide and not given[0][1] and not given[1][1]:
-            for (first, _), (second, _) in (given, given[::-1]):
-                if of_one.get(second) == (SECOND_LANE, first):
-                    return Form(_ADD_LANES, 1), [(first, False)], False
+                    form = Form(_FUSE_LANES if form.name == "fuse" else _MULTIPLY_LANES, 1)
+                    factors = [factors[1 - i], (source, False)]
+                    break
+            if len(given) == 2:
+                return form, factors, minus
+            addend, opposite = given[2]
+            factors[0] = factors[0][0], minus ^ opposite
+            return form, [*factors, (addend, False)], opposite
+        if form.name in ("add", "subtract"):
+            (a, minus), (b, other) = given
+            other ^= form.name == "subtract"
+            if not form.wide and not minus and not other:
+                for first, second in ((a, b), (b, a)):
+                    if of_one.get(second) == (SECOND_LANE, first):
+                        return Form(_ADD_LANES, 1), [(first, False)], False
+            plain = [(b, False), (a, False)] if minus and not other else [(a, False), (b, False)]
+            return Form("add" if minus == other else "subtract", form.wide), plain, minus and other
+        if form.name == "divide":
+            (a, minus), (b, other) = given
+            return form, [(a, False), (b, False)], minus ^ other
         return form, given, False
+
+    def rename(self, name: str, text: str, given: tuple[str, bool]) -> None:
+        if KINDS[text] == "double":  # the first lane, or its opposite
+            self.alike[name] = given
+        else:
+            super().rename(name, text, given)
 
     def opposite(self, operation: Operation) -> bool:
         form, given = operation.shape, operation.signed
