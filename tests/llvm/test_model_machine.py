@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from armillary.llvm.arrangement.model_machine import LATE, UNITS, ModelMachine
+from armillary.llvm.arrangement.model_machine import LATE, NO_EXCESS, UNITS, ModelMachine
 
 
-def _order_by_the_rules(operands, latency, held, late, most, window, patient):
+def _order_by_the_rules(operands, latency, held, late, most, window, patient, excess):
     """Everything computed anew for every operation: of those that can start the one with the longest chain
     behind it, or with the least change of the number of live values where more than ``most`` are alive, which
-    a ``patient`` machine may wait for.
+    a ``patient`` machine may wait for; chains longer than what is left by ``excess`` go first.
     """
     size = len(operands)
 
@@ -37,8 +37,9 @@ def _order_by_the_rules(operands, latency, held, late, most, window, patient):
         def rank(i, now=cycle, begin=begin, left=left, alive=alive):
             late = begin[i] > now
             change = held[i] - sum(held[a] and left[a] == [i] for a in operands[i])
-            urgent = change if alive > most and (patient or not late) else 0
-            return late and not patient, urgent, late, begin[i] if late else -behind[i], i
+            first = UNITS * behind[i] >= size - len(begun) + excess
+            saved = change if alive > most and (patient or not late) and not first else 0
+            return late and not patient, late or not first, saved, late, begin[i] if late else -behind[i], i
 
         chosen = min(able, key=rank)
         if begin[chosen] > cycle:
@@ -67,13 +68,14 @@ def test_the_order_is_that_of_the_rules(seed):
     held = [chance.random() < 0.9 for _ in range(size)]
     late = [(i, chance.choice(own)) for i, own in enumerate(operands) if own and chance.random() < 0.3]
     found = set()
-    for limits in ((size, size, True), (6, size, True), (6, 16, True), (size, 16, False), (6, size, False)):
+    cases = ((size, size, True), (6, size, True), (6, 16, True), (size, 16, False), (6, size, False))
+    for limits in [*[(*case, NO_EXCESS) for case in cases], (6, size, False, -30)]:
         order, longest, spare = _order_by_the_rules(operands, latency, held, late, *limits)
         machine = ModelMachine(operands, latency, held, late)
         assert machine.longest_chain == longest and machine.spare == spare
         assert machine.order(*limits) == order
         found.add(tuple(order))
-    assert len(found) == 5  # all limits matter
+    assert len(found) == 6  # all limits matter
 
 
 def test_no_operations_have_no_order():

@@ -3,7 +3,8 @@
 Among those that can start, the operation with the least key goes first: in its turn i − size·behind, and
 i + size·begin where its operands are there only at a later cycle, ``begin``. While too many values are alive,
 the operation comes first that leaves the fewest: of those whose operands are there, or, where the machine is
-``patient``, of all.
+``patient``, of all. Even then an operation is not held back whose chain would end ``excess`` operations or
+more after all that are left, two in a cycle: the last part of a section would wait for it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from armillary.llvm.jit import GENERAL, chosen
 
 UNITS = 2  # operations that start in a cycle
 LATE = 2  # cycles after its start at which a fused operation takes the sum of another one, on Arm's cores
+NO_EXCESS = 1 << 30  # longer than all chains
 _FAR = 1 << 40  # times the size: beyond all keys
 _FARTHER = _FAR << 4  # beyond those with the most operands
 
 # Lists of operands and of users are one after the other, those of operation i from first[i] on.
 _FIELDS = RoutineLayout(
-    ("size", "most", "window", "patient"),
+    ("size", "most", "window", "patient", "excess"),
     (
         "first_operand", "operands", "waits", "first_user", "users", "user_waits", "latency", "held",
         "ahead", "behind", "waiting", "left", "change", "begin", "started", "done", "able", "order",
@@ -101,14 +103,18 @@ class ModelMachine:
         found: list[int] = (self.longest_chain - self._arrays["ahead"] - self._arrays["behind"]).tolist()
         return found
 
-    def order(self, most: int, window: int, patient: bool) -> list[int]:
+    def order(self, most: int, window: int, patient: bool, excess: int = NO_EXCESS) -> list[int]:
         """Places in the order in which operations start, for so many live values, looking ahead so far."""
-        self._run("order", most, window, patient)
+        self._run("order", most, window, patient, excess)
         found: list[int] = self._arrays["order"].tolist()
         return found
 
-    def _run(self, entry: str, most: int = 0, window: int = 0, patient: bool = False) -> None:
-        numbers = {"size": self.size, "most": most, "window": window, "patient": int(patient)}
+    def _run(
+        self, entry: str, most: int = 0, window: int = 0, patient: bool = False, excess: int = NO_EXCESS
+    ) -> None:
+        numbers = {
+            "size": self.size, "most": most, "window": window, "patient": int(patient), "excess": excess,
+        }  # fmt: skip
         _compiled(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
 
 
@@ -177,6 +183,7 @@ def _order(r: Routine) -> None:
         with r.when(placed.get() >= size):
             loop.leave()
         best, least = Local(r, r.whole(0)), Local(r, r.whole((1 << 63) - 1))
+        left = size - placed.get() + r["excess"]
         with r.each(count.get()) as k:
             i = r.index("able", k)
             key = Local(r, i - r.index("behind", i) * size)
@@ -185,8 +192,11 @@ def _order(r: Routine) -> None:
                 key.set(i + r.index("begin", i) * size)
             with r.when(late & hasty):
                 key.set(key.get() + size * _FARTHER)
-            with r.when((alive.get() > most) & ~(late & hasty)):
+            urgent = r.index("behind", i) * UNITS >= left
+            with r.when((alive.get() > most) & ~(late & hasty) & ~urgent):
                 key.set(key.get() + r.index("change", i) * (size * _FAR))
+            with r.when(~late & urgent):
+                key.set(key.get() - size * _FARTHER)
             with r.when(key.get() < least.get()):
                 least.set(key.get())
                 best.set(k)

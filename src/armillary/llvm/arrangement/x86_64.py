@@ -18,6 +18,7 @@ from armillary.llvm.arrangement.arrangement import PAIR, Load, Operation
 from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
 from armillary.llvm.arrangement.entry import Encoded, Entry
 from armillary.llvm.arrangement.forms import FOUR, FOURTH, KINDS, NEGATIONS, THIRD, WIDTHS, Form
+from armillary.llvm.arrangement.model_machine import NO_EXCESS
 from armillary.llvm.arrangement.x86_entry import ACCUMULATOR, SIGNS, SIZES, Frame
 
 REPEATED = 4  # operations until the next user of a value for which it is brought into a register
@@ -261,8 +262,8 @@ _NEVER = 1 << 60
 # On Skylake with 32 registers, Spacecraft 2 (2 operations per cycle) takes 13 % less with the limit 48 than
 # with 32, an arm 3 %; a quadruped (3) takes 3 % more, without packs of four 13 %.
 _LIMITS = {
-    32: ((2, 48, 0, False), (inf, 32, 0, True)),
-    16: ((2, 24, 0, False), (inf, 16, 0, True)),
+    32: ((2, 48, 0, False, NO_EXCESS), (inf, 32, 0, True, NO_EXCESS)),
+    16: ((2, 24, 0, False, NO_EXCESS), (inf, 16, 0, True, NO_EXCESS)),
 }
 _WORDS = {
     "add": x86.ADD,
