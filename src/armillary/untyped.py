@@ -16,5 +16,9 @@ DataMapping: TypeAlias = Mapping[str, Any]  # the same, for functions that only 
 # A value of such a table, or an argument of a user, before its kind is checked.
 Given: TypeAlias = Any
 
+# An object of an optional library without types, or with types that are not installed: pandas, xarray, Zarr,
+# CuPy, SciPy, python-control, ctypes.
+LibraryObject: TypeAlias = Any
+
 # A function of any arguments: of a user, of an optional library, or one that a decorator wraps.
 AnyFunction: TypeAlias = Callable[..., Any]

@@ -16,6 +16,7 @@ from armillary.untyped import AnyFunction, DataMapping, DataTable
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
     from armillary.run_files.run_file import RunFile
+    from armillary.settings import Setting
     from armillary.studies.study_files.setup import StudySetup
     from armillary.studies.study_files.study_file import StudyFile
 
@@ -215,7 +216,7 @@ def model_argument(function: Callable[..., object]) -> AnyFunction:
         help="How to import URDF or MJCF: floating=true, keyframe=home, stops.stiffness=1e4, …",
     )
     @wraps(function)
-    def with_loading(*args: object, trust: bool, importing: tuple[str, ...], **others: object) -> Any:
+    def with_loading(*args: object, trust: bool, importing: tuple[str, ...], **others: object) -> object:
         return function(*args, loading=_loading(trust, importing), **others)  # fmt: skip
 
     return with_loading
@@ -235,7 +236,7 @@ def _loading(trust: bool, importing: tuple[str, ...]) -> DataTable:
     return found
 
 
-def _run_option(key: str, setting: Any) -> Any:
+def _run_option(key: str, setting: Setting) -> AnyFunction:
     """The option for a setting of the table [run]."""
 
     def names() -> Iterable[str]:
@@ -255,7 +256,7 @@ def run_options(function: Callable[..., object]) -> AnyFunction:
     own = {key: setting for key, setting in RUN_TABLE.items() if setting.option}
 
     @wraps(function)
-    def with_settings(*args: object, **others: object) -> Any:
+    def with_settings(*args: object, **others: object) -> object:
         given = {f"run.{key}": others.pop(key) for key in own}
         return function(*args, settings=given, **others)
 
@@ -299,9 +300,9 @@ class Result(Protocol):
     @property
     def system(self) -> str: ...
 
-    def save(self, path: str) -> Any: ...
+    def save(self, path: str) -> object: ...
 
-    def plot(self, *, path: str) -> Any: ...
+    def plot(self, *, path: str) -> object: ...
 
 
 def emit_result(

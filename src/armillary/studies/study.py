@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.atomic import reason
@@ -49,6 +49,7 @@ from armillary.studies.store.folder import Folder
 from armillary.studies.store.input_data import keep_signals, read_signals
 from armillary.studies.store.records import BlockRecord, finished_blocks
 from armillary.studies.store.zarr_store import describe_store, forget_columns
+from armillary.untyped import Given
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Study(StudyResults):
 
     def run(
         self,
-        on: Any = None,
+        on: Given = None,
         *,
         progress: bool | Callable[[Status], object] = True,
         threads: int | None = None,
@@ -229,7 +230,7 @@ class Study(StudyResults):
         self._no_text = save_model(self._model, folder)
         return definition.with_text("" if self._no_text else text_checksum(folder))
 
-    def _run(self, lock: StudyLock, on: object, progress: Any, threads: int | None, device: str) -> None:
+    def _run(self, lock: StudyLock, on: object, progress: Given, threads: int | None, device: str) -> None:
         folder, definition = self._folder, self._definition
         layout = definition.layout
         found = finished_blocks(folder, layout, definition.digest)

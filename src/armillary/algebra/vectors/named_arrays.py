@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.derivatives.calculus import Values, evaluate_all
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.notation.textbook_form import collected
 from armillary.columns import Html, aligned, html_table
@@ -35,7 +35,7 @@ class ExpressionVector:
     def __iter__(self) -> Iterator[Expr]:
         return iter(self.elements)
 
-    def evaluate(self, values: Mapping[Any, object]) -> np.ndarray:
+    def evaluate(self, values: Values) -> np.ndarray:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
         return _evaluated(self.elements, values, (len(self.names),))
 
@@ -67,7 +67,11 @@ class ExpressionMatrix:
         """Numbers of rows and columns."""
         return len(self.rows), len(self.columns)
 
-    def __getitem__(self, key: object) -> Any:
+    @overload
+    def __getitem__(self, key: tuple[str | int, str | int]) -> Expr: ...
+    @overload
+    def __getitem__(self, key: str | int) -> tuple[Expr, ...]: ...
+    def __getitem__(self, key: object) -> Expr | tuple[Expr, ...]:
         if isinstance(key, tuple) and len(key) == 2:
             row = self.elements[_place(key[0], self.rows, f"rows of {self.what}")]
             return row[_place(key[1], self.columns, f"columns of {self.what}")]
@@ -79,7 +83,7 @@ class ExpressionMatrix:
     def __iter__(self) -> Iterator[tuple[Expr, ...]]:
         return iter(self.elements)
 
-    def evaluate(self, values: Mapping[Any, object]) -> np.ndarray:
+    def evaluate(self, values: Values) -> np.ndarray:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
         return _evaluated([e for row in self.elements for e in row], values, self.shape)
 
@@ -120,7 +124,7 @@ def _short(expression: Expr) -> str:
     return text(expression, limit=_SHOWN)
 
 
-def _evaluated(elements: Sequence[Expr], values: Mapping[Any, object], shape: tuple[int, ...]) -> np.ndarray:
+def _evaluated(elements: Sequence[Expr], values: Values, shape: tuple[int, ...]) -> np.ndarray:
     if not elements:
         return np.zeros(shape)
     found = np.broadcast_arrays(*evaluate_all(elements, values))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.progress import report_line
 from armillary.settings import StepOptions
+from armillary.untyped import LibraryObject
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -186,7 +187,7 @@ def _least_squares(
     loss: str,
     max_evaluations: int,
     report: Callable[[int, float], None] | None,
-) -> Any:
+) -> LibraryObject:
     from scipy.optimize import least_squares  # slow to import
 
     def values(x: np.ndarray) -> np.ndarray:

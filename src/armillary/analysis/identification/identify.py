@@ -16,7 +16,6 @@ determine near the description's values θ₀, which are taken to be known withi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -48,6 +47,7 @@ from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
+from armillary.untyped import Given
 
 FRICTION = ("viscous", "coulomb", "offset")
 _ROUNDS = 5  # of weighing speeds by their residuals
@@ -129,7 +129,7 @@ def identify(
     )
 
 
-def _by_label(labels: Sequence[str], values: Any) -> dict[str, float]:
+def _by_label(labels: Sequence[str], values: Given) -> dict[str, float]:
     return {n: float(v) for n, v in zip(labels, values, strict=True)}
 
 
@@ -154,7 +154,7 @@ def _friction_units(
 
 
 def _places(
-    model: CompiledModel, made: RegressorModel, motion: Any, udot: object
+    model: CompiledModel, made: RegressorModel, motion: Given, udot: object
 ) -> tuple[Places, Run | None]:
     if isinstance(motion, ExcitingTrajectory):
         motion = (*_in_order(made, motion), motion.udot)

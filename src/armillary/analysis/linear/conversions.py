@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import minimal_matrices, transmission_zeros
 from armillary.errors import ArmillaryError, require
 from armillary.model.units.values import seconds
+from armillary.untyped import LibraryObject
 
 METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 
@@ -39,7 +40,7 @@ def discretized(lin: _Linear, T: float | str, method: str) -> _Linear:
     return replace(lin, A=A, B=B, C=C, D=D, step=step, linearization=None, note=f"{method}, T = {step:g} s")
 
 
-def to_scipy(lin: LinearMatrices) -> Any:
+def to_scipy(lin: LinearMatrices) -> LibraryObject:
     """A ``scipy.signal.StateSpace``."""
     from scipy.signal import StateSpace
 
@@ -49,7 +50,7 @@ def to_scipy(lin: LinearMatrices) -> Any:
     return StateSpace(lin.A, lin.B, lin.C, lin.D, **dt)
 
 
-def to_control(lin: LinearMatrices) -> Any:
+def to_control(lin: LinearMatrices) -> LibraryObject:
     """A ``control.StateSpace`` with the names of states, inputs and outputs; "_" for their dots."""
     control = require("control", extra="control", purpose="Systems of python-control")
     lin.single("to_control")
@@ -84,7 +85,7 @@ class TransferFunction:
         """Coefficients, the highest power first, of which the first is 1."""
         return np.atleast_1d(np.real(np.poly(self.poles)))
 
-    def __call__(self, s: object) -> Any:
+    def __call__(self, s: object) -> LibraryObject:
         """Its value at a complex number, or at several."""
         s = np.asarray(s, dtype=complex)[..., None]
         return self.gain * np.prod(s - self.zeros, axis=-1) / np.prod(s - self.poles, axis=-1)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from armillary.analysis.linear.responses import needs_ports, port
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping, Given, LibraryObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -220,13 +220,13 @@ class LinearModel(LinearMatrices):
 
         return descriptor(self)
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> LibraryObject:
         """A ``scipy.signal.StateSpace``."""
         from armillary.analysis.linear.conversions import to_scipy
 
         return to_scipy(self)
 
-    def to_control(self) -> Any:
+    def to_control(self) -> LibraryObject:
         """A ``control.StateSpace`` of python-control, with names; dots in names become underscores."""
         from armillary.analysis.linear.conversions import to_control
 

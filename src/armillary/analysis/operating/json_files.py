@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
 from armillary.analysis.result_files import json_text, read_result, write_result
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 _POINT = "armillary_operating_point"
 _LEFT_OUT = ("others", "problem", "stability")
@@ -20,7 +19,7 @@ def write_json(path: str | os.PathLike[str], what: str, content: DataTable) -> N
     write_result(path, what, {".json": lambda: json_text(content)})
 
 
-def point_content(point: Any) -> DataTable:
+def point_content(point: Given) -> DataTable:
     """The values of an operating point as plain data."""
     content: DataTable = {_POINT: 1}
     for f in fields(point):

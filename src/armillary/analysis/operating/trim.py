@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.instance import Instance
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -27,7 +28,7 @@ _SAME = 1e-6  # of the size of an unknown: solutions that are nearer than this a
 _ALL_ROUND = 3.2  # how far scattered starts lie from the first, in sizes: angles all round
 
 
-def trim(model: CompiledModel, **asked: Any) -> OperatingPoint:
+def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
     """The operating point that a request means; see ``Model.trim`` in ``stages/model.py``."""
     named = with_named_speeds(model)
     request = read_request(named, **asked)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import options, show
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -87,7 +87,7 @@ def bench(source: str, loading: DataTable, formalism: str | None, also: str | No
     return 0
 
 
-def _start(model: CompiledModel, given: DataMapping) -> tuple[Any, Any, Any]:
+def _start(model: CompiledModel, given: DataMapping) -> tuple[Given, Given, Given]:
     """State, constants and memory at the start of a run with the given values."""
     import numpy as np
 
@@ -99,7 +99,7 @@ def _start(model: CompiledModel, given: DataMapping) -> tuple[Any, Any, Any]:
     return state, model.constants(parameters), memory if memory.size else np.zeros(1)
 
 
-def _per_call(function: int, state: Any, constants: object, memory: object, outputs: int) -> float:
+def _per_call(function: int, state: Given, constants: object, memory: object, outputs: int) -> float:
     """Seconds of one call of a generated function."""
     import numpy as np
 

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from armillary.errors import ArmillaryError, ModelError, SimulationError
 from armillary.export.fmi.platforms import PLATFORMS, folders, this_platform
 from armillary.files.fmu.archive import opened, unpack
 from armillary.files.fmu.description import Fmu, FmuVariable
+from armillary.untyped import LibraryObject
 
 # What a call answers. After an error an instance may only be freed; after a fatal one nothing of the library
 # may be called any more, for any instance (FMI 2.0.4, sections 2.1.3 and 4.2.4; 3.0.1, section 2.2).
@@ -63,7 +63,7 @@ _CTYPES = {
 _SECOND = {"Float64": "Real", "Int32": "Integer", "Enumeration": "Integer"}
 
 
-def _setter(kind: str, version: str) -> tuple[str, Any]:
+def _setter(kind: str, version: str) -> tuple[str, LibraryObject]:
     """The end of the name of the function that sets variables of a type, and the type in C."""
     if version == "3.0":
         return {"Enumeration": "Int64"}.get(kind, kind), _CTYPES[kind]
@@ -117,7 +117,7 @@ class Library:
             raise ModelError(f"the library of FMU '{fmu.name}' cannot be loaded: {error}") from error
         self._logger = _LOG2(self._log2) if fmu.version == "2.0" else _LOG3(self._log3)
 
-    def function(self, name: str) -> Any:
+    def function(self, name: str) -> LibraryObject:
         """A function of the library; its result is a status."""
         try:
             return getattr(self.code, f"fmi{self.fmu.version[0]}{name}")
@@ -206,7 +206,7 @@ class Library:
 
     def set(self, instance: int, values: Mapping[FmuVariable, float | str]) -> None:
         """Values of variables; of an array, those of some elements, and start values of the others."""
-        wholes: dict[tuple[str, int], list[Any]] = {}
+        wholes: dict[tuple[str, int], list[LibraryObject]] = {}
         for v, value in values.items():
             whole = wholes.setdefault((v.type, v.reference), list(v.starts))
             whole[v.place] = value

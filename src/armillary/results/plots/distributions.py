@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal, matplotlib
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ _MOST_BINS = 80
 
 def fan(
     time: object,
-    values: Any,
+    values: Given,
     *,
     name: str,
     units: str = "",
@@ -187,7 +187,7 @@ def scatter(
     return figure
 
 
-def _shape(values: Any, time: np.ndarray, name: str) -> tuple[int, int]:
+def _shape(values: Given, time: np.ndarray, name: str) -> tuple[int, int]:
     shape = tuple(getattr(values, "shape", np.shape(values)))
     if len(shape) != 2 or shape[1] != time.size or time.ndim != 1:
         raise ArmillaryError(f"'{name}' has shape {shape}; a fan chart needs (runs, {time.size} times)")

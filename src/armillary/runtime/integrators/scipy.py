@@ -15,7 +15,6 @@ import ctypes
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from armillary.runtime.integrators.scipy_events import Events
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.stops import before_stop
+from armillary.untyped import LibraryObject
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -146,7 +146,7 @@ class _Run:
         self.rows.here(t, self.state, memory, 0.0 if self.status else self.rows.near)
         return begin
 
-    def step(self, solver: Any) -> None:
+    def step(self, solver: LibraryObject) -> None:
         """A step of the solver, cut at the first event in it."""
         # An implicit solver that meets a number that is not finite raises one of these.
         with suppress(ValueError, np.linalg.LinAlgError):
@@ -200,7 +200,7 @@ def integrate_with_scipy(
     tolerances = {"rtol": settings.rtol, "atol": atol if atol.ndim else float(atol)}
     model = _Model(functions, constants)
     run = _Run(model, _Rows(model, settings.samples), settings.t0, t_end, state, memory)
-    method: Any = None
+    method: LibraryObject = None
     ahead = [] if stops is None else [float(x) for x in stops if settings.t0 < x <= t_end]
     first = settings.step  # the step to begin with: a change of memory alone keeps the last one's size
     shown = time.monotonic()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from armillary.studies.sensitivity.explained_variance import (
     rank_correlation,
     variance_explained,
 )
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, LibraryObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +87,7 @@ class Sensitivity:
             f"correlated: {', '.join(pairs)}{more}; their parts overlap, and do not add up" if pairs else ""
         )
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> LibraryObject:
         """A table with a row for each quantity; the half widths of intervals are in columns named "… ±"."""
         pandas = require("pandas", extra="data", purpose="to make a table")
         columns: dict[str, np.ndarray] = {}

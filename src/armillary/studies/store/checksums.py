@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.errors import require
 from armillary.studies.store.folder import Folder, write_json
+from armillary.untyped import Given, LibraryObject
 
 _END = 4  # bytes of a checksum
 
@@ -33,7 +34,7 @@ def checksum(content: bytes) -> int:
 
 
 @cache
-def _crc32c() -> Any:
+def _crc32c() -> LibraryObject:
     return require("google_crc32c", extra="study", purpose="Studies").value
 
 
@@ -98,7 +99,7 @@ def write_states(folder: Folder, study: str, runs: int, files: Iterable[Path]) -
 def read_states(folder: Folder, study: str, runs: int) -> dict[Path, FileState] | None:
     """The states by file; None where there are none of this study with so many runs."""
     try:
-        found: Any = json.loads(folder.complete.read_text(encoding="utf-8"))
+        found: Given = json.loads(folder.complete.read_text(encoding="utf-8"))
         if (found["study"], found["runs"]) != (study, runs):
             return None
         states = [FileState(*entry) for entry in found["files"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import RUN, STATUS, StoreLayout
 from armillary.studies.store.records import read_numbers
 from armillary.studies.store.zarr_store import GROUP, column_chunks, forget_columns
+from armillary.untyped import LibraryObject
 
 
 def consolidate(folder: Folder, definition: Definition) -> None:
@@ -60,7 +60,7 @@ def words(codes: np.ndarray) -> np.ndarray:
     return found
 
 
-def _schema(layout: StoreLayout, about: str) -> Any:
+def _schema(layout: StoreLayout, about: str) -> LibraryObject:
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     fields = [pa.field(RUN, pa.int64())]
     fields += [

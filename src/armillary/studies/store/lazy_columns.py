@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from armillary.studies.definition import Definition
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.records import read_numbers
+from armillary.untyped import LibraryObject
 
 _DENSE = 1000  # rows between two that are wanted, up to which all are read
 _REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
@@ -36,7 +36,7 @@ class RecordedNumbers:
         return found
 
 
-def lazy_column(runs: int, dtype: Any, read: Callable[[int, int], np.ndarray]) -> Any:
+def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.ndarray]) -> LibraryObject:
     """A column as xarray takes it; ``read`` gives the values of the runs from one up to another."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
@@ -47,11 +47,11 @@ def lazy_column(runs: int, dtype: Any, read: Callable[[int, int], np.ndarray]) -
         def __init__(self) -> None:
             self.dtype = np.dtype(dtype)
 
-        def __getitem__(self, key: Any) -> Any:
+        def __getitem__(self, key: LibraryObject) -> LibraryObject:
             support = indexing.IndexingSupport.OUTER_1VECTOR
             return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
-        def _read(self, key: tuple[Any, ...]) -> Any:
+        def _read(self, key: tuple[LibraryObject, ...]) -> LibraryObject:
             (rows,) = key
             if isinstance(rows, np.ndarray):
                 return self._some(np.where(rows < 0, rows + runs, rows))

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from armillary.studies.store.consolidate import is_consolidated, whole_table, wo
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, StoreLayout
 from armillary.studies.store.lazy_columns import RecordedNumbers, lazy_column
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, LibraryObject
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
 
@@ -65,7 +65,7 @@ def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> 
     return found[shown].assign_coords(coordinates).set_coords(varied)
 
 
-def _stored(column: Any, first: int, end: int) -> np.ndarray:
+def _stored(column: LibraryObject, first: int, end: int) -> np.ndarray:
     found: np.ndarray = column[first:end].to_numpy()
     return found
 
@@ -137,7 +137,7 @@ def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.nda
     return None
 
 
-def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, Any, str]:
+def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, LibraryObject, str]:
     """Times, histories (runs, samples) and units of an output; the store's own array where it is large."""
     for array in definition.layout.arrays:
         if array.name == name and not array.edges:
@@ -150,7 +150,7 @@ def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarr
     raise ArmillaryError(f"study '{folder.root}' has no histories of '{name}'{nearest(name, known)}; {there}")
 
 
-def _store_array(folder: Folder, array: Array) -> Any:
+def _store_array(folder: Folder, array: Array) -> LibraryObject:
     """An array of the store."""
     zarr = require("zarr", extra="study", purpose="Studies")
     _require_results(folder)

@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from armillary.errors import require
 from armillary.studies.store.checksums import FileState, write_with_checksum
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import RUN, Array, StoredColumn, StoreLayout
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, LibraryObject
 
 LARGEST = 2**31 - 2**16  # bytes of a chunk: what blosc takes
 GROUP = 2**20  # runs in a chunk of a column, which is written when all runs are made: few and large
@@ -77,7 +76,7 @@ def column_chunks(folder: Folder, layout: StoreLayout) -> list[Path]:
 
 
 def _create(
-    group: Any,
+    group: LibraryObject,
     of: Array | StoredColumn,
     shape: tuple[int, ...],
     chunk: tuple[int, ...],
@@ -119,6 +118,6 @@ def chunk_path(folder: Folder, label: str, number: int) -> Path:
 
 
 @cache
-def _compression() -> Any:
+def _compression() -> LibraryObject:
     """The compression of chunks; the package comes with zarr."""
     return require("numcodecs", extra="study", purpose="Studies").Blosc(**_COMPRESSION, shuffle=1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
 from armillary.errors import ArmillaryError, MissingExtraError, require
 from armillary.export.cuda.ensemble import BLOCK
+from armillary.untyped import LibraryObject
 
 _STAGING = threading.Lock()  # one thread stages at a time
 # Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
@@ -55,7 +55,7 @@ class Device:
         pool = self.cupy.get_default_memory_pool()
         return int(self.cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
 
-    def fetch(self, array: Any) -> np.ndarray:
+    def fetch(self, array: LibraryObject) -> np.ndarray:
         """An array on the card as numbers in double precision here, or as whole numbers.
 
         Large ones come through page-locked memory, from which several threads copy: new memory is slow to
@@ -92,7 +92,7 @@ class Device:
 class LoadedKernel:
     """A kernel on a card, and what the compiler made of it."""
 
-    def __init__(self, device: Device, module: Any) -> None:
+    def __init__(self, device: Device, module: LibraryObject) -> None:
         self.device, self._module = device, module
         self._function = module.get_function("runs")
         self.registers = int(self._function.num_regs)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from armillary.ensembles.plan import Plan
 from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, Kernel
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, LibraryObject
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
@@ -130,7 +129,7 @@ class CardEngine(Engine):
             "status": cupy.zeros(n, np.int8),
         }
 
-    def _varied(self, block: CompactBlock, n: int) -> Any:
+    def _varied(self, block: CompactBlock, n: int) -> LibraryObject:
         """Parameters that differ between runs, on the card."""
         columns = [block.varied.get(i, block.parameters[i]) for i in self.kernel.varied]
         found = np.empty((len(columns), n))
@@ -138,7 +137,7 @@ class CardEngine(Engine):
             place[:] = column
         return self.device.cupy.asarray(found)
 
-    def _spread(self, values: np.ndarray, n: int) -> Any:
+    def _spread(self, values: np.ndarray, n: int) -> LibraryObject:
         """Values of n runs on the card, from a column for each or one for all."""
         cupy, rounded = self.device.cupy, np.ascontiguousarray(values, self._real)
         if rounded.shape[1] == n:
