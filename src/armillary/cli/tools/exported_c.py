@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import re
 import tempfile
 from collections.abc import Iterator
@@ -14,11 +15,14 @@ from armillary.export.fmi.compiler import compile_library
 from armillary.export.languages import export
 
 _OWN_PROGRAMS = ("main.c", "test.c")
+# Options that depend on the machine: $(if $(filter MACHINES,$(shell uname -m)),THERE,ELSEWHERE).
+_BY_MACHINE = re.compile(r"\$\(if \$\(filter ([^,]*),\$\(shell uname -m\)\),([^,]*),([^)]*)\)")
 
 
 def makefile_flags(text: str) -> list[str]:
     """The compiler's options in an exported Makefile, for this machine."""
-    values = dict(re.findall(r"^(\w+) \?= (.*)$", text, re.MULTILINE))
+    chosen = _BY_MACHINE.sub(lambda part: part[2 if platform.machine() in part[1].split() else 3], text)
+    values = dict(re.findall(r"^(\w+) \?= (.*)$", chosen, re.MULTILINE))
     return re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], values["CFLAGS"]).split()
 
 
