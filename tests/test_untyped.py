@@ -22,7 +22,7 @@ ANY: dict[str, int] = {
     "errors.py": 1,
     "export": 13,
     "files": 7,
-    "llvm": 21,
+    "llvm": 20,
     "mechanics": 6,
     "model": 8,
     "program": 17,

@@ -350,7 +350,7 @@ def _function(
     module.define(f"void @{name}({arguments})", body)
 
 
-def _is_arithmetic(section: ProgramSection, places: Mapping[Expr, Any]) -> bool:
+def _is_arithmetic(section: ProgramSection, places: Places) -> bool:
     """Whether all operations may be written here: no functions but sines of states and the like, and no given
     values but those of arrays.
     """

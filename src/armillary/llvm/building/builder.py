@@ -15,8 +15,7 @@ speak of all of them. Single reals are taken for all lanes; comparisons give one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
 
 from armillary.llvm import vector_math
 from armillary.llvm.building.assembly import (
@@ -251,7 +250,7 @@ class Code:
 
     # Choice and repetition
 
-    def when(self, condition: Value) -> Any:
+    def when(self, condition: Value) -> AbstractContextManager[None]:
         return self.builder.when(condition.raw)
 
     def choose(self, condition: Value, yes: Operand, no: Operand) -> Value:
