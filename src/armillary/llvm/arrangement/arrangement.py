@@ -34,8 +34,8 @@ from armillary.untyped import DataTable
 # Widths; up to there, values alive, operations looked at (0 for all), whether to wait for some that are not
 # ready, and from which excess on chains go first in spite of the values that are alive.
 Limits = Sequence[tuple[float, int, int, bool, int]]
-# Measured on a Neoverse N1. With patience 18 models take 2 to 9 % more. Without an excess a chain of eight
-# takes 5 % more, fourteen arms and chains 2 %; 20 to 60 operations are much the same. So are 24 to 40 values.
+# Measured on a Neoverse N1. With patience nine models take 2 to 9 % more. Without an excess a chain of eight
+# takes 2 % more, and so do 18 models on average; 20 to 60 operations are much the same, as are 24 to 40 values.
 LIMITS: Limits = ((2.5, 32, 0, False, 40), (inf, 32, 1024, False, 40))
 SPARE = 3  # registers left to LLVM, which needs some on the way
 LABELS = 16  # operations from one label to the next
