@@ -203,12 +203,13 @@ def test_exported_c_says_that_there_were_too_many_steps(exported: Callable[[str]
 # Settings that no run can have, and the sentence of all languages.
 REFUSED = {
     "duration = -1.0, step = 0.1": "duration",
-    "duration = 1.0, step = -0.1": "the step must be positive and finite",
+    "duration = 1.0, step = -0.1": "the step must be finite and not negative",
     "duration = 1.0, method = 'rk4'": "rk4 and midpoint take steps of one size; give step, such as 1e-3",
     "duration = 1.0, rtol = 0.0, atol = 0.0": "tolerances must be positive",
     "duration = 1.0, rtol = -1.0": "tolerances must be positive",
     "duration = 1.0, max_step = 0.0": "max_step and max_steps must be positive",
     "duration = 1.0, step = 0.1, sample = -0.1": "the time between rows must be positive and finite",
+    "duration = 1.0, sample = -0.1": "the time between rows must be positive and finite",
     "duration = 1.0, step = 0.1, sample = 1e-9": "the time between rows must give at most 1e8 rows",
 }
 

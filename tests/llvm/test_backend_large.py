@@ -132,6 +132,14 @@ def test_pieces_that_load_many_numbers_are_half_as_long(monkeypatch: pytest.Monk
     assert not piece_texts(llvm.llvm_text(program))
 
 
+def test_a_whole_piece_has_few_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for arm64 is one piece only where its instructions reach each other, however long its sums are."""
+    section = cubics(60).outputs
+    assert len(llvm._pieces(section, 50, llvm.WHOLE, loading=False)) == 1
+    monkeypatch.setattr(llvm, "OPERANDS", sum(len(n.args) for n in section.nodes) - 1)
+    assert len(llvm._pieces(section, 50, llvm.WHOLE, loading=False)) > 1
+
+
 def test_writers_of_pieces_are_freed_at_once() -> None:
     """Without garbage collection: they hold expressions."""
     writer = node_writer.Writer(node_writer.Module(), {}, {}, {}, {})

@@ -30,9 +30,11 @@ from armillary.program.lanes.packing import in_lanes, packed
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %
 # Operations up to which arm64 code is one piece, where none of them is LLVM's. It has fewer stores, and takes
-# 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids. Instructions reach what
-# lies beside this much code.
+# 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
+# Operands of that, at most: of sums of many, each is about three instructions, and these reach what lies
+# beside 260,000 of them.
+OPERANDS = 60000
 # Of that in sections with packs, in which names count nothing: with longer pieces trees and legged robots run
 # as long or longer, and LLVM takes 1.1 to 1.8 times the time.
 PACKED = 0.56
@@ -430,7 +432,7 @@ def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) ->
         following |= {n for n in rest if n.kind == "let"}
     sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
     count = max(1, round(sum(sizes) / (PACKED * size if section.packs else size)))
-    if sum(sizes) <= whole:
+    if sum(sizes) <= whole and sum(len(n.args) for n in rest if n not in following) <= OPERANDS:
         count = 1
     if count > 1 and loading and sum([_numbers(n) for n in rest if n not in following]) > RICH * sum(sizes):
         count *= 2

@@ -23,7 +23,7 @@ class SystemCore(Description):
     body = bodies.body
     shape = body_shape.shape
 
-    expression = expressions.read_expression
+    expression = expressions.expression
     lookup = expressions.lookup
     triple = references.triple
     variables = variables.variables

@@ -42,6 +42,17 @@ def motion(model):
     )
 
 
+def test_limits_may_be_named_by_symbols(model, motion):
+    system = model.equations.system
+    limits = {q: LIMITS[q.data.name] for q in system.coordinates}
+    speeds = dict.fromkeys(system.speeds, 4.0)
+    again = arm.exciting_trajectory(
+        model, limits, period=5.0, harmonics=3, speed_limits=speeds, samples=40, starts=1, seed=1
+    )
+    times = np.linspace(0, 5, 11)
+    assert np.array_equal(again.at(times)[0], motion.at(times)[0])
+
+
 def test_the_motion_keeps_its_limits_and_is_periodic(model, motion):
     q, u, udot = motion.at(np.linspace(0, 5, 2001))
     low, high = np.array(list(LIMITS.values())).T

@@ -10,7 +10,7 @@ from datetime import UTC, date, timedelta
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, several
+from armillary.algebra.arguments import checked_names, several, table
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
 from armillary.results.units import UNKNOWN, conversion
@@ -198,7 +198,9 @@ def _sigmas(given: Given, columns: Sequence[str], rows: int, name: str) -> dict[
     """Standard deviations by column, one for each row."""
     if given is None:
         return {}
-    by_column: DataTable = dict(given) if isinstance(given, Mapping) else dict.fromkeys(columns, given)
+    by_column: DataTable = (
+        table(given, "sigma") if isinstance(given, Mapping) else dict.fromkeys(columns, given)
+    )
     checked_names(by_column, columns, f"sigma: {name} has no column")
     found = {}
     for column, value in by_column.items():

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names
+from armillary.algebra.arguments import checked_names, table
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.places import Places
@@ -210,11 +210,12 @@ class _Joints:
         self.units = {s.data.name: s.data.units or "" for s in (*nodes, *speeds)}
         if not isinstance(limits, Mapping):
             raise ArmillaryError(f"limits= must be {{coordinate: (lowest, highest)}}, not {shown(limits)}")
-        checked_names(limits, self.coordinates, "limits= names", listed=True)
-        if missing := [name for name in self.coordinates if name not in limits]:
+        named = table(limits, "limits=")
+        checked_names(named, self.coordinates, "limits= names", listed=True)
+        if missing := [name for name in self.coordinates if name not in named]:
             raise ArmillaryError(f"limits= has none for '{missing[0]}'; give its lowest and highest value")
         both = (
-            np.array([[float(x) for x in limits[name]] for name in self.coordinates]) * self.factors[:, None]
+            np.array([[float(x) for x in named[name]] for name in self.coordinates]) * self.factors[:, None]
         )
         if bad := [n for n, (low, high) in zip(self.coordinates, both, strict=True) if not low < high]:
             raise ArmillaryError(f"limits= of '{bad[0]}' are not a lowest and a higher value")
@@ -228,8 +229,9 @@ def _largest(given: Mapping[str, float] | float | None, names: tuple[str, ...], 
     if given is None:
         return np.full(len(names), np.inf)
     if isinstance(given, Mapping):
-        checked_names(given, names, f"{what} names", listed=True)
-        return np.array([float(given.get(name, np.inf)) for name in names])
+        named = table(given, what)
+        checked_names(named, names, f"{what} names", listed=True)
+        return np.array([float(named.get(name, np.inf)) for name in names])
     return np.full(len(names), float(given))
 
 

@@ -173,6 +173,7 @@ def _in_order(made: RegressorModel, motion: ExcitingTrajectory) -> tuple[np.ndar
 def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int) -> np.ndarray:
     """Measured efforts, a column for each speed."""
     if isinstance(efforts, Mapping):
+        efforts = table(efforts, "efforts=")
         if missing := [name for name in names if name not in efforts]:
             raise ArmillaryError(
                 f"identify(): efforts= has nothing for '{missing[0]}'; give those along all speeds"

@@ -23,6 +23,7 @@ def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
         lines += [_matrix(model, f"expected_{name}", expected), _matrix(model, f"room_of_{name}", rooms)]
     suffix, header = ("cpp", ".cuh") if "device" in has else ("c", "_solver.h")
     values = {"real": "double", "suffix": suffix, "included": model.stem + header, "data": "\n".join(lines)}
+    values["huge"] = "1e37" if model.precision == "single" else "1e307"  # beyond which all is infinite
     values |= model.values | {"points": str(test.points), "room": str(test.room)}
     if test.run is not None:
         has |= {"trajectory"}

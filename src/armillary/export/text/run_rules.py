@@ -15,7 +15,7 @@ from armillary.runtime.solver.methods import method_names
 # chooses its steps; and the message where it does not.
 RULES = (
     ("duration >= 0.0 and duration < INFINITY", "the duration must be finite and not negative"),
-    ("step >= 0.0 and step < INFINITY", "the step must be positive and finite"),
+    ("step >= 0.0 and step < INFINITY", "the step must be finite and not negative"),
     ("step > 0.0 or chooses", "{fixed} take steps of one size; give step, such as 1e-3"),
     ("rtol >= 0.0 and atol >= 0.0 and rtol + atol > 0.0", "tolerances must be positive"),
     ("max_step > 0.0 and max_steps >= 1", "max_step and max_steps must be positive"),

@@ -35,7 +35,7 @@ from armillary.untyped import DataTable
 # ready, and from which excess on chains go first in spite of the values that are alive.
 Limits = Sequence[tuple[float, int, int, bool, int]]
 # Measured on a Neoverse N1. With patience nine models take 2 to 9 % more. Without an excess a chain of eight
-# takes 2 % more, and so do 18 models on average; 20 to 60 operations are much the same, as are 24 to 40 values.
+# takes 2 % more, and so do 18 models on average; 20 to 60 operations are alike, as are 24 to 40 values.
 LIMITS: Limits = ((2.5, 32, 0, False, 40), (inf, 32, 1024, False, 40))
 SPARE = 3  # registers left to LLVM, which needs some on the way
 LABELS = 16  # operations from one label to the next

@@ -34,7 +34,7 @@ _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 
 
-def read_expression(
+def expression(
     system: Description,
     value: object,
     where: str = "",
@@ -49,6 +49,10 @@ def read_expression(
         while len(system.parameters) > known:  # those that a text has made, which is refused
             system.parameters.popitem()
         raise
+
+
+# For functions with a parameter of that name.
+read_expression = expression
 
 
 def _read_scalar(
