@@ -371,7 +371,7 @@ _WORDS = {"Hinge": "Revolute", "Pin": "Revolute", "Slider": "Prismatic", "Ball":
 _importing = RLock()  # where threads import a package and its modules at once, Python stops one of them
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # a public class, function or module
     module = next((module for module, names in _LATER.items() if name in names.split()), None)
     if module is None:
         hint = ""

@@ -41,6 +41,7 @@ def _ours(place: Path) -> bool:
         about = place.stat()
     except OSError:
         return True
+    # Windows has no such function.
     return not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
 
 

@@ -67,7 +67,7 @@ class ExpressionError(ArmillaryError):
 class SimulationError(ArmillaryError):
     """A simulation that had to stop; `run` holds the data computed so far, or None when there are none."""
 
-    def __init__(self, message: str, run: Any = None) -> None:
+    def __init__(self, message: str, run: Any = None) -> None:  # a Run, whose module imports this one
         super().__init__(message)
         self.run = run
 

@@ -23,7 +23,7 @@ factored. A ``let`` is opaque to all this: the mechanics uses it where AUTOSIM i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.nodes.arithmetic import NUMBERS, number_power, whole
 from armillary.algebra.nodes.node import PRODUCT_OF_TWO, TRUNCATION, Symbol, intern, negated
@@ -42,6 +42,9 @@ from armillary.algebra.notation.display import DisplayedNode
 from armillary.algebra.units.dimension import ONE, Dimension
 from armillary.algebra.units.dimension import power as dimension_power
 from armillary.errors import ExpressionError, UnitsError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Expr(DisplayedNode):
@@ -139,7 +142,7 @@ class Expr(DisplayedNode):
             "arm.evaluate(expression, values) gives a number"
         )
 
-    def __array_ufunc__(self, function: object, method: str, *inputs: object, **options: object) -> Any:
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         return apply_numpy(function, method, inputs, f"'{short(self)}'")
 
 
@@ -190,6 +193,7 @@ def _operand(value: object) -> Expr | None:
         return value
     if isinstance(value, NUMBERS):
         return number(value, None)
+    # By hasattr: isinstance(value, SupportsFloat) takes 15 µs, and vectors come here, too.
     if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
         return number(float(value), None)
     return None

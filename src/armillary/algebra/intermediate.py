@@ -88,7 +88,7 @@ def shown(definition: Expr, name: str) -> Expr:
     return _node("let", (definition,), KeptName(name), definition.dimension, ("let", definition, name))
 
 
-def measured(x: Any, dimension: Dimension, name: str) -> Expr:
+def measured(x: Expr | float, dimension: Dimension, name: str) -> Expr:
     """An intermediate value of this dimension, where the numbers in it hide what units they have."""
     if not isinstance(x, Expr) or x.kind == "number":
         return number(x.data if isinstance(x, Expr) else x, dimension)

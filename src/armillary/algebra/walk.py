@@ -110,7 +110,7 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
     return [new[root] for root in roots]
 
 
-def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:
+def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:  # by nodes or names, or both
     """The expression with symbols (or any nodes) replaced, simplified anew.
 
     A symbol may be given by its name, and its value as a number, which then has the dimension of the symbol.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -155,7 +154,7 @@ class PlaceReader:
         u: Values | None,
         times: np.ndarray,
         parameters: DataMapping | None,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates that close the loops, near those that are named, and speeds that agree with them; of
         the independent ones, those that are left out are zero unless a dependent one is named.
         """

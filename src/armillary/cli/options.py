@@ -39,7 +39,7 @@ class NameType(click.ParamType):
 class Command(click.Command):
     """A command with the options that all have: --json and --debug."""
 
-    def __init__(self, *args: Any, **attributes: Any) -> None:
+    def __init__(self, *args: Any, **attributes: Any) -> None:  # as click.Command takes them
         super().__init__(*args, **attributes)
         self.params += [
             click.Option(["--json", "json_wanted"], is_flag=True, help="Print JSON for scripts."),
@@ -348,7 +348,7 @@ def simulation_argument(function: Callable[..., object]) -> AnyFunction:
         assignments: tuple[str, ...],
         formalism: str | None,
         **others: object,
-    ) -> Any:
+    ) -> object:
         found = simulation(source, loading, {"run.formalism": formalism}, assignments)
         return function(*args, simulation=found, **others)
 

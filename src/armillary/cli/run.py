@@ -137,11 +137,11 @@ def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[
     start, end = settings.t0, settings.t_end
     called = time.monotonic()
     with ExitStack() as stack:
-        bars: list[Any] = []
+        bars: list[Any] = []  # of click's class of progress bars, which has no public name
 
         def report(t: float) -> None:
             if not bars and time.monotonic() - called > _PATIENCE:
-                new: Any = click.progressbar(length=1000, label="simulating", file=sys.stderr)
+                new = click.progressbar(length=1000, label="simulating", file=sys.stderr)
                 bars.append(stack.enter_context(new))
             for bar in bars:
                 share = int(1000 * (t - start) / (end - start)) if end > start else 1000

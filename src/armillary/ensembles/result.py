@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from armillary.ensembles.metrics import Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, nearest, require
 from armillary.results.pickles import PickledValue
-from armillary.untyped import DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable, Given
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Batch(PickledValue):
 
     # ------------------------------------------------------------ pictures
 
-    def fan(self, output: str, **options: Any) -> Figure:
+    def fan(self, output: str, **options: Given) -> Figure:
         """The spread of an output over time: median, bands of runs, some single runs.
 
         ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
@@ -222,7 +222,7 @@ class Batch(PickledValue):
         page = shown.cloud(self, colour, title, PictureOptions(view, theme=theme))
         return show_page(page) if path is None else write_html(page, path)
 
-    def histogram(self, name: str, **options: Any) -> Figure:
+    def histogram(self, name: str, **options: Given) -> Figure:
         """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``."""
         from armillary.results.plots import distributions
 
@@ -230,7 +230,7 @@ class Batch(PickledValue):
             self._single(name), name=name, units=self.units.get(name, ""), **options
         )
 
-    def scatter(self, *names: str, **options: Any) -> Figure:
+    def scatter(self, *names: str, **options: Given) -> Figure:
         """Metrics over what differs: the named ones, or all; ``options``: ``title``, ``path``."""
         from armillary.results.plots import distributions
 

@@ -31,7 +31,7 @@ def of_run(inside: DataMapping, i: int) -> dict[str, float]:
 
 def values_by_name(what: str, given: Given) -> DataTable:
     """Values by name, of symbols too."""
-    if given is not None and not hasattr(given, "items"):
+    if given is not None and not hasattr(given, "items"):  # a Series of pandas has them, too
         raise ArmillaryError(f"{what}= must hold values by name, {{'name': values, …}}, not {given!r}")
     return {str(name): value for name, value in (given or {}).items()}
 
@@ -40,7 +40,7 @@ def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
     """Initial values by name, from a mapping or from whole states, a row per run."""
     if initial is None:
         return {}
-    if hasattr(initial, "items"):
+    if hasattr(initial, "items"):  # likewise
         return {str(name): value for name, value in initial.items()}
     names = [*model.coordinate_names, *model.speed_names, *model.state_names]
     try:

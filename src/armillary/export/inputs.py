@@ -79,6 +79,7 @@ def _tables(inputs: Given) -> DataTable:
 
 
 def _is_function(value: Given) -> bool:
+    # What has coordinates is a DataArray of xarray, which need not be installed.
     return callable(value) and not isinstance(value, Signal) and not hasattr(value, "coords")
 
 

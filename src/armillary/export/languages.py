@@ -11,11 +11,11 @@ import importlib
 import inspect
 import os
 from pathlib import Path
-from typing import Any
 
 from armillary.algebra.arguments import checked_names, file_path, one_of
 from armillary.errors import ArmillaryError
 from armillary.program.equations import DerivedEquations
+from armillary.untyped import Given
 
 LANGUAGES = {
     "c": "armillary.export.c",
@@ -48,7 +48,9 @@ def _own(language: str) -> str:
     return _OWN_CODE.get(language, "give it to simulate(on_start=…) of the exported module")
 
 
-def export(equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
+def export(
+    equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: Given
+) -> Path:
     """The equations written as a program of their own; the path of what was written.
 
     Options that languages share: ``inputs`` over time, which are written with it; ``force``, to replace

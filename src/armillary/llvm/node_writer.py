@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import proxy
 
 from armillary.algebra.expression import Expr
@@ -40,6 +40,11 @@ COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", 
 
 RUN = 12  # terms of a sum from which on neighbours in the state are taken together
 LANES = 4
+Terms: TypeAlias = list[tuple[float, Expr]]  # of a sum: factors and what they multiply
+Products: TypeAlias = Any  # as a class adds them up: a vector, two pairs, or None at first
+# Places in an array: of a number, or of one in the vector that begins there.
+NumberPlaces: TypeAlias = dict[float | tuple[tuple[float, ...], int], int]
+
 INSTANT = (0, 0.5, 1, 2)  # sizes of numbers that instructions hold, or that make them simpler
 LOADED = 400  # numbers that a function loads from an array; LLVM's time grows faster than their count
 
@@ -56,7 +61,7 @@ class Writer(Instructions):
         places: Places,
         crossing: dict[Expr, int],
         arrival: Mapping[Expr, int],
-        numbers: dict[float, int] | None = None,
+        numbers: NumberPlaces | None = None,
         fused: Set[Expr] = frozenset(),
         opposite: set[Expr] | None = None,
     ) -> None:
@@ -112,7 +117,7 @@ class Writer(Instructions):
             return self.driven(place.index)
         return place if isinstance(place, str) else self.load(*place)
 
-    def loaded_number(self, numbers: dict[float, int], known: dict[float, str], value: float) -> str:
+    def loaded_number(self, numbers: NumberPlaces, known: dict[float, str], value: float) -> str:
         """A number of the array, loaded once; written into the code where it is simple, or one too many."""
         found = known.get(value)
         if found is None:
@@ -280,7 +285,7 @@ class Writer(Instructions):
             values, minus = [*values, values[-1]], coefficient < 0
         return values, minus
 
-    def runs(self, terms: list[tuple[float, Expr]], value: str | None) -> tuple[list[Any], str | None]:
+    def runs(self, terms: Terms, value: str | None) -> tuple[Terms, str | None]:
         """Terms without those that are neighbours in the state, whose products are taken LANES at a time.
 
         The modes of a flexible body are such neighbours, and most of its work is such sums: a quarter of the
@@ -288,7 +293,7 @@ class Writer(Instructions):
         """
         by_place = {self.places[t]: (c, t) for c, t in terms if self.in_array(t)}
         taken: set[Expr] = set()
-        products: Any = None
+        products: Products = None
         for array, first in sorted(by_place):
             chunk = [by_place.get((array, first + i)) for i in range(LANES)]
             found = [item for item in chunk if item is not None]
@@ -300,7 +305,7 @@ class Writer(Instructions):
             return terms, value
         return [(c, t) for c, t in terms if t not in taken], self.run_total(products, value)
 
-    def with_run(self, products: Any, array: str, first: int, factors: list[float]) -> Any:
+    def with_run(self, products: Products, array: str, first: int, factors: list[float]) -> Products:
         """A vector of sums of products, with those of LANES neighbours and their factors."""
         listed = ", ".join(f"double {real(c)}" for c in factors)
         x = self.neighbours(array, first)
@@ -309,7 +314,7 @@ class Writer(Instructions):
             return product
         return self.emit(f"fadd contract <{LANES} x double> {products}, {product}")
 
-    def run_total(self, products: Any, value: str | None) -> str:
+    def run_total(self, products: Products, value: str | None) -> str:
         """All lanes of such a vector and a value."""
         reduce = f"llvm.vector.reduce.fadd.v{LANES}f64"
         self.module.need(reduce, lambda: f"declare double @{reduce}(double, <{LANES} x double>) nounwind")

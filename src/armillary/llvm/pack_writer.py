@@ -16,7 +16,7 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Places, ValueTypes, real
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.module import Module
-from armillary.llvm.node_writer import LOADED, Writer
+from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
 from armillary.program.form.program import ProgramSection
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant
@@ -36,7 +36,7 @@ class PackWriter(Writer):
         places: Places,
         crossing: dict[Expr, int],
         arrival: Mapping[Expr, int],
-        numbers: dict[Any, int] | None,
+        numbers: NumberPlaces | None,
         fused: Set[Expr],
         opposite: set[Expr],
         home: dict[Expr, Pack],
@@ -356,7 +356,7 @@ def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pac
 
 
 @cache
-def _vector_types(count: int) -> tuple[Any, ...]:
+def _vector_types(count: int) -> tuple[Any, ...]:  # texts, and a method that takes the place of `number`
     types = ValueTypes(count)
     return types, types.real, types.of("i64"), types.of("i1"), types.number
 

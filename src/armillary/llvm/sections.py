@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
@@ -21,7 +21,7 @@ from armillary.llvm.instructions import Places, constant_array, real
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
-from armillary.llvm.node_writer import INSTANT, Driven, Place, Writer
+from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack, meant
@@ -305,7 +305,7 @@ def _function(
     opposite: set[Expr] = set()
     signs: dict[Pack, Signs] = {}
 
-    def writer_of(numbers: dict[Any, int] | None, taken: str) -> Writer:
+    def writer_of(numbers: NumberPlaces | None, taken: str) -> Writer:
         given = module, places, crossing, found.arrival, numbers, found.fused, opposite
         writer: Writer
         if packs:
@@ -317,7 +317,7 @@ def _function(
         return writer
 
     if len(pieces) == 1:
-        given: dict[Any, int] | None = {} if arranging else None
+        given: NumberPlaces | None = {} if arranging else None
         writer = writer_of(given, arguments)
         writer.trigonometry(angles)
         for node in pieces[0]:
@@ -332,7 +332,7 @@ def _function(
         return
     passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
     calls = []
-    numbers: dict[Any, int] | None = {} if loading else None
+    numbers: NumberPlaces | None = {} if loading else None
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"

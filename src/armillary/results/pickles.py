@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -36,8 +36,8 @@ def _is_read_only(value: object) -> bool:
     )
 
 
-def _made_again(kind: type, held: DataTable, read_only: tuple[str, ...] = ()) -> Any:
-    made: Any = object.__new__(kind)
+def _made_again(kind: type, held: DataTable, read_only: tuple[str, ...] = ()) -> object:
+    made: object = object.__new__(kind)
     for name, value in held.items():
         if name in read_only and isinstance(value, np.ndarray):
             value.flags.writeable = False

@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class FileContent(NamedTuple):
 def metadata_lines(metadata: DataTable, *, ascii_only: bool = False) -> Iterator[str]:
     """The metadata with one fact per line: `units "A.q1": "rad"`."""
     for key, value in metadata.items():
-        pairs: Iterable[tuple[Any, Any]] | None = None
+        pairs: Iterable[tuple[object, object]] | None = None
         if isinstance(value, dict):
             pairs = value.items()
         elif key == "events":

@@ -18,7 +18,7 @@ def address(array: np.ndarray) -> int:
     """The address of an array; of an empty one, of something that is not read."""
     if not array.size:
         return _NOWHERE
-    buffer: Any = array
+    buffer: Any = array  # NumPy's types make it a buffer from Python 3.12 on only
     try:
         return ctypes.addressof(ctypes.c_double.from_buffer(buffer))  # a quarter of the time of the other way
     except TypeError:  # of an array that cannot be written to
@@ -31,13 +31,13 @@ class lasting(Generic[Made]):
     address that the others hold would lead to memory that is free.
     """
 
-    def __init__(self, compute: Callable[[Any], Made]) -> None:
+    def __init__(self, compute: Callable[[Any], Made]) -> None:  # of an owner
         self._compute, self.__doc__ = compute, compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, owner: Any, kind: type | None = None) -> Made:
+    def __get__(self, owner: object, kind: type | None = None) -> Made:
         if owner is None:
             return self  # type: ignore[return-value]
         found: Made = vars(owner).setdefault(self._name, self._compute(owner))

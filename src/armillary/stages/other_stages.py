@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.errors import nearest
 
@@ -61,7 +61,7 @@ class OtherStages:
 
     if not TYPE_CHECKING:  # type checkers would take any name for known
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             if hasattr(type(self), name):  # a property that failed: its own error
                 return object.__getattribute__(self, name)
             hint = "" if name.startswith("_") else self._hint(name)

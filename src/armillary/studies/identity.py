@@ -10,7 +10,6 @@ from difflib import ndiff
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
@@ -184,7 +183,7 @@ def build_system(place: str) -> System:
             f"build={place!r} must name a function that can be imported: 'package.module:function'"
         )
     try:
-        function: Callable[[], Any] = getattr(importlib.import_module(module), name)
+        function: Callable[[], object] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ArmillaryError(f"build={place!r} cannot be imported: {error}") from error
     system = function()

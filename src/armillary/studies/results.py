@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.ensembles.metrics import read_metric
@@ -16,6 +16,7 @@ from armillary.studies.store import reading
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import METRIC, VARIED
 from armillary.studies.store.records import finished_blocks, read_record
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
     import pandas
@@ -117,7 +118,7 @@ class StudyResults:
 
     # ------------------------------------------------------------ pictures
 
-    def fan(self, output: str, **options: Any) -> Figure:
+    def fan(self, output: str, **options: Given) -> Figure:
         """The spread of an output over time: median, bands of runs, some single runs.
 
         ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
@@ -127,7 +128,7 @@ class StudyResults:
         times, values, units = reading.history(self._folder, self._definition, output)
         return distributions.fan(times, values, name=output, units=units, **options)
 
-    def histogram(self, metric: str, **options: Any) -> Figure:
+    def histogram(self, metric: str, **options: Given) -> Figure:
         """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``.
 
         Of a metric that is a histogram of each run, the mean over all runs.
@@ -145,7 +146,7 @@ class StudyResults:
         found = reading.columns_of(self._folder, self._definition, metric)[metric]
         return distributions.histogram(found.values, name=metric, units=found.units, **options)
 
-    def scatter(self, *names: str, **options: Any) -> Figure:
+    def scatter(self, *names: str, **options: Given) -> Figure:
         """Metrics over what varies: the named ones, or all; ``options``: ``title``, ``path``."""
         from armillary.results.plots import distributions
 

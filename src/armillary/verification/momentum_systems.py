@@ -7,7 +7,6 @@ outer body. Each turn and slide has a massless body of its own, so that its spri
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,7 @@ class MomentumSystem:
         self.last = last
         return speeds
 
-    def _inner(self, joint: DataTable) -> Any:
+    def _inner(self, joint: DataTable) -> Body:
         """The frame of the node from which a joint leads on."""
         body, name = self.bodies[joint["inner"]], joint["name"]
         orient = joint.get("C_inner")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib import resources
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -27,15 +27,16 @@ def reference(name: str) -> DataTable:
     return found
 
 
-def example(name: str) -> Any:
+def example(name: str) -> ModuleType:
     """The module of an example."""
     return example_module(name)
 
 
 @cache
-def equations(name: str, **options: object) -> Any:
+def equations(name: str, **options: object) -> Equations:
     """The equations of an example by the formalism that `derive` chooses, derived once."""
-    return example(name).system(**options).derive()
+    found: Equations = example(name).system(**options).derive()
+    return found
 
 
 def columns(record: DataMapping, rows: str = "data") -> dict[str, np.ndarray]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED, Dimension
 from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
@@ -60,13 +60,13 @@ def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Se
     return Arrows([*entries, *found], np.concatenate([values, held], axis=1))
 
 
-def _described(equations: DerivedEquations, look: Appearance) -> tuple[list[DataTable], list[Sequence[Expr]]]:
+def _described(equations: DerivedEquations, look: Appearance) -> tuple[list[DataTable], list[Triple]]:
     """Entries and vectors of loads, velocities and weights, in the model's units."""
     system, ground = equations.system, equations.system.ground.frame
     entries: list[DataTable] = []
-    vectors: list[Sequence[Expr]] = []
+    vectors: list[Triple] = []
 
-    def add(kind: str, name: str, dimension: Dimension, body: Body, at: np.ndarray, vector: Any) -> None:
+    def add(kind: str, name: str, dimension: Dimension, body: Body, at: np.ndarray, vector: Vector) -> None:
         units = system.units.unit_text(dimension)
         entries.append({"kind": kind, "name": name, "units": units, "body": body.name, "at": at.tolist()})
         vectors.append(vector.components(ground))

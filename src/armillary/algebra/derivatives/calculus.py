@@ -118,7 +118,7 @@ def call_partials(node: Expr) -> list[Expr]:
     rule = _RULES.get(node.data) if isinstance(node.data, str) else None
     if rule is not None:
         return rule(node, *node.args)
-    if hasattr(node.data, "partials"):
+    if hasattr(node.data, "partials"):  # a table or a foreign function
         found: list[Expr] = node.data.partials(*node.args)
         return found
     if isinstance(node.data, str) and node.data in _PIECEWISE_CONSTANT:

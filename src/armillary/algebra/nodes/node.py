@@ -40,7 +40,7 @@ TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", de
 
 
 @contextmanager
-def truncated(truncation: TruncationRule[Any] | None) -> Iterator[None]:
+def truncated(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # of expressions, as above
     """Expressions made meanwhile are truncated by this; by nothing where it is None."""
     token = TRUNCATION.set(truncation)
     try:
@@ -116,7 +116,7 @@ class Node:
 NodeType = TypeVar("NodeType", bound=Node)
 
 
-class _Entry(ref[Any]):
+class _Entry(ref[Any]):  # to a node of the class that `intern` is asked for
     """A weak reference with its key, so that a freed node leaves the table."""
 
     __slots__ = ("key",)
@@ -139,8 +139,8 @@ PRODUCT_OF_TWO, SUM_OF_TWO, DIFFERENCE = (1, (1, 1)), (0, (1, 1)), (0, (1, -1))
 def intern(
     make: type[NodeType],
     kind: str,
-    args: tuple[Any, ...],
-    data: Any,
+    args: tuple[Node, ...],
+    data: Any,  # by the kind, as in a node
     dimension: Dimension | None,
     key: tuple[object, ...],
     smallness: float | None = None,
@@ -307,7 +307,7 @@ def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> 
         table[entry.key] = found  # made anew before the old one was forgotten
 
 
-def _stable(data: object) -> Any:
+def _stable(data: object) -> object:
     """What of a node's data enters its digest: equal in every process, unlike the hash of a string."""
     if isinstance(data, str):
         return _checksum(data)
@@ -338,7 +338,7 @@ class _Rounding(dict[float, float]):
 _NINE_DIGITS = _Rounding()
 
 
-def _nine_digits(value: object) -> Any:
+def _nine_digits(value: object) -> object:
     return _NINE_DIGITS[value] if type(value) is float else value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ _OUR_NAMES = {
 }
 
 
-def apply_numpy(function: Any, method: str, inputs: tuple[object, ...], what: str) -> Any:
+def apply_numpy(function: np.ufunc, method: str, inputs: tuple[object, ...], what: str) -> object:
     """An operation of a NumPy scalar and an expression; an error that names the remedy for all else."""
     name = function.__name__
     if name not in _OPERATIONS:

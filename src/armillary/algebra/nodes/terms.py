@@ -60,7 +60,7 @@ def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
     return len({_variable_factors(e) for e, _ in terms}) == len(terms)
 
 
-def _variable_factors(e: Node) -> Any:
+def _variable_factors(e: Node) -> object:
     """The variable bases and exponents of a term, by which terms differ in more than constant factors.
 
     Constants stand first among the factors.

@@ -27,7 +27,10 @@ def number_text(value: float) -> str:
     return repr(float(value))
 
 
-def text(expression: Node, names: Mapping[Any, str] | None = None, limit: int | None = None) -> str:
+Names: TypeAlias = Mapping[Any, str]  # by nodes of the class of the expression
+
+
+def text(expression: Node, names: Names | None = None, limit: int | None = None) -> str:
     """The expression as one line, e.g. ``m*(L*cos(q) - x)^2``.
 
     What the graph shares the text repeats, so it may become exponentially long: ``limit`` stops it after that
@@ -48,7 +51,7 @@ def text(expression: Node, names: Mapping[Any, str] | None = None, limit: int | 
     return "".join(out)
 
 
-def _pieces(node: Node, place: int, names: Mapping[Any, str]) -> Pieces:
+def _pieces(node: Node, place: int, names: Names) -> Pieces:
     if node in names:
         return [names[node]]
     kind = node.kind

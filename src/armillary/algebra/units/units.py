@@ -299,6 +299,7 @@ def to_si(value: Given, unit: str | Unit) -> Given:
 
 def is_quantity(value: object) -> bool:
     """Whether the value brings its own units, as Pint's quantities do."""
+    # Pint need not be installed.
     return hasattr(value, "magnitude") and hasattr(value, "units") and hasattr(value, "to_base_units")
 
 

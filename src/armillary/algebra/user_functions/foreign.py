@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -13,6 +12,7 @@ from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, as_expr, call
 from armillary.algebra.functions import Operand
 from armillary.errors import ExpressionError, shown
+from armillary.untyped import Given
 
 
 class ForeignFunction:
@@ -80,8 +80,8 @@ class ForeignFunction:
         return [as_expr(derivative(*args)) for derivative in self.derivatives]
 
 
-def _address(name: str, source: Any) -> int:
-    found = getattr(source, "address", source)
+def _address(name: str, source: Given) -> int:
+    found: Given = getattr(source, "address", source)
     if not isinstance(found, int):
         try:
             if isinstance(found, str | bytes):  # which ctypes would take as data

@@ -116,7 +116,7 @@ class Combination:
     __slots__ = ("__weakref__", "terms")
     __array_ufunc__ = None
 
-    def __init__(self, terms: dict[Any, Scalar]) -> None:
+    def __init__(self, terms: dict[Any, Scalar]) -> None:  # by the keys of the subclass
         self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
 
     def __add__(self, other: object) -> Self:
@@ -155,7 +155,7 @@ class Combination:
     def __reduce__(self) -> NoReturn:
         raise ExpressionError(f"the {type(self).__name__.lower()} '{self}' cannot be pickled: {_OF_SYSTEM}")
 
-    def map(self, function: Callable[[Any], Scalar]) -> Self:
+    def map(self, function: Callable[[Scalar], Scalar]) -> Self:
         """The same with the function applied to every coefficient."""
         return type(self)({key: function(c) for key, c in self.terms.items()})
 

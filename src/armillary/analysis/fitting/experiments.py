@@ -102,9 +102,7 @@ def _table(data: Given, name: str) -> tuple[Given, DataTable, dict[str, str]]:
         data = load_run(data)
     if isinstance(data, Run):
         return data.time, {n: data[n] for n in data.outputs or data.names}, dict(data.units)
-    if hasattr(
-        data, "data_vars"
-    ):  # an xarray Dataset; the names that its own labels stand for, if it is ours
+    if hasattr(data, "data_vars"):  # an xarray Dataset; if it is ours, with names that its labels stand for
         names = json.loads(data.attrs["names"]) if "armillary_run" in data.attrs else {}
         variables = {names.get(k, k): v for k, v in data.data_vars.items()}
         units = {k: v.attrs["units"] for k, v in variables.items() if v.attrs.get("units")}

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_sum, matrix_vector
-from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.triples import ZEROS, add, scaled
 from armillary.algebra.walk import substitute
 from armillary.analysis.inverse.equations import (
@@ -157,7 +156,7 @@ def _matrix(six: Sequence[object]) -> Matrix:
     return tuple(tuple(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
 
 
-def _entries(link: Link) -> Iterator[tuple[str, Any]]:
+def _entries(link: Link) -> Iterator[tuple[str, Scalar]]:
     numbers = (link.mass, *link.first, *(link.inertia[i][j] for i, j in ELEMENTS))
     return zip(ENTRIES, numbers, strict=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from armillary.results.units import label_units
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+    from numpy.typing import DTypeLike
 
 _SHOWN = 24  # efforts that a table lists
 
@@ -58,7 +59,7 @@ class Efforts:
         found = self.values[..., place(name, self.names, f"efforts of '{self.system}' have no")]
         return float(found) if found.ndim == 0 else found
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype)
 
     # ------------------------------------------------------------ handed on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -88,5 +88,4 @@ def _one(r: FrequencyResponse) -> None:
 
 def _quotient(r: FrequencyResponse, output: str, name: str) -> str:
     above, below = (label_units(r.units[n]) or "1" for n in (output, name))
-    label: Any = f"{output} ({above} per {below})" if (above, below) != ("1", "1") else output
-    return str(label)
+    return f"{output} ({above} per {below})" if (above, below) != ("1", "1") else output

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.tangents import tangents
@@ -234,7 +233,7 @@ def _scaled(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]
     )
 
 
-def _held_value(x: object, k: int) -> Any:
+def _held_value(x: Scalar, k: int) -> Scalar:
     """An unknown as an intermediate value, which can be held whatever moves."""
     return shown(x, f"x_{k + 1}") if isinstance(x, Expr) else x
 
@@ -255,9 +254,9 @@ def _by_direction(
 
 def _geometry(tree: Tree) -> frozenset[Expr]:
     """Symbols of rotations and offsets."""
-    found: list[Any] = []
+    found: list[Scalar] = []
 
-    def collect(x: object) -> Any:
+    def collect(x: Scalar) -> Scalar:
         found.append(x)
         return x
 
@@ -269,9 +268,9 @@ def _geometry(tree: Tree) -> frozenset[Expr]:
 
 def _inertial(tree: Tree) -> frozenset[Expr]:
     """Symbols of motion, geometry and inertia."""
-    found: list[Any] = []
+    found: list[Scalar] = []
 
-    def collect(x: object) -> Any:
+    def collect(x: Scalar) -> Scalar:
         found.append(x)
         return x
 

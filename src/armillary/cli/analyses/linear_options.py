@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,7 +31,7 @@ def linear_model_options(function: Callable[..., object]) -> AnyFunction:
         inputs: list[str],
         outputs: list[str],
         **others: object,
-    ) -> Any:
+    ) -> object:
         at, parameters = operating_point(simulation, point), simulation.given().get("parameters")
         lin: LinearModel = simulation.model.linearize(at, inputs, outputs, parameters)
         return function(*args, lin=lin, **others)

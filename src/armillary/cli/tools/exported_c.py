@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from armillary.export.fmi.compiler import compile_library
 from armillary.export.languages import export
+from armillary.program.equations import DerivedEquations
 
 _OWN_PROGRAMS = ("main.c", "test.c")
 # Options that depend on the machine: $(if $(filter MACHINES,$(shell uname -m)),THERE,ELSEWHERE).
@@ -27,7 +27,7 @@ def makefile_flags(text: str) -> list[str]:
 
 
 @contextmanager
-def exported_function(equations: Any, name: str) -> Iterator[int]:
+def exported_function(equations: DerivedEquations, name: str) -> Iterator[int]:
     """The address of a function of the exported C code; it takes what the one in this process takes."""
     with tempfile.TemporaryDirectory() as folder:
         sources = export(equations, "c", Path(folder) / "code")

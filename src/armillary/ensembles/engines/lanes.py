@@ -58,8 +58,7 @@ class LaneLoop:
         kinds = [ctypes.c_int64] * frame.wholes + [ctypes.c_void_p] * (len(frame.given) - frame.wholes)
         self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("runs"))
 
-    def __call__(self, *given: Any) -> None:
-        """Whole numbers, then arrays."""
+    def __call__(self, *given: Any) -> None:  # as many whole numbers as the loop takes, then arrays
         wholes, arrays = given[: self._wholes], (*given[self._wholes :], _aligned(self._room_size))
         self._runs(*wholes, *(a.ctypes.data for a in arrays))
 

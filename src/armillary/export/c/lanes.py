@@ -7,7 +7,7 @@ LLVM's words: an assignment per operation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -22,6 +22,7 @@ from armillary.export.text.printer import ATOM, CHOICE, SUM, Operand
 from armillary.export.text.source import Identifiers, Sections
 from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module
+from armillary.llvm.node_writer import Terms
 from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.sections import Cut, cut, plain_angles
 from armillary.program.form.program import Program, ProgramSection
@@ -169,7 +170,7 @@ class _LanesWriter(PackWriter):
     def _number(self, value: float) -> str:
         return self.printer.number(value).text
 
-    def arithmetic(self, operation: str, a: Any, b: Any, flags: str = "") -> str:
+    def arithmetic(self, operation: str, a: str | float, b: str | float, flags: str = "") -> str:
         sign = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}[operation]
         return self.emit(f"{self.operand(a)} {sign} {self.operand(b)}")
 
@@ -179,7 +180,7 @@ class _LanesWriter(PackWriter):
     def multiply_add(self, a: str, b: str, c: str) -> str:
         return self.emit(f"{c} - {a[1:]} * {b}" if a.startswith("-") else f"{a} * {b} + {c}")
 
-    def runs(self, terms: list[Any], value: str | None) -> tuple[list[Any], str | None]:
+    def runs(self, terms: Terms, value: str | None) -> tuple[Terms, str | None]:
         return terms, value
 
     def call(self, intrinsic: str, *arguments: Given) -> str:
@@ -191,7 +192,7 @@ class _LanesWriter(PackWriter):
     def function_value(self, node: Expr, args: list[str]) -> str:
         return self._on_lanes(lambda given: self.printer.call(node, given), args)
 
-    def _on_lanes(self, called: Any, args: Sequence[str]) -> str:
+    def _on_lanes(self, called: Callable[[list[Operand]], Operand], args: Sequence[str]) -> str:
         """A function of numbers, on each lane where values are vectors."""
         lanes = [""] if self._width == 1 else [f"[{i}]" for i in range(self._width)]
         texts = []

@@ -7,8 +7,8 @@ max are not defined for NaN.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from armillary.algebra.expression import Expr
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.text.layout import listed, one_line
 from armillary.export.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
@@ -50,7 +50,7 @@ class FortranPrinter(Printer):
             return Operand(f"{base}**{exponent}", PRODUCT if base.startswith("-") else UNARY)
         return super().function(name, arguments)
 
-    def call(self, node: Any, operands: Sequence[Operand]) -> Operand:
+    def call(self, node: Expr, operands: Sequence[Operand]) -> Operand:
         if node.data in ("eq", "ne"):
             text = f"equal({', '.join(self.at(a, CHOICE) for a in operands)})"
             return Operand(text, ATOM, True) if node.data == "eq" else Operand(f"(.not. {text})", ATOM, True)

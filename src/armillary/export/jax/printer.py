@@ -9,8 +9,8 @@ a side that is itself infinite; the README says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from armillary.algebra.expression import Expr
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.text.printer import ATOM, CHOICE, Operand, Printer
 
@@ -36,7 +36,7 @@ class JaxPrinter(PythonPrinter):
 
     choice, quotient = Printer.choice, Printer.quotient  # not those of Python
 
-    def call(self, node: Any, operands: Sequence[Operand]) -> Operand:
+    def call(self, node: Expr, operands: Sequence[Operand]) -> Operand:
         if node.data in _LOGIC:  # `and` and `or` cannot be traced
             arguments = ", ".join(self.at_truth(a, CHOICE) for a in operands)
             return Operand(f"jnp.{_LOGIC[node.data]}({arguments})", ATOM, True)

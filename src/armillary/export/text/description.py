@@ -143,7 +143,7 @@ class ExportDescription:
         return tuple(m for m in self.memory if m.input)
 
 
-def one_lined(value: Given) -> Any:
+def one_lined(value: Given) -> Any:  # of the type of the value
     """A description whose texts are lines: names and descriptions end up in comments and strings of programs,
     where a line break could begin a statement.
     """
@@ -235,7 +235,7 @@ def state_description(symbol: Expr, kind: str, value: float) -> StateDescription
     return StateDescription(symbol.data.name, kind, *_labels(symbol), value, state_factor(symbol))
 
 
-def _labels(symbol: Any, about: str = "") -> tuple[str, str]:
+def _labels(symbol: Expr, about: str = "") -> tuple[str, str]:
     return symbol.data.units or "", about or symbol.data.about
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, FunctionType
@@ -55,7 +54,7 @@ class ModuleAssembly:
         code.function("close_loops").function.linkage = ""
         return str(program.module).replace("@armillary_close_loops(", "@close_loops(")
 
-    def _table(self, name: str) -> Any:
+    def _table(self, name: str) -> Callable[[RecordFunction, Value], Value]:
         def entry(f: RecordFunction, k: Value) -> Value:
             found = f.outside("loop_tables")[k + self._begin[name]]
             return found.to_whole() if name in self._wholes else found.differs(0.0)

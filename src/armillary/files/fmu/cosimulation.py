@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
 from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.nodes.arithmetic import plain_float
@@ -27,6 +26,7 @@ from armillary.model.reading.names import check_new_name
 from armillary.model.records import EventRecord, Memory, OutputRecord
 from armillary.model.signals.memory import make_clock
 from armillary.model.units.values import seconds
+from armillary.untyped import Given
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +140,9 @@ def join(
 
 def _spread(
     found: Fmu, given: Mapping[str, object] | None, causality: str, where: str
-) -> dict[FmuVariable, Any]:
+) -> dict[FmuVariable, Given]:
     """Variables and what they are given; lists are spread over the elements of arrays."""
-    result: dict[FmuVariable, Any] = {}
+    result: dict[FmuVariable, Given] = {}
     for key, value in (given or {}).items():
         parts = found.elements(str(key), causality)
         if not parts or str(key) in found.variables:

@@ -91,11 +91,11 @@ class _Exchange(Instances):
             setattr(found, part, (ctypes.c_double * max(1, length))())
         return found
 
-    def begun(self, record: _Record) -> None:
+    def begun(self, record: ctypes.Structure) -> None:
         """The event iteration at the start."""
         self._iterate(record, entered=True)
 
-    def _iterate(self, record: _Record, entered: bool = False) -> None:
+    def _iterate(self, record: ctypes.Structure, entered: bool = False) -> None:
         following = self.library.iterate(record.instance, entered)
         states = self.library.continuous_states(record.instance, self.states)
         for i, x in enumerate((*states, following)):

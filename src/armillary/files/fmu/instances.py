@@ -44,7 +44,7 @@ class Instances:
     ) -> None:
         self.library, self.name, self.settings, self.inputs = library, name, dict(settings), list(inputs)
         self.table = (ctypes.c_void_p * SLOTS)()
-        self.records: dict[int, Any] = {}
+        self.records: dict[int, ctypes.Structure] = {}
         self.fresh: dict[int, tuple[float, ...]] = {}  # what an instance was initialised with
         self.owners: dict[int, threading.Thread] = {}
         self.lock = threading.Lock()
@@ -68,11 +68,11 @@ class Instances:
         self.table[slot] = ctypes.addressof(record)
         return float(slot)
 
-    def record(self, instance: int, t: float, signals: Sequence[float]) -> Any:
+    def record(self, instance: int, t: float, signals: Sequence[float]) -> ctypes.Structure:
         """The data that compiled code reads of an instance that is not initialised yet."""
         return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
-    def begun(self, record: Any) -> None:
+    def begun(self, record: ctypes.Structure) -> None:
         """What follows the initialization of an instance."""
 
     def complaint(self) -> str:
@@ -121,7 +121,7 @@ class InstanceStart(ForeignFunction):
         super().__init__(name, entry, arity)
         self.instances = instances
 
-    def value(self, *args: Any) -> Any:
+    def value(self, *args: Any) -> Any:  # numbers alone, unlike those of its base
         return self.instances.start(*(float(a) for a in args))
 
     def complaint(self) -> str:

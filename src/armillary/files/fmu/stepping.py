@@ -36,9 +36,8 @@ class Stepped:
 class _Coupled(Instances):
     """Instances whose first step has the inputs of its end alone."""
 
-    def record(self, instance: int, t: float, signals: Sequence[float]) -> InstanceRecord:
-        found: InstanceRecord = super().record(instance, t, [math.nan] * len(signals))
-        return found
+    def record(self, instance: int, t: float, signals: Sequence[float]) -> ctypes.Structure:
+        return super().record(instance, t, [math.nan] * len(signals))
 
 
 def stepped(

@@ -298,7 +298,7 @@ class Writing:
 
     def _array(self, body: str, key: str, value: Given) -> Given:
         """A value as it is, or its place in a file where it has many numbers."""
-        if hasattr(value, "toarray"):
+        if hasattr(value, "toarray"):  # a sparse matrix, of one of SciPy's classes
             value = value.toarray()
         if isinstance(value, str | Path) and key in ("mass_matrix", "stiffness_matrix"):
             return self._file(value)

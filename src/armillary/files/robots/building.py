@@ -184,6 +184,7 @@ class Builder:
         taken = {*body.points, *vars(body)}
 
         def is_new(name: str) -> bool:
+            # Names of the class of bodies are taken, too.
             return name not in taken and not re.fullmatch(r"[qu]\d+", name) and not hasattr(Body, name)
 
         name = self._legal(label, body.name, is_new)

@@ -6,8 +6,7 @@ limit are replaced (``far_angles.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
@@ -20,7 +19,7 @@ from armillary.llvm.arrangement.x86_64 import X86
 from armillary.llvm.instructions import Instructions, Operand, real
 from armillary.llvm.mathematics.far_angles import far_angle_function
 from armillary.llvm.mathematics.trigonometry import PI_OVER_2, sine_cosine
-from armillary.llvm.node_writer import Writer
+from armillary.llvm.node_writer import NumberPlaces, Products, Writer
 from armillary.llvm.pack_writer import PackWriter
 from armillary.untyped import Given
 
@@ -45,7 +44,7 @@ class ArrangedWriter(Writer):
         self._stores: list[Store] = []
         self._angles: list[int] = []  # places in the state of those that have a sine or cosine
         super().__init__(*given)
-        self.pairs: dict[Any, int] = given[4]  # places of numbers
+        self.pairs: NumberPlaces = given[4]  # places of numbers
         self.arguments: Sequence[str] = ()  # arrays that the function takes
 
     def load(self, array: str, index: int, kind: str = "") -> str:
@@ -177,7 +176,7 @@ class ArrangedWriter(Writer):
             for i, angle in enumerate(pair):
                 self.values[function(angle)] = self.emit(f"extractelement {PAIR} {found}, i64 {i}")
 
-    def with_run(self, products: Any, array: str, first: int, factors: list[float]) -> Any:
+    def with_run(self, products: Products, array: str, first: int, factors: list[float]) -> Products:
         """Two pairs in place of a vector of four, in the operations that LLVM makes of that."""
         if not self.module.encodes:
             return super().with_run(products, array, first, factors)
@@ -193,7 +192,7 @@ class ArrangedWriter(Writer):
                 made.append(v.add(before, x) if scale is None else v.fma(x, scale, before))
         return made
 
-    def run_total(self, products: Any, value: str | None) -> str:
+    def run_total(self, products: Products, value: str | None) -> str:
         if not self.module.encodes:
             return super().run_total(products, value)
         both = _Pairs(self).add(*products)
@@ -278,7 +277,7 @@ class _Pairs(Instructions):
         return super().call(intrinsic, *arguments)
 
 
-def number_values(numbers: Iterable[Any]) -> list[float]:
+def number_values(numbers: NumberPlaces) -> list[float]:
     """Numbers of an array; those of lanes are entered with all of their vector and their place in it."""
     return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 

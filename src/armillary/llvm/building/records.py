@@ -63,7 +63,7 @@ class RecordFunction(Code):
 
     def __init__(self, program: RecordModule, function: Function) -> None:
         super().__init__(function)
-        self.program: Any = program
+        self.program: Any = program  # functions of a subclass read what their module has
         self.control, self.workspace = function.args[:2]
 
     def __getitem__(self, field: str) -> Value:

@@ -56,7 +56,7 @@ class Change:
 
 
 # Relative accelerations by row, and velocities of slip by contact, once impulses have changed the speeds.
-Moved = Callable[[dict[int, Scalar]], tuple[list[Scalar], list[Scalar]]]
+Moved = Callable[[dict[int, Scalar]], tuple[Sequence[Scalar], Sequence[Scalar]]]
 
 
 def change(

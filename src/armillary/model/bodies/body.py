@@ -197,6 +197,7 @@ class Body(_Part):
             raise ModelError(
                 f"body '{self.name}': point name {label!r} is not a name: letters, digits and underscores"
             )
+        # By hasattr, since names of the class are taken, too.
         if label in self.points or _QU.match(label) or label in self.__dict__ or hasattr(Body, label):
             raise ModelError(f"body '{self.name}' has a '{label}' already; choose another name for the point")
         values = self.system.triple(coordinates, f"point '{label}' of body '{self.name}'", "m")

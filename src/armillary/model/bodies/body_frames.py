@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import RATE, SPEED, Dimension
@@ -77,7 +76,7 @@ def _between(frame: Frame, parent: Frame) -> list[Frame]:
     return found
 
 
-def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Any:
+def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Callable[[Frame], Vector]:
     """Angular velocity of the new frame in the one before; a joint's speeds are in the child's axes."""
     if isinstance(step, Turn):
         return lambda frame: before.vector(step.axis) * step.speed

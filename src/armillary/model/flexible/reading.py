@@ -49,7 +49,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
                 f"{where}: {name}= does not go with a ready part, which has all but spin= and held="
             )
     elif source is not None:
-        if not hasattr(source, "flexible_part"):
+        if not hasattr(source, "flexible_part"):  # as a Beam and a Plate have
             raise ModelError(
                 f"{where}: {short(source)} is not a Beam or Plate; give one, or name the options (nodes=, …)"
             )

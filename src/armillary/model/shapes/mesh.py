@@ -105,7 +105,7 @@ class Polyhedron(Figure):
 
 
 def _threes(given: object, what: str, example: str) -> tuple[tuple[float, ...], ...]:
-    rows = given.tolist() if hasattr(given, "tolist") else given
+    rows = given.tolist() if hasattr(given, "tolist") else given  # an array, of NumPy or another library
     if not isinstance(rows, list | tuple) or not all(
         isinstance(r, list | tuple) and len(r) == 3 for r in rows
     ):

@@ -67,7 +67,7 @@ class _Flow:
         self.own: list[int] = []
         self.counted: list[bool] = []  # whether it is an operation, not a name
         self.arrival: list[int] = []
-        found: list[Any]
+        found: list[Any]  # numbers; None, which is taken out below, would stay in a narrower type
         find = {node: i for i, node in enumerate(nodes)}.get
         arrival = self.arrival
         for node in nodes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import as_expr
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.back_substitution import eliminate_branches
 from armillary.mechanics.formalisms.contribution import Contribution
@@ -38,11 +40,13 @@ def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
 
 
 def _expressions(c: Contribution) -> Contribution:
-    def triple(values: Any) -> Any:
-        return tuple(as_expr(x) for x in values)
+    def triple(values: Triple) -> Triple:
+        x, y, z = map(as_expr, values)
+        return x, y, z
 
-    def matrix(rows: Any) -> Any:
-        return tuple(triple(row) for row in rows)
+    def matrix(rows: Matrix) -> Matrix:
+        x, y, z = map(triple, rows)
+        return x, y, z
 
     return replace(
         c, A=matrix(c.A), B=matrix(c.B), D=matrix(c.D), v_trans=triple(c.v_trans), v_rot=triple(c.v_rot)

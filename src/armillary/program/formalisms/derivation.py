@@ -64,7 +64,7 @@ class Derivation:
         wanted: Targets,
         reduction: Reduction,
         options: DataTable,
-        **more: Any,
+        **more: Any,  # fields that only this kind has
     ) -> Kind:
         """Equations of this kind: the wanted expressions improved and put into sections."""
         if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
-from armillary.algebra.walk import transform
+from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.contact.change import change, held_statuses, speeds_of_rows
@@ -53,7 +52,7 @@ def contact_targets(
     plain = reduction.plain
     contacts = list(system.contacts.values())
     symbols: list[Expr] = []
-    relative: list[tuple[Expr, Any]] = []  # accelerations, and what makes drift go away
+    relative: list[tuple[Expr, Scalar]] = []  # accelerations, and what makes drift go away
     states: list[ContactState] = []
     for c in contacts:
         normal = slip = None
@@ -95,7 +94,7 @@ def contact_targets(
     place = {i: k for k, i in enumerate(speeds)}
     independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
 
-    def moved(impulses: Mapping[int, Scalar]) -> tuple[list[Any], list[Any]]:
+    def moved(impulses: Mapping[int, Scalar]) -> tuple[list[Expr], list[Expr]]:
         new = {u: as_expr(_kicked(u, k, columns, impulses)) for u, k in independent}
         kept = {u: x for u, x in new.items() if x is not u}
         slips = [as_expr(state.sliding) for state in states]
@@ -138,21 +137,22 @@ def decision_event(system: Description) -> str:
 
 def _row(
     symbols: list[Expr],
-    relative: list[tuple[Expr, Any]],
-    plain: Any,
+    relative: list[tuple[Expr, Scalar]],
+    plain: Undimensioned,
     force: Expr,
-    rate: Any,
-    speed: Any,
-    gap: Any,
+    rate: Expr | None,
+    speed: Expr | None,
+    gap: Expr | None,
 ) -> int:
     """A further row, and its number."""
+    assert rate is not None and speed is not None  # a force that does work on a velocity
     symbols.append(plain(force))
     drift = times(2 * RETURN if gap is not None else RETURN, plain(speed))
     relative.append((plain(rate), drift if gap is None else plus(drift, times(RETURN**2, plain(gap)))))
     return len(symbols) - 1
 
 
-def _state(c: RigidContact, plain: Any, normal: int | None, slip: int | None) -> ContactState:
+def _state(c: RigidContact, plain: Undimensioned, normal: int | None, slip: int | None) -> ContactState:
     """A contact without dimensions."""
     read = {
         "gap": c.gap, "closing": c.closing, "sliding": c.sliding, "friction": c.friction, "held": c.held,
@@ -171,7 +171,7 @@ def _factors(acceleration: Expr, unknown: list[Expr]) -> list[tuple[int, Expr]]:
     return [(r, f) for r, f in enumerate(found) if f is not ZERO]
 
 
-def _kicked(u: Expr, place: int, columns: list[list[Expr]], impulses: Mapping[int, Scalar]) -> Any:
+def _kicked(u: Expr, place: int, columns: list[list[Expr]], impulses: Mapping[int, Scalar]) -> Scalar:
     """A speed after impulses."""
     return plus(u, total([times(columns[row][place], P) for row, P in impulses.items()]))
 

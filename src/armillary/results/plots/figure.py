@@ -84,7 +84,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
 
 
 @cache
-def _notebook_figure() -> Any:
+def _notebook_figure() -> type[Figure]:
     """The class of figures that a notebook shows where they are the value of a cell."""
 
     class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc]
@@ -121,6 +121,7 @@ def drawn(
         check_suffix(path)
     interactive = ax is None and (path is None or show)
     with styled(STYLE if ax is None else {}, interactive=interactive):
+        # Axes may also lie in a SubFigure, which has what is used of a Figure.
         figure: Any = new_figure(size, interactive=interactive, shown=show) if ax is None else ax.figure
         yield figure
         if ax is None:

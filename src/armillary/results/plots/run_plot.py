@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -54,8 +54,9 @@ def plot(
     used.
     """
     suffix = None if path is None else check_suffix(path, (*FIGURES, *_PAGES))
+    # By hasattr, since the module of runs imports this one.
     listed = [runs] if hasattr(runs, "names") else arguments.several(runs, "runs")
-    if other := [run for run in listed if not hasattr(run, "names")]:
+    if other := [run for run in listed if not hasattr(run, "names")]:  # likewise
         raise ArmillaryError(f"plot: {shown(other[0])} is not a run")
     if title is not None:
         arguments.text(title, "title")
@@ -92,12 +93,12 @@ def _figure(
     return figure
 
 
-def _draw(panel: Panel, axes: Any, *, legend: bool) -> None:
+def _draw(panel: Panel, axes: Axes, *, legend: bool) -> None:
     for curve in panel.curves:
         shield = " " if curve.label.startswith("_") else ""  # an underscore would hide it from the legend
         turn, colour = divmod(curve.place, len(COLOURS))
-        look = {"color": COLOURS[colour], "linestyle": _DASHES[turn % len(_DASHES)]}
-        axes.plot(curve.x, curve.y, label=shield + literal(curve.label), **look)
+        dashes, label = _DASHES[turn % len(_DASHES)], shield + literal(curve.label)
+        axes.plot(curve.x, curve.y, label=label, color=COLOURS[colour], linestyle=dashes)
     axes.set_ylabel(literal(panel.title))
     if legend:
         axes.legend(loc="best")
@@ -114,7 +115,7 @@ def _show_constants_as_such(axes: Axes) -> None:
         axes.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
 
 
-def _one_panel(ax: Axes, panels: Sequence[Panel]) -> list[Any]:
+def _one_panel(ax: Axes, panels: Sequence[Panel]) -> list[Axes]:
     if len({panel.units for panel in panels}) > 1:
         found = "; ".join(f"{_names(panel)} in {panel.units or 'no units'}" for panel in panels)
         raise UnitsError(f"one axis cannot carry several units: {found}; plot them apart, or leave ax out")

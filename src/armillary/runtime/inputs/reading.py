@@ -110,7 +110,7 @@ def _signal(system: Description, name: str, value: Given, settings: RunSettings)
         return value
     if isinstance(value, tuple | list) and len(value) == 2 and np.ndim(value[0]) == 1:
         return _points(system, name, memory, *value)
-    if callable(value) and not hasattr(value, "coords"):
+    if callable(value) and not hasattr(value, "coords"):  # nor of xarray
         return _sampled(name, value, settings)
     if hasattr(value, "coords") and hasattr(value, "dims"):  # an xarray DataArray
         return _data_array(name, value)

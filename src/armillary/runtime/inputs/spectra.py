@@ -11,7 +11,6 @@ periodic with T and, of many waves, normally distributed. The same seed gives th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -101,7 +100,7 @@ def random_turbulence(
 
 
 def random_signal(
-    density: float | Callable[[np.ndarray], Any],
+    density: float | Callable[[np.ndarray], float | np.ndarray],
     band: tuple[float, float],
     duration: float | str,
     *,

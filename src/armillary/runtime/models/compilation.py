@@ -60,6 +60,7 @@ def compile_equations(
     is ready sooner and runs longer. ``compiler`` makes further models of the same system, ``base`` is that of
     the same equations without derivatives of the motion.
     """
+    # Only the kinds that have derivatives of the motion take `base`.
     kind: Any = next(kinds[k] for k in type(equations).__mro__ if k in kinds)
     made = machine_code(equations, backend, tier)
     compiler = compiler or partial(compile_equations, backend=backend, tier=tier, kinds=kinds)

@@ -57,6 +57,7 @@ class Continuation(Protocol):
 
 def processors() -> int:
     """Processors that this process may use."""
+    # Windows and macOS do not have the first of these functions.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

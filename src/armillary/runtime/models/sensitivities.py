@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
 from armillary.settings import Initial
-from armillary.untyped import Given
+from armillary.untyped import AnyFunction, Given
 
 
 class CompiledSensitiveModel(CompiledModel):
@@ -190,7 +190,7 @@ class CompiledSensitiveModel(CompiledModel):
         return np.hstack([base[:, :n], np.reshape(found, shape), base[:, m:]])
 
     @cached_property
-    def _all_speeds(self) -> Any:
+    def _all_speeds(self) -> AnyFunction:
         """Derivatives of all speeds, direction by direction, as a function of values by name."""
         columns = {c.name: c.expression for c in self.base.equations.targets.columns}
         speeds = [columns[u.data.name] * state_factor(u) for u in self.equations.system.speeds]

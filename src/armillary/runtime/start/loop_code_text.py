@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import nan
-from typing import Any
 
 from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
 from armillary.llvm.building.builder import Span, Value
@@ -41,7 +40,7 @@ def loop_module() -> RecordModule:
     return program
 
 
-def _table(name: str) -> Any:
+def _table(name: str) -> Callable[[RecordFunction, Value], Value]:
     def entry(f: RecordFunction, k: Value) -> Value:
         found = f.outside("tables")[f[name] + k]
         return found.to_whole() if name in WHOLE_TABLES else found.differs(0.0)

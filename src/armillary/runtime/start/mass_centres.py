@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def place_mass_centres(
     q: np.ndarray,
     u: np.ndarray,
     values_there: Callable[[], ValueTable],
-    named: Collection[Any],
+    named: Collection[object],
 ) -> None:
     """Coordinates and speeds set that ``start_mass_centre`` places, of one run or a column per run."""
     starts = equations.mass_centre_starts

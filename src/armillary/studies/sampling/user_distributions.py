@@ -40,7 +40,7 @@ class UserDistribution(Distribution):
                 f"{self!r} gives other values when asked again: it must depend on the uniform number alone"
             )
         self._values = single
-        if hasattr(given, "support"):
+        if hasattr(given, "support"):  # likewise
             self.low, self.high = (float(bound) for bound in given.support())
         else:
             ends = self._end(0.0), self._end(1.0)

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import Any
 
 from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
@@ -107,7 +107,7 @@ class Folder:
             file.write(f"{stamp}  {line}\n")
 
 
-def _write_all(file: Any, piece: Bytes) -> None:
+def _write_all(file: FileIO, piece: Bytes) -> None:
     """A raw file may take less than it is given."""
     rest = memoryview(piece).cast("B")
     while rest:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -27,9 +26,10 @@ def measure() -> Iterator[float]:
     cases = {"no_offset": 0.0, "offset": ball.OFFSET}
     models = {case: ball.system(offset).derive("redundant").compile() for case, offset in cases.items()}
 
-    def staggered(case: str, end: float, h: float, passes: int) -> Any:
+    def staggered(case: str, end: float, h: float, passes: int) -> Run:
         how = {"step": h, "passes": passes, "epsilon": 1e-6, "translation": "explicit"}
-        return models[case].simulate(end, initial=ball.START, **how)
+        run: Run = models[case].simulate(end, initial=ball.START, **how)
+        return run
 
     found, expected = [], []
     for state in data["random_states"]:
@@ -52,7 +52,7 @@ def measure() -> Iterator[float]:
     yield accurate["x"][-1] / 5
 
 
-def largest_step(run: Callable[[float], Any]) -> float:
+def largest_step(run: Callable[[float], object]) -> float:
     """The last of the steps tried before the first with which a run diverges; 0 if none ends."""
     reached = 0.0
     for h in _STEPS:

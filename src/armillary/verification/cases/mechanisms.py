@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.vectors.vectors import dot
+from armillary.model.bodies.body import Point
 from armillary.model.bodies.motion import angular_acceleration
 from armillary.model.joints import Prismatic, Revolute
 from armillary.stages import System
@@ -45,7 +45,7 @@ def four_bars(count: int) -> System:
     return s
 
 
-def _place(point: Any) -> tuple[int, int, int]:
+def _place(point: Point) -> tuple[int, int, int]:
     return (0, 1, 0) if point.body.name == "crank0" else (1, 0, 0)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -106,7 +105,7 @@ def measure_libration() -> Iterator[float]:
     n = orbit.mean_motion
     s = System("libration")
     s.attractor("earth", _MU, field="gradient")
-    body: Any = s.body("body", joint=Free(), mass=500.0, inertia=_LIBRATING)
+    body = s.body("body", joint=Free(), mass=500.0, inertia=_LIBRATING)
     s.start_orbit(body, orbit)
     s.attitude_output("attitude", body, "zyx")
     model = s.derive().compile()

@@ -8,12 +8,12 @@ import subprocess
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, require
+from armillary.untyped import LibraryObject
 
 
 def write_frames(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
@@ -57,7 +57,7 @@ def _webp(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
     _animated(pictures, place, rate, format="WEBP", quality=70, method=4)
 
 
-def _animated(pictures: list[Any], place: Path, rate: float, **options: object) -> None:
+def _animated(pictures: list[LibraryObject], place: Path, rate: float, **options: object) -> None:
     duration = round(1000 / rate)
     pictures[0].save(place, save_all=True, append_images=pictures[1:], duration=duration, loop=0, **options)
 

@@ -40,7 +40,7 @@ def sheet(
 
 def sheet_text(system: object, *, view: str = "auto", names: str = "short") -> str:
     """The text of the page."""
-    if not isinstance(system, Description) or not hasattr(system, "derive"):
+    if not isinstance(system, Description) or not hasattr(system, "derive"):  # a System: it stands above
         raise ArmillaryError(f"a sheet is made of a system, not of {shown(system)}")
     equations = system.derive()
     model = equations.compile()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class MechanismNumbers:
     def __post_init__(self) -> None:
         object.__setattr__(self, "constants", self.mechanism.functions.constants(self.parameters))
 
-    def __call__(self, name: str, times: Any, positions: np.ndarray) -> np.ndarray:
+    def __call__(self, name: str, times: float | np.ndarray, positions: np.ndarray) -> np.ndarray:
         """A compiled function at all rows; positions hold states and inputs."""
         f = self.mechanism.functions
         return f.rows(name, times, positions, memory=self.memory, constants=self.constants)

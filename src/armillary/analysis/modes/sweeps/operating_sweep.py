@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
 from armillary.program.linearization.form import Variable
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import AnyFunction, DataMapping, Given
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +100,10 @@ def operating_sweep(
     return OperatingSweep(model, name, at, given)
 
 
-def _trimmed(
-    model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]
-) -> Callable[[float], Any]:
+def _trimmed(model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]) -> AnyFunction:
     """A function of the value that gives the operating point which is asked for, from the last one found."""
     if callable(asked):
-        return cast("Callable[[float], Any]", asked)
+        return asked
     request = table(asked, "trim=")
     system = model.equations.system
     where = "parameters" if name in system.parameters else "memory" if name in system.memories else "fixed"

@@ -155,7 +155,7 @@ def linear_model(
     ``units`` are those of the outputs, in order; ``initial`` are the states ``name_x1``, … at the start.
     """
     where = f"linear model '{name}'"
-    if B is None and hasattr(A, "A"):
+    if B is None and hasattr(A, "A"):  # of any library
         A, B, C, D = A.A, A.B, A.C, A.D
     given = expressions_of(system, inputs, where)
     u = [_bare(node, f"{name}_u{i + 1}") for i, node in enumerate(given)]

@@ -130,4 +130,5 @@ def _complaints(instance: Instance) -> list[str]:
     """What imported FMUs say that failed in this run."""
     memories = instance.equations.system.memories.values()
     handles = [m.start.data for m in memories if m.hidden and m.start is not None]
+    # Handles of FMUs have it, whose package stands above this one.
     return [said for handle in handles if hasattr(handle, "complaint") and (said := handle.complaint())]

@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
@@ -247,13 +246,13 @@ class _Fold(ast.NodeTransformer):
         node.values = left
         return node
 
-    def visit_If(self, node: ast.If) -> Any:
+    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt] | None:
         self.generic_visit(node)
         if isinstance(node.test, ast.Constant):
             return node.body if node.test.value else node.orelse
         return node if node.body else None
 
-    def visit_While(self, node: ast.While) -> Any:
+    def visit_While(self, node: ast.While) -> ast.While | None:
         self.generic_visit(node)
         return None if isinstance(node.test, ast.Constant) and not node.test.value else node
 

@@ -9,7 +9,6 @@ spins steadily, coned and pitched. The beam, the axes and all numbers are ours.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from armillary.model.flexible.parts.beam import Beam
 from armillary.model.joints import Gimbal
 from armillary.stages import System
 from armillary.stages.model import Model
+from armillary.untyped import Given
 from armillary.verification.reference import TIGHT, scaled_difference
 from armillary.verification.rows import Case, difference
 
@@ -204,7 +204,7 @@ def textbook() -> np.ndarray:
     return found
 
 
-def tips(model: Model, **how: Any) -> np.ndarray:
+def tips(model: Model, **how: Given) -> np.ndarray:
     """Lag, flap and twist of the tip in a simulation, a row for each sample."""
     run = model.simulate(END, sample=SAMPLE, **how)
     return np.transpose([run[name] for name in NAMES])

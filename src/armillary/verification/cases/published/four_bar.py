@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataTable
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
@@ -48,7 +49,7 @@ def measure() -> Iterator[float]:
     worst = 0.0
     for record in data["trajectories"]:
         expected = columns(record)
-        given = {"initial": {"A.q1": record["q1"]}, "parameters": {"D": record["D"]}}
+        given: DataTable = {"initial": {"A.q1": record["q1"]}, "parameters": {"D": record["D"]}}
         run = model.simulate(1.0, sample=expected["t"], **given, **TIGHT)
         for column, name in NAMES.items():
             scale = largest(1.0, np.abs(expected[column]))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
 from armillary.stages.equations import Equations
 from armillary.stages.model import Model
+from armillary.untyped import Given
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
@@ -81,7 +81,7 @@ def turned(angles: NumericValue) -> np.ndarray:
     return found
 
 
-def _run(model: Model, expected: dict[str, np.ndarray], **how: Any) -> Run:
+def _run(model: Model, expected: dict[str, np.ndarray], **how: Given) -> Run:
     return model.simulate(30.0, sample=expected["t"], initial=start(), **TIGHT, **how)
 
 
