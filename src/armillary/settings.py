@@ -2,8 +2,9 @@
 
 Each field of `RunSettings` has a `Setting`. The keys of run and study files, their JSON schemas, the options
 of ``armillary run``, echo files and the identity of a study are made from these. A new setting is one field
-here and, for users, one keyword of ``simulate``. The integrators complete the record: see
-`runtime/integrators/settings.py`. This file is no part of the runtime, so that help texts load quickly.
+here and, for users, one keyword of ``simulate`` in each signature that repeats it. The integrators complete
+the record: see `runtime/integrators/settings.py`. This file is no part of the runtime, so that
+help texts load quickly.
 """
 
 from __future__ import annotations

@@ -200,6 +200,18 @@ def test_exported_c_says_that_there_were_too_many_steps(exported: Callable[[str]
     assert done.returncode == 1 and "too many steps" in done.stderr
 
 
+def test_a_start_of_the_size_of_rounding_does_not_lose_the_first_step(tmp_path: Path) -> None:
+    """A step in proportion to the state would not change a late time, in the process as in exports."""
+    s = arm.System("toy")
+    s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=(1, 1, 1))
+    s.gravity(9.81, -s.ground.z)
+    equations = s.derive()
+    m = module(equations.export("python", tmp_path / "toy"))
+    ended = m.simulate(0.1, start=100.0, method="dopri5", initial={"b.q1": 1e-15})
+    assert ended.status == "finished" and ended.t == pytest.approx(100.1)
+    assert ended.state[0] == pytest.approx(-0.5 * 9.81 * 0.1**2, rel=1e-9)
+
+
 # Settings that no run can have, and the sentence of all languages.
 REFUSED = {
     "duration = -1.0, step = 0.1": "duration",

@@ -136,7 +136,7 @@ def test_the_program_runs_alone_and_tests_itself(exported: Callable[[str], Path]
     [
         ("[run]\nstep = 0.1\n", "[run] needs duration"),
         ("[run]\nstep = 0.1\nduration = 1.0\nmethod = 'euler'\n", "there is no method 'euler'"),
-        ("[run]\nstep = -0.1\nduration = 1.0\n", "must be positive"),
+        ("[run]\nstep = -0.1\nduration = 1.0\n", "not negative"),
         ("[run]\nstep = 0.1\nduration = 1.0\nstop = 2\n", "there is no 'stop' in [run]"),
         ("[run]\nstep = 0.1\nduration = 1.0\n[parameters]\nL = '3 m'\n", "parameters.L must be a number"),
         ("[run]\nstep = 0.1\nduration = 1.0\n[parameters]\nLL = 3\n", "there is no parameter 'LL'"),

@@ -229,3 +229,12 @@ def test_parameters_that_take_a_rotor_away_are_refused() -> None:
         model.simulate(0.1, step=0.1, parameters={"J": 0.0})
     with pytest.raises(arm.ArmillaryError, match=r"armature of 'disc.u1' is -1"):
         model.simulate(0.1, step=0.1, parameters={"J": -1.0})
+
+
+def test_a_load_that_depends_on_an_acceleration_is_refused() -> None:
+    """It follows from the loads; the compiler of the code ended with an error of its own."""
+    s = arm.System("circular")
+    a = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.moment("M", 0.1 * arm.time_derivative(a.u1), a.z, on=a)
+    with pytest.raises(arm.ModelError, match=r"depends on 'A\.u1'', an acceleration.*armature"):
+        s.derive()

@@ -70,7 +70,7 @@ def export(
     for name in options:
         if name in HOOKS:
             raise ArmillaryError(
-                f"{name} is a function of Python, which an export cannot take along; {_own(language)}"
+                f"{name} is a function of Python, which cannot be exported; {_own(language)}"
             )
         checked_names([name], known, f"export to {language} has no option", listed=True)
     if (given := options.get("configurations")) is not None and not isinstance(given, bool):

@@ -60,9 +60,7 @@ def run_places(
     still = np.zeros((count, len(equations.speeds)))
     places = Places(run.time, np.hstack([q, u, own]), still, memory, (count,))
     if isinstance(udot, str) and udot != SPLINE:
-        raise ArmillaryError(
-            f"inverse(run): udot='{udot}' is no way to rates; '{SPLINE}' is, or give numbers"
-        )
+        raise ArmillaryError(f"inverse(run): unknown udot='{udot}'; use '{SPLINE}', or give numbers")
     if isinstance(udot, str) or (udot is None and not measured):
         found = np.column_stack([still[:, :0], *(_slope(run, u[:, k]) for k in range(u.shape[1]))])
     elif udot is None:

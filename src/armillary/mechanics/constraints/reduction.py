@@ -276,7 +276,7 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
             f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of "
             f"its {free} speeds, so nothing moves; remove one of{listed}\n"
             "or, if they are all meant, say with start() where the coordinates are: in a flat position "
-            "constraints may seem to say more than they do elsewhere"
+            "constraints may be redundant that are not elsewhere"
         )
     return elimination
 

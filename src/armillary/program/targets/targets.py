@@ -185,10 +185,17 @@ def _sizes(system: Description, reduction: Reduction, corrected: Sequence[Expr])
 
 
 def check_rates(system: Description, rates: Iterable[Scalar], plain: Undimensioned) -> None:
-    """An error for loads that depend on reactions, which depend on the accelerations that loads give."""
-    stand_ins = {plain(s) for s in placeholders(system)}
+    """An error for loads that depend on reactions or accelerations, which follow from the loads."""
+    of_loads = symbols(*(load.magnitude for load in system.loads.values()))
+    rates_of_speeds = {plain(s) for s in of_loads if s.data.role == "acceleration"}
+    stand_ins = {plain(s) for s in placeholders(system)} | rates_of_speeds
     found = symbols(*(rate for rate in rates if isinstance(rate, Expr))) if stand_ins else []
     for s in found:
+        if s in rates_of_speeds:
+            raise ModelError(
+                f"a load depends on '{s}', an acceleration, which is known only once the loads are; use a "
+                "memory that takes its value at each step, or armature() for inertia that turns with a joint"
+            )
         if s in stand_ins:
             raise ModelError(
                 f"a load depends on '{s}', a reaction that is known only once the accelerations are; use a "

@@ -248,6 +248,8 @@ def first_step(run: RunRecord) -> None:
     guess: real = 1e-6
     if size_y >= 1e-5 and size_f >= 1e-5:
         guess = 0.01 * size_y / size_f
+    # A state of the size of rounding must not lead to a step lost in t, as in runtime/loop/formulas.py.
+    guess = max(guess, 1024.0 * EPSILON * abs(run.t))
     guess = min(min(guess, run.max_step), run.t_end - run.t)
     run.stage = run.state + guess * run.k0
     run.k_end = derivatives(run.t + guess, run.stage)
