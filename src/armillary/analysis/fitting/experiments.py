@@ -178,8 +178,8 @@ def _chosen(
 ) -> list[str]:
     """Columns to be fitted: those named, or all; each must be an output of the model."""
     known = model.output_names
-    checked_names(outputs or (), known, "outputs=: there is no output")
-    chosen = list(columns) if outputs is None else [output for output in outputs if output in columns]
+    named = checked_names(outputs or (), known, "outputs=: there is no output")
+    chosen = list(columns) if outputs is None else [output for output in named if output in columns]
     for column in chosen:
         if column not in known:
             raise ArmillaryError(

@@ -6,10 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from armillary.algebra.arguments import flag
-from armillary.algebra.expression import ZERO, Expr, symbol
+from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import ExprTriple
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, add_points
 from armillary.model.bodies.body_frames import build_frames
@@ -129,6 +128,3 @@ def make_acceleration(system: Description, speed: Expr) -> None:
     )
     system.rates[speed] = dot
     system.accelerations[speed] = dot
-
-
-_ZERO: ExprTriple = (ZERO, ZERO, ZERO)

@@ -189,7 +189,8 @@ class Design:
                 )
 
     def _grid_axes(self) -> dict[str, np.ndarray]:
-        given = self.levels if isinstance(self.levels, Mapping) else dict.fromkeys(self.names, self.levels)
+        every = dict.fromkeys(self.names, self.levels)
+        given = arguments.table(self.levels, "levels=") if isinstance(self.levels, Mapping) else every
         after = ", which does not vary"
         arguments.checked_names(given, self.names, "levels for", ParameterError, after=after)
         axes = {}
