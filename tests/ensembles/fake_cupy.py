@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from armillary.export.text.files.template import template
+from tests.export.conformance import NATIVE
 
 CXX = shutil.which("c++")
 FLAGS = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
-FLAGS += ["-Wno-unused-parameter", "-ffp-contract=fast", "-march=native"]
+FLAGS += ["-Wno-unused-parameter", "-ffp-contract=fast", *NATIVE]
 
 _LAUNCHER = """
 #include "kernel.cu"

@@ -17,14 +17,14 @@ import armillary as arm
 from armillary.export.c import program_files
 from armillary.export.text.source import source
 from armillary.model.units.unit_system import state_factor
-from tests.export.conformance import CASES, DIFFERENT, At, equations, expected
+from tests.export.conformance import CASES, DIFFERENT, NATIVE, At, equations, expected
 
 CC = shutil.which("cc")
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
 # Fused operations as in the process; warnings are errors, and more of them than anybody asks for.
 FLAGS = [
     "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Wconversion", "-Werror", "-O1",
-    "-ffp-contract=fast", "-march=native",
+    "-ffp-contract=fast", *NATIVE,
 ]  # fmt: skip
 
 _REALS = ctypes.POINTER(ctypes.c_double)

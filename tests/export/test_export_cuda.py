@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.export.conformance import CASES, DIFFERENT, equations, expected
+from tests.export.conformance import CASES, DIFFERENT, NATIVE, equations, expected
 
 CXX = shutil.which("c++")
 NVCC = shutil.which("nvcc")
-FLAGS = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=fast", "-march=native"]
+FLAGS = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=fast", *NATIVE]
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 
 # The kernel thread by thread, and one function of the model, for ctypes.
