@@ -94,8 +94,8 @@ def _adaptive(name: str, rounds: int) -> dict[str, Any]:
 
 
 def _engines(made: Any) -> dict[str, Any]:
-    from armillary.ensembles.engines.lanes import AdaptiveLanes, Lanes
-    from armillary.ensembles.engines.scalar import Scalar
+    from armillary.ensembles.engines.lanes.engines import AdaptiveLanes, Lanes
+    from armillary.ensembles.engines.scalar.engine import Scalar
 
     kind = AdaptiveLanes if made.method.adaptive else Lanes
     return {"scalar": Scalar(made)} | {str(width): kind(made, width) for width in WIDTHS}

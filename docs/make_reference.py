@@ -18,8 +18,8 @@ from typing import Any
 
 import armillary
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
-from armillary.analysis.modes.body_shapes import BodyShapes
 from armillary.analysis.modes.mode import Mode
+from armillary.analysis.modes.shapes.body_shapes import BodyShapes
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
@@ -42,7 +42,7 @@ GROUPS = {
     "armillary.model.quantities.jacobian": "Motion of points and bodies",
     "armillary.model.loads.laws": "Contact and friction",
     "armillary.model.flexible": "Flexible parts",
-    "armillary.model.shapes": "Shapes",
+    "armillary.model.bodies.shapes": "Shapes",
     "armillary.model.space": "Spacecraft",
     "armillary.model.space.panels": "Spacecraft",
     "armillary.algebra.vectors.vectors": "Vectors",

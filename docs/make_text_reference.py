@@ -15,11 +15,11 @@ import armillary
 from armillary.files.model.objects import BEAMS, PLATES
 from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
 from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verbs_of
+from armillary.model.bodies.shapes import FIGURES
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import Either, Form, Kind, ObjectForm, TableOf
 from armillary.model.recording.verbs import Verb
-from armillary.model.shapes import FIGURES
 from armillary.model.space.orbit import ORBITS
 
 FOLDER = Path(__file__).parent / "reference"

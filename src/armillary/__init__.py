@@ -58,6 +58,26 @@ from armillary.errors import (
 )
 from armillary.model.bodies.body import Body, Point
 from armillary.model.bodies.motion import partial
+from armillary.model.bodies.shapes import (
+    Box,
+    Cable,
+    Capsule,
+    Cone,
+    Cylinder,
+    Damper,
+    Earth,
+    Ellipsoid,
+    Grid,
+    HeightProfile,
+    Mesh,
+    Plane,
+    Polyhedron,
+    Polyline,
+    Rod,
+    Sphere,
+    Spring,
+    Wheel,
+)  # fmt: skip
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -84,26 +104,6 @@ from armillary.model.quantities.public import (
     time_derivative,
     velocity,
 )
-from armillary.model.shapes import (
-    Box,
-    Cable,
-    Capsule,
-    Cone,
-    Cylinder,
-    Damper,
-    Earth,
-    Ellipsoid,
-    Grid,
-    HeightProfile,
-    Mesh,
-    Plane,
-    Polyhedron,
-    Polyline,
-    Rod,
-    Sphere,
-    Spring,
-    Wheel,
-)  # fmt: skip
 from armillary.model.space.attitude import attitude
 from armillary.model.space.orbit import Orbit
 from armillary.model.space.wheels import Gyro

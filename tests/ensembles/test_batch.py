@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.ensembles.batch import _Crew
-from armillary.ensembles.engines.lanes import Lanes
+from armillary.ensembles.engines.lanes.engines import Lanes
 from armillary.ensembles.request import plan
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines import lanes_with_events
+from armillary.ensembles.engines.lanes import with_events as lanes_with_events
 from armillary.errors import SimulationError
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines import lanes_with_events
 from armillary.ensembles.engines.engine import Outcome
-from armillary.ensembles.engines.lanes_with_events import LanesWithEvents
-from armillary.ensembles.engines.scalar import Scalar, ScalarVisits
+from armillary.ensembles.engines.lanes import with_events as lanes_with_events
+from armillary.ensembles.engines.lanes.with_events import LanesWithEvents
+from armillary.ensembles.engines.scalar.engine import Scalar, ScalarVisits
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan
 from armillary.ensembles.request import plan
 from armillary.runtime.models.compiled import CompiledModel

@@ -8,7 +8,7 @@ import armillary as arm
 from armillary.llvm import jit, sections
 from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arrangement import PAIR
-from armillary.runtime.integrators.rk4 import TABLEAU
+from armillary.runtime.integrators.methods.rk4 import TABLEAU
 from armillary.runtime.loop.layout import LoopShape
 from armillary.runtime.loop.loop import emit_loop
 

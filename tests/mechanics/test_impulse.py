@@ -10,7 +10,7 @@ import pytest
 import armillary as arm
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from examples import array_deployment
 
 SIZES = [1e-6, 1e-3, 1.0, 1e4, 1e6, 1e8]

@@ -13,8 +13,8 @@ from armillary.algebra.expression import ZERO
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.structure.build import build_tree
 from armillary.model.description import Description
+from armillary.model.recording.records import Prescription
 from armillary.model.recording.snapshot import snapshot
-from armillary.model.records import Prescription
 from tests.mechanics import reference
 from tests.mechanics.random_trees import KINDS, Case, build, joint_case, tree_case, values
 from tests.mechanics.reference import Joint

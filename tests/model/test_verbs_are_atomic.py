@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import armillary as arm
-from armillary.model.records import Flexible
+from armillary.model.recording.records import Flexible
 
 
 class StoppedError(Exception):

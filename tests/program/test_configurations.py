@@ -16,8 +16,8 @@ from armillary.program.configurations.table import ConfigurationTable
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes, rated_choices
-from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 from examples import array_deployment, bowling_ball, five_bar, four_bar, rolling_disc, slider_crank
 

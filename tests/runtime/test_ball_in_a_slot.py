@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 
 SMALL, LARGE = 0.109, 1.0  # radii: a bowling ball's, and nine times that
 

@@ -10,7 +10,8 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.integrate._ivp import dop853_coefficients as published
 
-from armillary.runtime.integrators import METHODS, dop853
+from armillary.runtime.integrators import METHODS
+from armillary.runtime.integrators.methods import dop853
 from tests.runtime.problems import (
     ADAPTIVE,
     ARENSTORF_PERIOD,

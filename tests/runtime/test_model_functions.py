@@ -6,7 +6,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, symbol
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 import armillary as arm
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 
 
 @cache

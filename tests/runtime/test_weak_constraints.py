@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import armillary as arm
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 
 
 def four_bar(s: arm.System | None = None) -> arm.System:

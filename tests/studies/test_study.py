@@ -13,7 +13,7 @@ from armillary.errors import ArmillaryError
 from armillary.model.joints import Revolute
 from armillary.stages import System, load
 from armillary.studies import Status, Study, open_study
-from armillary.studies.definition import Definition, write_design
+from armillary.studies.definition.definition import Definition, write_design
 from armillary.studies.sampling import Design, Normal, Uniform
 from armillary.studies.store.folder import Folder
 from tests.studies.study_models import BLOCK, RUNS, hinged, pendulum, pendulum_study, weighted

@@ -21,7 +21,7 @@ from armillary.model.quantities import energy, mass_properties
 from armillary.program.functions import shared_part
 from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import AnyFunction, DataMapping, Given
 
 # What a description gives as expressions: energies, and vectors along the ground's axes.

@@ -12,8 +12,8 @@ import numpy as np
 from armillary.algebra.arguments import pair, place, several
 from armillary.columns import aligned, counted
 from armillary.errors import require
-from armillary.program.sensitivities.directions import quotient
-from armillary.program.sensitivities.equations import derivative_name
+from armillary.program.derivatives.sensitivities.directions import quotient
+from armillary.program.derivatives.sensitivities.equations import derivative_name
 from armillary.results import Run
 from armillary.results.units import label_units
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel

@@ -22,7 +22,7 @@ from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
 from armillary.runtime.inputs.blocks import DrivenInputs
-from armillary.runtime.models.functions import processors
+from armillary.runtime.models.programs.functions import processors
 from armillary.runtime.progress import report_line, time_left
 from armillary.settings import RunSettings
 from armillary.untyped import Given

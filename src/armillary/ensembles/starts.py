@@ -29,13 +29,13 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.failures.weak_masses import weak_start
-from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import (
     body_quantities,
     check_physical,
     parameter_table,
     with_these,
 )
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 from armillary.untyped import DataTable
 

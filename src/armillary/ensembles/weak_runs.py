@@ -18,7 +18,7 @@ from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, STATUS, 
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.units.unit_system import state_factor
 from armillary.runtime.models.failures.weak_masses import SINGULAR_THERE
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 
 _ENORMOUS = 100.0  # times what the start lets expect
 _EXAMINED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left

@@ -7,11 +7,11 @@ Loads, constraints, contact, memory, flexible parts and the space environment ar
 from __future__ import annotations
 
 from armillary.model.bodies import bodies
+from armillary.model.bodies.shapes import shape as body_shape
 from armillary.model.description import Description
 from armillary.model.flexible import attachment
 from armillary.model.quantities import variables
 from armillary.model.reading import expressions, names, references
-from armillary.model.shapes import shape as body_shape
 
 
 class SystemCore(Description):

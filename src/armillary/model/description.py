@@ -18,7 +18,7 @@ from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, make_ground
 from armillary.model.recording.identity import Identity, register_ground
 from armillary.model.recording.recorder import Call, Recorder
-from armillary.model.records import (
+from armillary.model.recording.records import (
     Constraint,
     EventRecord,
     Flexible,

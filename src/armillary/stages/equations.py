@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 from armillary.algebra.derivatives.calculus import Values
 from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
+from armillary.program.derivatives.sensitivities import equations as sensitivity
 from armillary.program.formalisms import free_speeds, momentum, redundant
-from armillary.program.sensitivities import equations as sensitivity
 from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import MotionPictures
 from armillary.stages.pieces import EquationPieces

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from armillary.errors import ArmillaryError
 from armillary.program import equations as derived
+from armillary.program.derivatives.sensitivities import equations as sensitivity
 from armillary.program.formalisms import momentum, redundant
-from armillary.program.sensitivities import equations as sensitivity
 from armillary.runtime.models import compilation, compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models

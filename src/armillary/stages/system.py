@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from armillary.files.fmu import element
 from armillary.files.ssp import element as ssp_element
 from armillary.model import core, judgement
+from armillary.model.bodies.shapes import shape
 from armillary.model.constraints import equations, given_motion, loops
 from armillary.model.loads import armature, contact, forces, rigid
 from armillary.model.quantities import energy, mass_properties, reactions
-from armillary.model.shapes import shape
 from armillary.model.signals import events, memory, outputs, states
 from armillary.model.signals.control import feedback, lags, linear, pid
 from armillary.model.space import attitude, attraction, initial_motion, propulsion, sunlight, wheels

@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.atomic import reason
 from armillary.errors import ArmillaryError
-from armillary.studies.definition import Definition
+from armillary.studies.definition.definition import Definition
 from armillary.studies.lock import StudyLock
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import Made, StoreLayout

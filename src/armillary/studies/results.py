@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
-from armillary.studies.definition import Definition
+from armillary.studies.definition.definition import Definition
 from armillary.studies.lock import owner
 from armillary.studies.progress import Progress, Status
 from armillary.studies.sampling import Design

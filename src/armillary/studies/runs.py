@@ -21,7 +21,7 @@ from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from armillary.studies.blocks import Values
-from armillary.studies.definition import Definition
+from armillary.studies.definition.definition import Definition
 from armillary.studies.store.layout import (
     METRIC,
     RUN,

@@ -21,7 +21,7 @@ from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings, Sample, run_settings
 from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
-from armillary.studies.definition import (
+from armillary.studies.definition.definition import (
     Definition,
     check_same,
     definition_for_writing,
@@ -30,16 +30,16 @@ from armillary.studies.definition import (
     read_design,
     write_design,
 )
-from armillary.studies.identity import (
+from armillary.studies.definition.identity import (
     identity,
     rebuild_model,
     save_model,
     text_checksum,
     text_differences,
 )
+from armillary.studies.definition.request import define
 from armillary.studies.lock import StudyLock
 from armillary.studies.progress import Progress, Status, reporting
-from armillary.studies.request import define
 from armillary.studies.results import StudyResults
 from armillary.studies.runs import INPUTS, ModelRuns, arguments, units_of
 from armillary.studies.sampling import Design

@@ -27,7 +27,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
 from armillary.results import Run
 from armillary.runtime.models.compilation import compile_equations
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataTable
 from armillary.viewer.parts.appearance import Appearance
 from armillary.viewer.poses import Poses

@@ -20,7 +20,7 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
 from armillary.results import Run
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 
 
 @dataclass(frozen=True, eq=False)

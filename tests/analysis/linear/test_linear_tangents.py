@@ -8,9 +8,9 @@ from random_systems import random_case
 from test_linear_random import _linearized
 
 import armillary as arm
-from armillary.analysis.linear import tree_rates
-from armillary.analysis.linear.jacobians import Linearization
-from armillary.program.linearization import form
+from armillary.analysis.linear.derivatives import tree_rates
+from armillary.analysis.linear.derivatives.jacobians import Linearization
+from armillary.program.derivatives.linearization import form
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])  # a tree, a closed loop, rolling

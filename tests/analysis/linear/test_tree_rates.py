@@ -9,11 +9,11 @@ from complex_steps import ComplexSteps
 import armillary as arm
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.analysis.linear.implicit import implicit_rates
-from armillary.analysis.linear.jacobians import Filled, Linearization
-from armillary.analysis.linear.tree_rates import TreeRates
+from armillary.analysis.linear.derivatives.implicit import implicit_rates
+from armillary.analysis.linear.derivatives.jacobians import Filled, Linearization
+from armillary.analysis.linear.derivatives.tree_rates import TreeRates
 from armillary.program.formalisms.derivation import derivation
-from armillary.runtime.models import functions
+from armillary.runtime.models.programs import functions
 from examples import stanford_arm
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.modes.bodies import BodyFunctions, body_functions
 from armillary.analysis.modes.eigensystem import eigensystem
 from armillary.analysis.modes.modes import Modes
+from armillary.analysis.modes.shapes.bodies import BodyFunctions, body_functions
 from armillary.verification.cases.bicycle import _of_matrices
 from armillary.verification.cases.flexible.beams import FLAPPING, TRUNCATION, spinning
 from examples.chain import system as links

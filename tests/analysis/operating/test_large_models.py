@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.analysis.operating.conditions import Conditions
-from armillary.program.linearization import form
+from armillary.program.derivatives.linearization import form
 
 
 def _linkage() -> arm.System:

@@ -11,7 +11,7 @@ from armillary.analysis.operating.request import read_request
 from armillary.analysis.operating.search.homotopy import scaled_loads
 from armillary.analysis.operating.search.newton import newton
 from armillary.analysis.operating.search.start_vector import start_vector
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.stages.model import Model
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model.flexible.eigenpairs import ritz
 from armillary.model.flexible.reading import flexible_part
-from armillary.model.flexible.rounding import settled
+from armillary.model.flexible.reduction.eigenpairs import ritz
+from armillary.model.flexible.reduction.rounding import settled
 from tests.model.flexible.structures import beam_elements
 
 ARRAYS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g")

@@ -2,7 +2,7 @@
 
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
-with SciPy's trust-region reflective method and exact derivatives (program/sensitivities/equations.py). Where
+with SciPy's trust-region reflective method and exact derivatives (program/derivatives/sensitivities). Where
 σ is not given, that of each column is estimated from its residuals, and the columns are weighed by it in turn
 until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
 Estimation, chapter 4).

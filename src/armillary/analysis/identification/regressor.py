@@ -24,7 +24,7 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 
 _NEAR = 0.3  # radians, or units of length: of the start, where closed positions are looked for
 _TRIES = 5  # for each

@@ -23,7 +23,7 @@ from armillary.algebra.walk import substitute, symbols, transform
 from armillary.analysis.inverse.equations import InverseEquations, inverse_equations
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, nearest
-from armillary.model.records import Load
+from armillary.model.recording.records import Load
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import parameter_table

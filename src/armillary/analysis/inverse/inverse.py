@@ -21,7 +21,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.program.form.cost import Operations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 
 _OFF = 1e-5  # by which a loop may be open, as at the start of a run
 

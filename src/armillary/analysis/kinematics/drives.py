@@ -16,7 +16,7 @@ from armillary.model.units.unit_system import SYSTEMS
 from armillary.model.units.values import read_number, seconds
 from armillary.results.units import conversion
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
 from armillary.untyped import Given

@@ -12,8 +12,8 @@ from armillary.analysis.kinematics.landmarks import Landmark
 from armillary.analysis.kinematics.mechanism.mechanism import Mechanism
 from armillary.analysis.kinematics.mechanism.motion import PathMotion
 from armillary.analysis.kinematics.result import Sweep
-from armillary.program.sensitivities.directions import quotient
-from armillary.program.sensitivities.equations import derivative_name
+from armillary.program.derivatives.sensitivities.directions import quotient
+from armillary.program.derivatives.sensitivities.equations import derivative_name
 from armillary.runtime.models.compiled import CompiledModel
 
 Result = TypeVar("Result", bound=Sweep)

@@ -10,16 +10,16 @@ import numpy as np
 from armillary.algebra.derivatives.calculus import NumericValue, evaluator
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first, symbols
-from armillary.analysis.linear.jacobians import Linearization, Matrices
+from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices
 from armillary.analysis.linear.points import OperatingPoints
 from armillary.errors import ArmillaryError, ParameterError
+from armillary.program.derivatives.linearization.form import LinearForm
+from armillary.program.derivatives.sensitivities.jumps import switches
 from armillary.program.equations import DerivedEquations
-from armillary.program.linearization.form import LinearForm
-from armillary.program.sensitivities.jumps import switches
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.models.programs.instance import Instance
 
 _CHECKED = 20  # operating points of a batch that are looked at closely
 _AT = 1e-12  # of the size of what is compared: a switch or an event is there

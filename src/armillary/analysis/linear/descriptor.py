@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.analysis.linear.jacobians import Linearization
+from armillary.analysis.linear.derivatives.jacobians import Linearization
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.errors import ArmillaryError
 

@@ -15,17 +15,17 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError
-from armillary.program.linearization.form import Variable
+from armillary.program.derivatives.linearization.form import Variable
 from armillary.untyped import DataMapping, Given, LibraryObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from armillary.analysis.linear.conversions import TransferFunction
+    from armillary.analysis.linear.derivatives.symbolic import SymbolicLinearModel
     from armillary.analysis.linear.descriptor import DescriptorModel
     from armillary.analysis.linear.responses import FrequencyResponse
     from armillary.analysis.linear.structure import Reach
-    from armillary.analysis.linear.symbolic import SymbolicLinearModel
     from armillary.analysis.modes.modes import Modes
     from armillary.results import Run
 
@@ -52,8 +52,8 @@ class LinearModel(LinearMatrices):
         Singular values of the balanced A below ``tolerance`` of the largest count as zero: as modes of free
         motion.
         """
-        from armillary.analysis.modes.bodies import LinearPlace
         from armillary.analysis.modes.modes import modes_of
+        from armillary.analysis.modes.shapes.bodies import LinearPlace
 
         if self.step is not None:
             self._continuous("modes()")
@@ -210,7 +210,7 @@ class LinearModel(LinearMatrices):
         """A, B, C and D as expressions of the parameters, at the values of coordinates, speeds and states of
         the operating point; those in ``keep`` stay symbols.
         """
-        from armillary.analysis.linear.symbolic import symbolic
+        from armillary.analysis.linear.derivatives.symbolic import symbolic
 
         return symbolic(self, keep)
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from armillary.algebra.arguments import read_only, several
 from armillary.analysis.linear.checks import check_inputs, check_matrices, check_points
-from armillary.analysis.linear.jacobians import Linearization, Matrices, linearization
+from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices, linearization
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.points import OperatingPoints, operating_points
 from armillary.model.units.unit_system import state_factor
-from armillary.program.linearization.form import LinearForm
+from armillary.program.derivatives.linearization.form import LinearForm
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import DataTable
 
 

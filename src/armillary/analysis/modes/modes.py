@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, names_by_number, read_only, real
-from armillary.analysis.modes.bodies import LinearPlace
-from armillary.analysis.modes.body_shapes import BodyShapes, body_shapes
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.mode import Mode
 from armillary.analysis.modes.motion import mode_motion
-from armillary.analysis.modes.participation import (
+from armillary.analysis.modes.shapes.bodies import LinearPlace
+from armillary.analysis.modes.shapes.body_shapes import BodyShapes, body_shapes
+from armillary.analysis.modes.shapes.participation import (
     by_coordinate,
     by_share,
     speeds_of_positions,
@@ -27,7 +27,7 @@ from armillary.analysis.modes.participation import (
 from armillary.analysis.modes.wording import eigenvalue_text
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
-from armillary.program.linearization.form import Variable
+from armillary.program.derivatives.linearization.form import Variable
 from armillary.results import Run
 from armillary.results.pickles import PickledValue
 from armillary.results.plots.picture_options import PictureOptions

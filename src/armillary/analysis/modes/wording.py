@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armillary.analysis.modes.participation import by_share
+from armillary.analysis.modes.shapes.participation import by_share
 
 _ENOUGH = 0.8  # of a mode: so much of it is named in words
 _FEW = 0.1  # coordinates with less of a mode are not named after the first

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

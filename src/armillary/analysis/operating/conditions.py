@@ -30,10 +30,10 @@ from armillary.analysis.operating.search.cyclic import cyclic
 from armillary.analysis.operating.wording import rate_units
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 from armillary.model.units.unit_system import state_factor
+from armillary.program.derivatives.linearization import form
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
-from armillary.program.linearization import form
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel

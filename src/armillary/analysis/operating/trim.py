@@ -18,7 +18,7 @@ from armillary.analysis.operating.search.starts import damped_rest, rough_starts
 from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from armillary.ensembles.engines.engine import Engine
-from armillary.ensembles.engines.lanes import AdaptiveLanes, Lanes
-from armillary.ensembles.engines.lanes_with_events import LanesWithEvents
+from armillary.ensembles.engines.lanes.engines import AdaptiveLanes, Lanes
+from armillary.ensembles.engines.lanes.with_events import LanesWithEvents
 from armillary.ensembles.engines.python import PythonEngine
-from armillary.ensembles.engines.scalar import Scalar
+from armillary.ensembles.engines.scalar.engine import Scalar
 from armillary.ensembles.plan import Plan
 from armillary.errors import ArmillaryError
 

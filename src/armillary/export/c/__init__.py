@@ -23,7 +23,7 @@ from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.runfile import example_run
 from armillary.export.text.files.settings import foreign_keys, run_keys
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.run_rules import NO_SOLVER, prefixed, setting_checks
 from armillary.export.text.source import Source, source
 from armillary.program.equations import DerivedEquations

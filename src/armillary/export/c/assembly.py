@@ -9,7 +9,7 @@ from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.solver import CSolverPrinter
 from armillary.export.c.text import Signature, block, function, quoted
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.runtime.solver.language.translator import Solver

@@ -16,8 +16,8 @@ from armillary.export.text.configurations import (
     has_function,
     passing_numbers,
 )
-from armillary.export.text.layout import wrapped
-from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.runtime.models.configurations.run_changes import (
     across_tables,
     change_shape,

@@ -17,8 +17,8 @@ from armillary.algebra.functions import cos, sin
 from armillary.errors import ArmillaryError
 from armillary.export.c.printer import GROUP, CPrinter
 from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
-from armillary.export.text.layout import wrapped
-from armillary.export.text.printer import ATOM, CHOICE, SUM, Operand
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.printer import ATOM, CHOICE, SUM, Operand
 from armillary.export.text.source import Identifiers, Sections
 from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module

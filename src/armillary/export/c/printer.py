@@ -7,8 +7,8 @@ import numpy as np
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.c.text import comment
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
-from armillary.export.text.printer import Printer, nested_polynomial
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.printer import Printer, nested_polynomial
 from armillary.untyped import Given
 
 # Words of C and C++, and what their headers define.

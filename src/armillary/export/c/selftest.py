@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armillary.export.c.model import CModel
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.selftest.selftest import self_test
 from armillary.runtime.integrators import METHODS, Method
 

@@ -12,9 +12,9 @@ from armillary.export.c.model import CModel
 from armillary.export.c.text import quoted
 from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import STATUSES, status_words
-from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods

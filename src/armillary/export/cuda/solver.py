@@ -23,7 +23,7 @@ from armillary.export.cuda.ensemble import (
 )
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
 from armillary.runtime.integrators.records import Method

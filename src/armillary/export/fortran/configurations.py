@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from armillary.export.text.configurations import TRUTHS, change_tables, has_function
-from armillary.export.text.layout import listed
-from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.export.text.printing.layout import listed
+from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 _WIDTH = 130

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.export.text.layout import bytes_of
+from armillary.export.text.printing.layout import bytes_of
 
 WIDTH = 130  # bytes of a line
 PIECE = 50  # bytes of a constant in one line: all of them may be quotes, which are written twice

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.user_functions.tables import Piecewise
-from armillary.export.text.layout import listed, one_line
-from armillary.export.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
+from armillary.export.text.printing.layout import listed, one_line
+from armillary.export.text.printing.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
 from armillary.untyped import Given
 
 # Fortran has no reserved words, but a variable of such a name would hide the function.

@@ -12,8 +12,8 @@ from armillary.export.text.files.heading import note
 from armillary.export.text.files.runfile import example_timing
 from armillary.export.text.files.settings import run_keys
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import listed
 from armillary.export.text.names import fields
+from armillary.export.text.printing.layout import listed
 from armillary.export.text.source import Source
 from armillary.runtime.solver.methods import exported_methods, method_names
 

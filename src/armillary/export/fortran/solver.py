@@ -9,8 +9,8 @@ from math import isinf
 from armillary.export.fortran.configurations import fortran_name
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.files.settings import SAMPLES, run_keys
+from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import NO_SOLVER, setting_checks
-from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names

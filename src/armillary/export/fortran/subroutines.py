@@ -14,7 +14,7 @@ from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.features import features
 from armillary.export.text.files.heading import note, operations_text
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
+from armillary.export.text.printing.layout import bytes_of, listed, partial_sums, wrapped
 from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start.physical import Physical
 from armillary.export.text.start.start import StartSource

@@ -24,7 +24,7 @@ from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.heading import head, note, readme_tables
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.helpers import helpers, needed
-from armillary.export.text.layout import listed
+from armillary.export.text.printing.layout import listed
 from armillary.export.text.selftest.numbers import reference_text
 from armillary.export.text.source import Sections, Source, source
 from armillary.program.equations import DerivedEquations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from armillary.export.jax.printer import JaxPrinter
 from armillary.export.jax.solver import run_values, solver_values
 from armillary.export.python.module import PythonModule, function_name
-from armillary.export.text.printer import Printer
+from armillary.export.text.printing.printer import Printer
 from armillary.export.text.source import Source
 
 

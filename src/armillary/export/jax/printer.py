@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.export.python.printer import PythonPrinter
-from armillary.export.text.printer import ATOM, CHOICE, Operand, Printer
+from armillary.export.text.printing.printer import ATOM, CHOICE, Operand, Printer
 
 _NAMES = {"atan": "arctan", "min": "minimum", "max": "maximum"}
 _GUARDED = {"sqrt": "sqrt", "asin": "asin", "acos": "acos", "atan2": "atan2", "pow": "power"}

@@ -9,7 +9,7 @@ from armillary.export.jax.flow import GIVEN, FlowPrinter
 from armillary.export.python.configurations import Named, section_lines, size_lines
 from armillary.export.python.solver import PythonSolverPrinter
 from armillary.export.text.configurations import TRUTHS, change_tables
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.source import Source
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS

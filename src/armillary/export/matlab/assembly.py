@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from armillary.export.matlab.configurations import structure
 from armillary.export.matlab.solver import MatlabSolverPrinter
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.start.assembly import AssemblySource
 
 _FLAGS = ("PlaceFlags", "SpeedFlags")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from armillary.export.text.configurations import change_tables, has_function
-from armillary.export.text.layout import wrapped
-from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 _FUNCTIONS = (

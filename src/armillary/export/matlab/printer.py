@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.algebra.user_functions.tables import Piecewise
-from armillary.export.text.layout import listed, one_line
-from armillary.export.text.printer import Operand, Printer
+from armillary.export.text.printing.layout import listed, one_line
+from armillary.export.text.printing.printer import Operand, Printer
 
 KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor persistent "

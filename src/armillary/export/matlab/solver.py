@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from armillary.export.matlab.configurations import structure
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS, left_text
 from armillary.export.text.files.settings import setting_values
+from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import NO_SOLVER, STATUSES, prefixed, setting_checks, status_words
-from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
 

@@ -20,8 +20,8 @@ from armillary.export.text.files.heading import head, note, operations_text, rea
 from armillary.export.text.files.runfile import example_timing
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.helpers import helpers, needed
-from armillary.export.text.layout import listed, wrapped
 from armillary.export.text.names import fields
+from armillary.export.text.printing.layout import listed, wrapped
 from armillary.export.text.selftest.numbers import reference_text
 from armillary.export.text.source import SectionFunction, Sections, Source, source
 from armillary.export.text.start.assembly import AssemblySource

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from armillary.export.python.solver import PythonSolverPrinter
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.start.assembly import AssemblySource, loop_name
 from armillary.runtime.solver.language.translator import SolverFunction
 

@@ -11,8 +11,8 @@ from armillary.export.text.configurations import (
     change_tables,
     has_function,
 )
-from armillary.export.text.layout import wrapped
-from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 # Functions of every configuration, with what stands for one that it does not have.

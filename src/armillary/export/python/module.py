@@ -17,9 +17,9 @@ from armillary.export.text.files.heading import head, note, operations_text
 from armillary.export.text.files.settings import run_keys
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.helpers import helpers, needed
-from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.names import fields
-from armillary.export.text.printer import Printer
+from armillary.export.text.printing.layout import one_line, wrapped
+from armillary.export.text.printing.printer import Printer
 from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.export.text.start.start import StartSource

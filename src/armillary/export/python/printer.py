@@ -10,7 +10,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Sequence
 
-from armillary.export.text.printer import CHOICE, LOGIC, SUM, Operand, Printer
+from armillary.export.text.printing.printer import CHOICE, LOGIC, SUM, Operand, Printer
 
 
 class PythonPrinter(Printer):

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
 from armillary.export.text.files.settings import setting_values
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import NO_SOLVER, STATUSES, setting_checks, status_words
-from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
 

@@ -22,7 +22,7 @@ from armillary.export.rust.printer import RustPrinter
 from armillary.export.rust.solver import RustSolverPrinter
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.run_rules import STATUSES
 from armillary.export.text.selftest.selftest import self_test
 from armillary.export.text.source import source

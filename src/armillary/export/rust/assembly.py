@@ -10,7 +10,7 @@ from armillary.export.rust.model import RustModel
 from armillary.export.rust.printer import lookup_function
 from armillary.export.rust.solver import RustSolverPrinter
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.runtime.solver.language.translator import Solver
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from armillary.export.rust.model import RustModel
 from armillary.export.rust.printer import RustPrinter
 from armillary.export.text.configurations import TRUTHS, change_tables, has_function
-from armillary.export.text.layout import one_line, wrapped
-from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.export.text.printing.layout import one_line, wrapped
+from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Source
 
 _GIVEN = "t: Real, state: &[Real; {}], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"

@@ -12,8 +12,8 @@ from armillary.export.rust.solver import size_name
 from armillary.export.text.configurations import change_functions, change_sizes
 from armillary.export.text.files.heading import note
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import one_line, wrapped
-from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.export.text.printing.layout import one_line, wrapped
+from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
 from armillary.program.form.program import ProgramSection
 

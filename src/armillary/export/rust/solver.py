@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
-from armillary.export.text.solver_printer import SolverPrinter
+from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import VECTORS, Field, Solver, SolverFunction
 
 

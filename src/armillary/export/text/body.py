@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
 from armillary.export.text.names import Namer
-from armillary.export.text.printer import CHOICE, Operand, Printer
+from armillary.export.text.printing.printer import CHOICE, Operand, Printer
 from armillary.program.form.program import ProgramSection
 from armillary.program.print.listing import assigned_names
 

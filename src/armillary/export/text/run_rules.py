@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from armillary.export.text.files.settings import run_keys
-from armillary.export.text.solver_printer import SolverPrinter
+from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import Solver
 from armillary.runtime.solver.methods import method_names
 

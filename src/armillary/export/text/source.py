@@ -15,14 +15,14 @@ from armillary.export.inputs import with_tables
 from armillary.export.text.body import Place, SectionText, body
 from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
 from armillary.export.text.names import Namer, plain
-from armillary.export.text.printer import Printer
+from armillary.export.text.printing.printer import Printer
 from armillary.export.text.selftest.reference import Reference, example_parameters, reference, start_values
 from armillary.export.text.start.assembly import AssemblySource, assembly
 from armillary.export.text.start.masses import WeakMasses, weak_masses
 from armillary.export.text.start.physical import Physical, physical
 from armillary.export.text.start.start import StartSource, started
 from armillary.model.description import Description
-from armillary.model.records import EventRecord
+from armillary.model.recording.records import EventRecord
 from armillary.program.configurations.sections import ADJUST, sets_dependent_speeds, speed_settings
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive

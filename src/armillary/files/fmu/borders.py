@@ -10,7 +10,7 @@ from armillary.errors import ModelError
 from armillary.files.fmu.description import FmuVariable
 from armillary.model.description import Description
 from armillary.model.reading.expressions import read_expression
-from armillary.model.records import Memory
+from armillary.model.recording.records import Memory
 from armillary.model.units.unit_system import UnitSystem
 
 _INPUTS = ("time", "parameter", "coordinate", "speed", "state", "memory")

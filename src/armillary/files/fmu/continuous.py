@@ -12,7 +12,7 @@ from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.exchange import NEVER, exchanged
 from armillary.model.description import Description
 from armillary.model.reading.names import check_new_name
-from armillary.model.records import EventRecord, Memory, OutputRecord, StateRecord
+from armillary.model.recording.records import EventRecord, Memory, OutputRecord, StateRecord
 from armillary.model.signals.states import new_variable
 
 

@@ -23,7 +23,7 @@ from armillary.files.fmu.borders import add_memory, from_fmu, input_place, outwa
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.model.description import Description
 from armillary.model.reading.names import check_new_name
-from armillary.model.records import EventRecord, Memory, OutputRecord
+from armillary.model.recording.records import EventRecord, Memory, OutputRecord
 from armillary.model.signals.memory import make_clock
 from armillary.model.units.values import seconds
 from armillary.untyped import Given

@@ -5,6 +5,7 @@ beam = { length = 2.0, section = { tube = [0.05, 0.002] }, E = 70e9, density = 2
 
 from __future__ import annotations
 
+from armillary.model.bodies.shapes import FIGURES
 from armillary.model.flexible.parts.beam import Beam
 from armillary.model.flexible.parts.plate import Plate
 from armillary.model.flexible.parts.section import SECTIONS
@@ -12,7 +13,6 @@ from armillary.model.joints import Joint
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import ObjectForm
-from armillary.model.shapes import FIGURES
 from armillary.model.space.orbit import ORBITS
 from armillary.untyped import Given
 

@@ -12,7 +12,7 @@ from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import roll_pitch_yaw
 from armillary.files.robots.visuals import Visual, mesh_file, painted
 from armillary.files.xml import Element
-from armillary.model.shapes import Box, Capsule, Cylinder, Figure, Mesh, Sphere
+from armillary.model.bodies.shapes import Box, Capsule, Cylinder, Figure, Mesh, Sphere
 
 
 class UrdfLooks:

@@ -24,7 +24,7 @@ from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.records import Prescription
+from armillary.model.recording.records import Prescription
 
 _GOOD = 0.1  # conditioning of a choice that leaves speeds free which have a start; runs leave one at 0.05
 

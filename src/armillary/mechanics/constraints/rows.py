@@ -25,7 +25,7 @@ from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
-from armillary.model.records import Constraint, Prescription
+from armillary.model.recording.records import Constraint, Prescription
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from armillary.mechanics.contact.complementarity import (
     ContactUnknown,
     Status,
 )
-from armillary.model.records import UNDECIDED
+from armillary.model.recording.records import UNDECIDED
 
 # A status has ended where its guard is below this share of what it is made of, or a slide would end within as
 # many seconds: located events are on the far side of their zeros, but other code rounds otherwise.

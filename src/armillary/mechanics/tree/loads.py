@@ -19,7 +19,7 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
-from armillary.model.records import Load
+from armillary.model.recording.records import Load
 from armillary.model.space.attraction import all_loads, modal_forces
 
 Wrench = tuple[Triple, Triple]  # moment about the link's origin, force, in the link's axes

@@ -1,1 +1,1 @@
-"""Bodies and points of a description, their frames, and their motion as vectors."""
+"""Bodies and points of a description, their frames, shapes, and motion as vectors."""

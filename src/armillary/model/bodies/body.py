@@ -22,7 +22,7 @@ from armillary.untyped import Given
 if TYPE_CHECKING:
     from armillary.model.description import Description
     from armillary.model.flexible.part import FlexiblePart
-    from armillary.model.records import Flexible
+    from armillary.model.recording.records import Flexible
 
 
 class NoSuchPartError(ModelError, AttributeError):

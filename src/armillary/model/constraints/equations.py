@@ -18,8 +18,8 @@ from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, VariableLike, VectorLike, Words
 from armillary.model.reading.expressions import read_expression, refuse_equation
 from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
+from armillary.model.recording.records import Constraint, Load
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Constraint, Load
 
 
 @verb(EntryForm("constraints", key="zero", argument="expression"))

@@ -15,8 +15,8 @@ from armillary.model.reading.argument_types import ExpressionLike, GivenValues, 
 from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import EXPRESSION, TableOf
 from armillary.model.reading.references import find_speed
+from armillary.model.recording.records import Prescription
 from armillary.model.recording.verbs import ListForm, PairForm, verb
-from armillary.model.records import Prescription
 from armillary.model.units.unit_system import state_factor
 
 

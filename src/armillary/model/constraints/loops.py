@@ -31,8 +31,8 @@ from armillary.model.reading.references import (
     unit_direction,
     unit_triple,
 )
+from armillary.model.recording.records import Constraint, Load
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Constraint, Load
 from armillary.untyped import Given
 
 _ROUNDING = 1e-12

@@ -16,7 +16,7 @@ from armillary.model.bodies.body_frames import build_frames
 from armillary.model.flexible.kinematics import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
-from armillary.model.records import Flexible
+from armillary.model.recording.records import Flexible
 from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:

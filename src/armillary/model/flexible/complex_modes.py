@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.model.flexible.integrals import cross_matrix
 from armillary.model.flexible.part import MatrixLike
+from armillary.model.flexible.reduction.integrals import cross_matrix
 
 Array = np.ndarray
 

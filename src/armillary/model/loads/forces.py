@@ -22,8 +22,8 @@ from armillary.model.reading.kinds import POINT, ListOf, Written
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import find_body, find_point, unit_direction
 from armillary.model.reading.text_functions import argument_range
+from armillary.model.recording.records import Gravity, Load
 from armillary.model.recording.verbs import EntryForm, TableForm, verb
-from armillary.model.records import Gravity, Load
 
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 

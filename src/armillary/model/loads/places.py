@@ -18,7 +18,7 @@ from armillary.model.joints.base import UNIT_AXES, across
 from armillary.model.loads.forces import add_load
 from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.references import find_point, unit_direction
-from armillary.model.records import Load
+from armillary.model.recording.records import Load
 from armillary.untyped import Given
 
 

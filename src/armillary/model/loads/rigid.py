@@ -31,8 +31,8 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import choice
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, check_sign, known_value
+from armillary.model.recording.records import AMBIGUOUS, FAILED, UNDECIDED, Load, Memory, RigidContact
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import AMBIGUOUS, FAILED, UNDECIDED, Load, Memory, RigidContact
 from armillary.model.signals.memory import memory
 from armillary.untyped import Given
 

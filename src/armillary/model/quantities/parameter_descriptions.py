@@ -21,7 +21,7 @@ from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, RATE, SPEED
 from armillary.algebra.walk import operands_first, symbols
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
-from armillary.model.records import Load
+from armillary.model.recording.records import Load
 from armillary.model.units.deduced_units import parameter_dimensions
 
 _AXES = "xyz"

@@ -17,7 +17,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.model.bodies.body import Body, Point
 from armillary.model.recording.recorder import Recorder
-from armillary.model.records import Flexible
+from armillary.model.recording.records import Flexible
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from armillary.model.reading.argument_types import (
 from armillary.model.reading.expressions import read_expression, refuse_equation
 from armillary.model.reading.kinds import EXPRESSION, NAME, ListOf, TableOf
 from armillary.model.reading.references import find_speeds
+from armillary.model.recording.records import EventRecord
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import EventRecord
 
 
 @verb(EntryForm("events", key="when", argument="expression"))

@@ -14,8 +14,8 @@ from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
 from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import QUANTITY, choice
+from armillary.model.recording.records import EventRecord, Memory
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
-from armillary.model.records import EventRecord, Memory
 from armillary.model.signals.states import new_variable, rate_dimension
 from armillary.model.units.values import seconds
 

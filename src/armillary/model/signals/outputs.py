@@ -8,8 +8,8 @@ from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, UnitText, Words
 from armillary.model.reading.expressions import check_dimension, read_expression
+from armillary.model.recording.records import OutputRecord
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import OutputRecord
 
 
 @verb(EntryForm("outputs", key="value", argument="expression"))

@@ -22,8 +22,8 @@ from armillary.model.reading.argument_types import ExpressionLike, Number, UnitT
 from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
+from armillary.model.recording.records import StateRecord
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
-from armillary.model.records import StateRecord
 
 
 @verb(EntryForm("states", needs=("rate",)))

@@ -43,8 +43,8 @@ from armillary.model.reading.argument_types import (
 from armillary.model.reading.kinds import TRIPLE, VECTOR, Either
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
+from armillary.model.recording.records import Gravity, Load
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Gravity, Load
 from armillary.model.space.attractor import Attractor
 from armillary.model.space.fields import (
     NOWHERE,

@@ -28,8 +28,8 @@ from armillary.model.reading.references import (
     known_value,
     unit_direction,
 )
+from armillary.model.recording.records import Memory
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Memory
 from armillary.model.signals.events import event
 from armillary.model.signals.outputs import output
 from armillary.untyped import Given

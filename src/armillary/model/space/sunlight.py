@@ -30,8 +30,8 @@ from armillary.model.reading.argument_types import ExpressionLike, Flag, VectorL
 from armillary.model.reading.kinds import NAME
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, find_point, known_value, unit_direction
+from armillary.model.recording.records import Load
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.records import Load
 from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory
 from armillary.model.space.attraction import find_attractor

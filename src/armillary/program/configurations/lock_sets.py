@@ -16,7 +16,7 @@ from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
-from armillary.model.records import EventRecord
+from armillary.model.recording.records import EventRecord
 
 LockSet = frozenset[str]  # names of the locked speeds
 

@@ -34,7 +34,7 @@ from armillary.mechanics.constraints.impulse import speeds_after_impulse
 from armillary.mechanics.constraints.reduction import full_tree
 from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.model.description import Description
-from armillary.model.records import EventRecord
+from armillary.model.recording.records import EventRecord
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
 from armillary.program.form.sections import with_change_sections

@@ -51,7 +51,7 @@ from armillary.model.description import Description
 from armillary.model.quantities.jacobian import jacobian_of_rows, velocity_rows
 from armillary.model.reading.expressions import parse_text
 from armillary.model.reading.references import find_body
-from armillary.model.records import Load
+from armillary.model.recording.records import Load
 from armillary.model.signals.states import state_rates
 from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations

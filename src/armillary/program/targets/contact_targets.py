@@ -26,7 +26,7 @@ from armillary.mechanics.contact.change import change, held_statuses, speeds_of_
 from armillary.mechanics.contact.complementarity import combinations, solve_held
 from armillary.mechanics.contact.state import RETURN, ContactState
 from armillary.model.description import Description
-from armillary.model.records import AMBIGUOUS, FAILED, EventRecord, RigidContact
+from armillary.model.recording.records import AMBIGUOUS, FAILED, EventRecord, RigidContact
 
 MOST = 1024  # combinations of statuses
 

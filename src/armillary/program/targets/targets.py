@@ -16,7 +16,7 @@ from armillary.mechanics.constraints.reactions import placeholders, reaction_val
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
-from armillary.model.records import UNDECIDED, EventRecord
+from armillary.model.recording.records import UNDECIDED, EventRecord
 from armillary.model.signals.states import state_rates
 from armillary.model.units.unit_system import state_factor
 from armillary.program.targets.contact_targets import ContactTargets, contact_targets

@@ -18,7 +18,7 @@ from armillary.algebra.arguments import reals, table
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ParameterError, UnitsError, shown, suggestion
 from armillary.model.description import Description
-from armillary.model.records import Memory
+from armillary.model.recording.records import Memory
 from armillary.runtime.inputs.signal import Signal, time_scale
 from armillary.runtime.models.parameters import plain_number, text_number
 from armillary.settings import RunSettings

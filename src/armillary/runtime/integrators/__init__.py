@@ -11,7 +11,7 @@ below, and "scipy:Radau", "scipy:BDF" or "scipy:LSODA" for stiff systems.
 from __future__ import annotations
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators import dop853, dopri5, midpoint, projected, rk4, staggered
+from armillary.runtime.integrators.methods import dop853, dopri5, midpoint, projected, rk4, staggered
 from armillary.runtime.integrators.records import Functions, Integration, Method, Status, Stepping
 
 __all__ = [

@@ -57,7 +57,7 @@ REALS = (
     "due",  # the time of the next row
     "stop",  # the next time at which inputs jump
     "look",  # when weak constraints are looked at again
-    "across", "singular", "share", "searched", "arrival",  # see runtime/solver/passages.py
+    "across", "singular", "share", "searched", "arrival",  # see runtime/solver/singularities/passages.py
     "short_begin", "short_end", "short_step",
 )  # fmt: skip
 WHOLES = (
@@ -78,7 +78,7 @@ WHOLES = (
     "pairs",  # rows that have a dependent speed in the choice made last
     "changing",  # an event that happens now requires another configuration
     "adjusting",  # an event that happens now sets a dependent speed
-    "passing", "continues", "refused", "wary",  # see runtime/solver/passages.py
+    "passing", "continues", "refused", "wary",  # see runtime/solver/singularities/passages.py
     "filled", "capacity", "firings", "log_capacity",
 )  # fmt: skip
 EVENT_VECTORS = (

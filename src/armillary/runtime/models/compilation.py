@@ -11,11 +11,11 @@ from armillary.algebra.arguments import one_of
 from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
+from armillary.program.derivatives.sensitivities.equations import DerivedSensitiveEquations
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import uncollected
 from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
-from armillary.program.sensitivities.equations import DerivedSensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.redundant import CompiledRedundantModel
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel

@@ -21,10 +21,10 @@ from armillary.runtime.models.configurations.configurations import (
 )
 from armillary.runtime.models.configurations.legs import LegRunner
 from armillary.runtime.models.configurations.run_legs import single_leg
-from armillary.runtime.models.configured_program import ConfiguredProgram, driven_equations
 from armillary.runtime.models.failures.starts_without_mass import refuse_locked, watching_start
-from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical, with_these
+from armillary.runtime.models.programs.configured_program import ConfiguredProgram, driven_equations
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.models.run_record import (
     KnownParameters,
     key_of,
@@ -145,7 +145,7 @@ class CompiledModel(ConfiguredProgram):
         self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
         """The model with derivatives of its motion; see ``stages/model.py``, whose verb it is."""
-        from armillary.program.sensitivities.equations import sensitive_equations
+        from armillary.program.derivatives.sensitivities.equations import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
         outputs = None if of is None else tuple(map(str, several(of, "of=")))

@@ -14,7 +14,7 @@ from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ArmillaryError
 from armillary.llvm.jit import Compiled
-from armillary.model.records import EventRecord
+from armillary.model.recording.records import EventRecord
 from armillary.program.derive import derive
 from armillary.program.formalisms.redundant import EXACT, DerivedRedundantEquations
 from armillary.runtime.integrators import Stepping
@@ -23,8 +23,8 @@ from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configurations.run_legs import RunLegs
-from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.models.run_record import blank_run, recorded_run, run_info
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook

@@ -19,13 +19,13 @@ from armillary.runtime.models.configurations.configurations import Configuration
 from armillary.runtime.models.configurations.run_legs import RunLegs
 from armillary.runtime.models.failures.failure import doubtful_contacts, raise_for
 from armillary.runtime.models.failures.weak_masses import sound_part
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import DataMapping, DataTable
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.models.configured_program import ConfiguredProgram
+    from armillary.runtime.models.programs.configured_program import ConfiguredProgram
     from armillary.runtime.models.straight import StraightRuns
 
 Key = tuple[tuple[str, ...], bytes]

@@ -2,7 +2,7 @@
 
 A state is [coordinates, speeds, states, S₁, S₂, …], one S = ∂[coordinates, speeds, states]/∂p, times the
 size of p, for every parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated
-units. See program/sensitivities/equations.py. Where a model without derivatives is wanted, ``base`` is one.
+units. See program/derivatives/sensitivities/equations.py. ``base`` is the model without derivatives.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.units.unit_system import state_factor
-from armillary.program.sensitivities.equations import (
+from armillary.program.derivatives.sensitivities.equations import (
     DerivedSensitiveEquations,
     JumpCheck,
     jump_check,
     sensitive_equations,
 )
 from armillary.runtime.models.compiled import CompiledModel, Compiler
-from armillary.runtime.models.configured_program import driven_equations
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.configured_program import driven_equations
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place

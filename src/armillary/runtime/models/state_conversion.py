@@ -10,7 +10,7 @@ import numpy as np
 from armillary.llvm.jit import Compiled
 from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import vector
 from armillary.untyped import DataMapping, Given
 

@@ -23,8 +23,9 @@ exported programs have the same table, so they make the same choices. Where none
 exported program ends, and the process makes a choice for this place (choices.py).
 
 Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
-strength of the weakest of them, extrapolated with its slope and bend, is zero (forecasts.py). Such a place is
-passed in one step (passages.py); a program that does not pass them ends close to it.
+strength of the weakest of them, extrapolated with its slope and bend, is zero (singularities/forecasts.py).
+Such a place is passed in one step (singularities/passages.py); a program that does not pass them ends close
+to it.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     WEAK_RANK,
 )
 from armillary.runtime.solver.choices import choose_speeds, has_choice
-from armillary.runtime.solver.forecasts import begin_after, horizon, rank_lost_after, strength
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.passages import plan_passage, refuse_place
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.singularities.forecasts import begin_after, horizon, rank_lost_after, strength
+from armillary.runtime.solver.singularities.passages import plan_passage, refuse_place
 
 
 def read_requests(run: RunRecord) -> truth:

@@ -1,9 +1,9 @@
 """Steps of programs whose caller has a clock, in the small language of language.py.
 
 Each call leads to the next time t0 + i*step, or to an event before it. A step across a place where
-constraints lose rank (passages.py) is longer, and is taken at once: the run keeps it, and the calls that
-follow show the states inside of it, by its dense output, until the clock has come to its end, or to an event
-in it. What happens there happens then. Inputs that change meanwhile act from there on.
+constraints lose rank (singularities/passages.py) is longer, and is taken at once: the run keeps it, and the
+calls that follow show the states inside of it, by its dense output, until the clock has come to its end, or
+to an event in it. What happens there happens then. Inputs that change meanwhile act from there on.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.solver.dense import across_state
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.passages import is_near_place
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.singularities.passages import is_near_place
 from armillary.runtime.solver.steps import advance, settle
 
 

@@ -65,9 +65,9 @@ from armillary.runtime.loop.thresholds.event_thresholds import (
     SUSPECT,
 )
 from armillary.runtime.solver.dense import probe
-from armillary.runtime.solver.forecasts import horizon, longest_step, shorter_helps, strength
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.singularities.forecasts import horizon, longest_step, shorter_helps, strength
 
 
 def sign_of(x: real) -> whole:

@@ -14,9 +14,9 @@ from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONT
 from armillary.runtime.solver.changes import choose_start
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.masses import start_masses
-from armillary.runtime.solver.passages import is_near_place, row_near_place, search
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.singularities.masses import start_masses
+from armillary.runtime.solver.singularities.passages import is_near_place, row_near_place, search
 from armillary.runtime.solver.steps import advance, pass_jumps, settle
 
 

@@ -12,11 +12,16 @@ from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
 from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pending, mark_returning
-from armillary.runtime.solver.forecasts import horizon, longest_step
 from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.masses import blame_masses, measure_speeds, note_peaks, speeds_jumped
-from armillary.runtime.solver.passages import continue_across, cross, find_events
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.singularities.forecasts import horizon, longest_step
+from armillary.runtime.solver.singularities.masses import (
+    blame_masses,
+    measure_speeds,
+    note_peaks,
+    speeds_jumped,
+)
+from armillary.runtime.solver.singularities.passages import continue_across, cross, find_events
 
 
 def pass_jumps(run: RunRecord, reached: real) -> None:

@@ -27,7 +27,7 @@ from armillary.runtime.start.loop_layout import FIELDS, TABLES, VECTORS
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.instance import Instance
+    from armillary.runtime.models.programs.instance import Instance
 
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # a named coordinate that is moved by more is noted in the run

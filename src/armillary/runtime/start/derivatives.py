@@ -20,9 +20,9 @@ from armillary.errors import ParameterError
 from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout, GeometryValues
 from armillary.mechanics.constraints.closing.loop_closure import movable_speeds
 from armillary.model.space.initial_motion import mass_centre_starts
+from armillary.program.derivatives.sensitivities.directions import Direction
 from armillary.program.equations import DerivedEquations
-from armillary.program.sensitivities.directions import Direction
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import given_values, initial_values
 from armillary.runtime.start.place import Place
 from armillary.settings import Initial

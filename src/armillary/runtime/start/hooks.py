@@ -16,7 +16,7 @@ from armillary.settings import Initial
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.configured_program import ConfiguredProgram
+    from armillary.runtime.models.programs.configured_program import ConfiguredProgram
 
 Memory = Mapping[str, float] | None
 OnStart = Callable[[dict[str, float]], DataMapping | None]

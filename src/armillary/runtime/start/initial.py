@@ -12,7 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.description import Description
-from armillary.model.records import Memory
+from armillary.model.recording.records import Memory
 from armillary.model.units.unit_system import UnitSystem, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import plain_number, text_number

@@ -10,14 +10,14 @@ import numpy as np
 from armillary.algebra.derivatives.calculus import ValueTable, evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ParameterError
-from armillary.model.records import UNDECIDED
+from armillary.model.recording.records import UNDECIDED
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.contact_targets import decision_event
 from armillary.runtime.start.place import Place
 from armillary.settings import Initial
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.instance import Instance
+    from armillary.runtime.models.programs.instance import Instance
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from armillary.errors import ArmillaryError
 from armillary.studies.blocks import BlockMaker, Values
-from armillary.studies.definition import read_definition, read_design
-from armillary.studies.identity import rebuild_model
+from armillary.studies.definition.definition import read_definition, read_design
+from armillary.studies.definition.identity import rebuild_model
 from armillary.studies.runs import ModelRuns
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.input_data import read_signals

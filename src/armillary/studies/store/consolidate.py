@@ -10,7 +10,7 @@ from armillary.atomic import replacing
 from armillary.ensembles.plan import NOT_RUN
 from armillary.ensembles.plan import STATUS as ENDS
 from armillary.errors import ArmillaryError, require
-from armillary.studies.definition import Definition
+from armillary.studies.definition.definition import Definition
 from armillary.studies.store.checksums import checksum, is_unchanged, read_states, write_states
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import RUN, STATUS, StoreLayout

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from armillary.studies.definition import Definition
+from armillary.studies.definition.definition import Definition
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.records import read_numbers
 from armillary.untyped import LibraryObject

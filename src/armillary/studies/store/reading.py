@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from armillary.errors import ArmillaryError, nearest, require
-from armillary.studies.definition import Definition
+from armillary.studies.definition.definition import Definition
 from armillary.studies.store.consolidate import is_consolidated, whole_table, words
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, StoreLayout

@@ -15,7 +15,7 @@ from armillary.model.units.deduced_units import parameter_units
 from armillary.run_files.execute import Simulation
 from armillary.run_files.resolve import RunValues, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFileError, by_dotted_name, where
-from armillary.studies.definition import definition_for_writing, read_definition
+from armillary.studies.definition.definition import definition_for_writing, read_definition
 from armillary.studies.sampling import Design
 from armillary.studies.store.folder import Folder
 from armillary.studies.study import Study

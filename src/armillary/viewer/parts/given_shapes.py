@@ -8,9 +8,9 @@ import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.scalars import Scalar
-from armillary.model.records import Shape
-from armillary.model.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
-from armillary.model.shapes.surfaces import X, Y
+from armillary.model.bodies.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
+from armillary.model.bodies.shapes.surfaces import X, Y
+from armillary.model.recording.records import Shape
 from armillary.model.space.orbit import Orbit
 from armillary.untyped import DataTable
 from armillary.viewer.parts.meshes import MeshStore

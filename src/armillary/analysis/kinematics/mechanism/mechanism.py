@@ -27,9 +27,9 @@ from armillary.algebra.walk import substitute, symbols
 from armillary.analysis.kinematics.follower.follower import PathConditions
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics, slopes
 from armillary.analysis.kinematics.mechanism.static_loads import effort_quantity, generalised_forces
-from armillary.model.records import Constraint
+from armillary.model.recording.records import Constraint
 from armillary.program.formalisms.derivation import derivation
-from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.models.programs.functions import ModelFunctions
 
 
 @dataclass(frozen=True, eq=False)

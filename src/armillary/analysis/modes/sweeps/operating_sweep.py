@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import reals, table
-from armillary.analysis.linear.jacobians import Linearization, linearization
+from armillary.analysis.linear.derivatives.jacobians import Linearization, linearization
 from armillary.analysis.linear.points import OperatingPoints, operating_points
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.trim import trim
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
-from armillary.program.linearization.form import Variable
+from armillary.program.derivatives.linearization.form import Variable
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import AnyFunction, DataMapping, Given
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra.arguments import index, names_by_number
 from armillary.analysis.modes.files import read, write
-from armillary.analysis.modes.participation import by_coordinate, speeds_of_positions
+from armillary.analysis.modes.shapes.participation import by_coordinate, speeds_of_positions
 from armillary.analysis.modes.sweeps.crossings import AxisCrossing, crossings_of, stable_ranges
 from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep, operating_sweep, sorted_values
 from armillary.analysis.modes.sweeps.tracking import STILL, Spectra, Tracker, branch_order, meetings

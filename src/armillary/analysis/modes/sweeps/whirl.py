@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.analysis.modes.bodies import body_functions
+from armillary.analysis.modes.shapes.bodies import body_functions
 from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep
 from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker
 

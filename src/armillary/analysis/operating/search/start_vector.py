@@ -15,7 +15,7 @@ from armillary.runtime.start.initial import initial_states, initial_values
 from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.instance import Instance
+    from armillary.runtime.models.programs.instance import Instance
 
 
 def start_vector(request: Request, instance: Instance, start: Mapping[str, object]) -> np.ndarray:

@@ -37,7 +37,7 @@ from armillary.program.form.program import Program
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
 from armillary.runtime.models.configurations.changes import ChangeCode
-from armillary.runtime.models.configured_program import ConfiguredProgram
+from armillary.runtime.models.programs.configured_program import ConfiguredProgram
 
 # By the kernel's own numbers.
 _STATUS = np.array(

@@ -9,7 +9,7 @@ from armillary.export.c.embedded.model import EmbeddedModel
 from armillary.export.c.embedded.solver import BoundedPrinter
 from armillary.export.c.text import comment
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.runtime.solver.language.translator import Solver
 from armillary.runtime.solver.precision import in_single

@@ -9,7 +9,7 @@ from armillary.export.c.model import CModel
 from armillary.export.c.printer import CPrinter
 from armillary.export.text.features import features
 from armillary.export.text.files.template import fill, template
-from armillary.export.text.layout import wrapped
+from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.source import Sections, Source
 
 # Newton's steps towards closed loops after a step of time: a correction above a tenth is refused, and the

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.export.text.layout import one_line
+from armillary.export.text.printing.layout import one_line
 from armillary.mechanics.constraints.closing.assembly import Geometry
 from armillary.mechanics.constraints.closing.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations

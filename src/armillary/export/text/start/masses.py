@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.export.text.layout import one_line
+from armillary.export.text.printing.layout import one_line
 from armillary.mechanics.masses.massless import places, tree_masses
 from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
 from armillary.program.equations import DerivedEquations

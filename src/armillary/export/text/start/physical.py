@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import symbols
-from armillary.export.text.layout import one_line
+from armillary.export.text.printing.layout import one_line
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
 from armillary.runtime.models.parameters import body_quantities

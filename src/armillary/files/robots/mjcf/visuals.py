@@ -23,7 +23,17 @@ from armillary.files.robots.mjcf.shapes import SOLIDS
 from armillary.files.robots.rotations import from_z, quaternion
 from armillary.files.robots.visuals import Visual, mesh_file, painted
 from armillary.files.xml import Element
-from armillary.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Figure, Mesh, Plane, Polyhedron, Sphere
+from armillary.model.bodies.shapes import (
+    Box,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    Figure,
+    Mesh,
+    Plane,
+    Polyhedron,
+    Sphere,
+)
 
 _SHOWN = 2  # the last group of a viewer
 

@@ -15,7 +15,7 @@ from armillary.mechanics.tree.structure.rigid_groups import GROUND
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
-from armillary.model.records import Load
+from armillary.model.recording.records import Load
 from armillary.model.space.attraction import all_gravities, all_loads
 
 

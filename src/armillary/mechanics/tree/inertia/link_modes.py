@@ -26,7 +26,7 @@ from armillary.algebra.vectors.scalars import (
 )
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, scaled
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
-from armillary.model.records import Flexible
+from armillary.model.recording.records import Flexible
 
 if TYPE_CHECKING:
     from armillary.mechanics.tree.kinematics import Motion

@@ -42,7 +42,7 @@ from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
 from armillary.model.joints.steps import Step
-from armillary.model.records import Prescription
+from armillary.model.recording.records import Prescription
 from armillary.model.space.attraction import all_gravities
 
 

@@ -21,13 +21,13 @@ from armillary.model.flexible.checks import (
     positive,
     station_names,
 )
-from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 from armillary.model.flexible.parts.frames import Direction, local_axes, turned
 from armillary.model.flexible.parts.section import SECTION, Section
 from armillary.model.flexible.parts.waves import Wave, bending_waves, line_waves
-from armillary.model.flexible.rounding import settle, shortening_size
+from armillary.model.flexible.reduction.integrals import lumped, modal_integrals
+from armillary.model.flexible.reduction.rounding import settle, shortening_size
 from armillary.model.reading.argument_types import Number, Words
 from armillary.model.reading.kinds import NUMBER, NUMBERS, WORDS, Either, ListOf, TableOf
 from armillary.untyped import Given

@@ -29,10 +29,10 @@ from armillary.model.flexible.checks import (
     times,
 )
 from armillary.model.flexible.complex_modes import nodal_mass, spinning_matrices
-from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping, modal_mass, reduced_mass
 from armillary.model.flexible.part import Array, FlexiblePart, GivenModes, Lumps
 from armillary.model.flexible.parts.nodes import node_inertias, node_masses
+from armillary.model.flexible.reduction.integrals import lumped, modal_integrals
 
 _SPANNED = 1e-3  # of the largest shape: printed digits make smaller ones
 _NORMALISED = 0.02  # error of M' by the modes, from data of three digits

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.model.flexible.bases import Structure, reduce_structure
 from armillary.model.flexible.checks import node_places, node_records, positive, symmetric
-from armillary.model.flexible.eigenpairs import negative_row
-from armillary.model.flexible.integrals import MassTimes, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps, MatrixLike
 from armillary.model.flexible.parts.files import read_matrix
-from armillary.model.flexible.rounding import settle
+from armillary.model.flexible.reduction.bases import Structure, reduce_structure
+from armillary.model.flexible.reduction.eigenpairs import negative_row
+from armillary.model.flexible.reduction.integrals import MassTimes, modal_integrals
+from armillary.model.flexible.reduction.rounding import settle
 
 # Nodal stiffness is kept beside the modes up to this many freedoms, as a full matrix.
 _KEPT = 1200

@@ -7,7 +7,6 @@ import numpy as np
 from armillary.algebra.arguments import item_count
 from armillary.algebra.vectors.matrices import SIX
 from armillary.errors import ModelError
-from armillary.model.flexible.bases import Structure, reduce_structure
 from armillary.model.flexible.checks import (
     AXES,
     how_many,
@@ -20,10 +19,11 @@ from armillary.model.flexible.checks import (
     symmetric,
     times,
 )
-from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness, reduced_mass
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps, MatrixLike
-from armillary.model.flexible.rounding import settle, shortening_size
+from armillary.model.flexible.reduction.bases import Structure, reduce_structure
+from armillary.model.flexible.reduction.integrals import lumped, modal_integrals
+from armillary.model.flexible.reduction.rounding import settle, shortening_size
 
 
 def from_nodes(

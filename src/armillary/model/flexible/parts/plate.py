@@ -19,12 +19,12 @@ from armillary.model.flexible.checks import (
     positive,
     station_names,
 )
-from armillary.model.flexible.eigenpairs import lowest_pairs
-from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 from armillary.model.flexible.parts.frames import Direction, local_axes, turned
-from armillary.model.flexible.rounding import settle
+from armillary.model.flexible.reduction.eigenpairs import lowest_pairs
+from armillary.model.flexible.reduction.integrals import lumped, modal_integrals
+from armillary.model.flexible.reduction.rounding import settle
 from armillary.model.reading.argument_types import Number, Words
 from armillary.model.reading.kinds import NUMBERS, Either, TableOf
 

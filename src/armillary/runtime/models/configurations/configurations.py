@@ -17,16 +17,16 @@ from armillary.errors import ArmillaryError, SimulationError
 from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.closing.closing_thresholds import AGREEING
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
-from armillary.model.records import EventRecord
+from armillary.model.recording.records import EventRecord
 from armillary.program.configurations.sections import speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import POOR_PIVOT
 from armillary.runtime.integrators.records import Integration
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.configured_program import ConfiguredProgram
+    from armillary.runtime.models.programs.configured_program import ConfiguredProgram
 
 Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed
 NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before

@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.model.records import EventRecord
+from armillary.model.recording.records import EventRecord
 from armillary.program.targets.targets import (
     CONSTRAINT_RANK,
     DEPENDENT_SPEEDS,
@@ -42,7 +42,7 @@ from armillary.runtime.models.configurations.rank_loss import (
 )
 from armillary.runtime.models.configurations.run_changes import KnownChanges, known_changes, single_changes
 from armillary.runtime.models.configurations.run_legs import Report, RunLegs, consistent_rows, integrated
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
 _CAREFUL = "dop853"  # the method of legs that the method of the run leaves to the compiled loop

@@ -1,4 +1,4 @@
-"""Errors for runs that end at a place where the constraints lose rank (runtime/solver/passages.py)."""
+"""Errors for runs that end at a place where the constraints lose rank: solver/singularities/passages.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armillary.errors import ArmillaryError
 from armillary.program.targets.targets import CONSTRAINT_RANK
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.loop.thresholds.change_thresholds import NO_STRENGTH, STRIDE
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
 TOO_NEAR = 2e-2  # radians or lengths of motion from where a leg begins to a place that it cannot pass

@@ -16,7 +16,7 @@ from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import symbols
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.description import Description
-from armillary.model.records import EventRecord
+from armillary.model.recording.records import EventRecord
 from armillary.program.configurations.sections import (
     RATINGS,
     adjustable,
@@ -24,8 +24,8 @@ from armillary.program.configurations.sections import (
 )
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
-from armillary.runtime.integrators.dop853 import TABLEAU
-from armillary.runtime.integrators.gauss import collocation_tables
+from armillary.runtime.integrators.methods.dop853 import TABLEAU
+from armillary.runtime.integrators.methods.gauss import collocation_tables
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, STAGES, ChangeShape
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
@@ -36,7 +36,7 @@ from armillary.runtime.models.configurations.configurations import (
     closed_anew,
     elimination_steps,
 )
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.solver.language.language import (
     ADJUSTS,
     CHOOSES,
@@ -52,7 +52,7 @@ from armillary.runtime.solver.language.language import (
 )
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.configured_program import ConfiguredProgram
+    from armillary.runtime.models.programs.configured_program import ConfiguredProgram
 
 
 @dataclass(frozen=True)
@@ -251,8 +251,9 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
 
 
 def near_place(event: EventRecord, equations: DerivedEquations) -> int:
-    """What becomes of an event near a place where rank is lost (runtime/solver/passages.py): one that sets
-    memories alone, of which no rate depends, leaves the motion as it is; others cannot change it there.
+    """The effect of an event near a place where rank is lost (runtime/solver/singularities/passages.py): one
+    that sets only memories, on which no rate depends, leaves the motion as it is; others cannot change it
+    there.
     """
     if event.name == PIVOT_SIGN:
         return FLIPS

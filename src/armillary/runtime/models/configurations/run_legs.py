@@ -15,7 +15,7 @@ from armillary.runtime.integrators.compiled_run import Lasts
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
 Report = Callable[[float], None] | None  # called with the time reached

@@ -7,10 +7,10 @@ import numpy as np
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.mechanics.contact.change import IMPULSES
-from armillary.model.records import AMBIGUOUS, FAILED
+from armillary.model.recording.records import AMBIGUOUS, FAILED
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.failures.weak_masses import weakness
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import Given
 
 _REMEDIES = {

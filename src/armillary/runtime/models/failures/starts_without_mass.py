@@ -13,7 +13,7 @@ from collections.abc import Callable
 from armillary.errors import SimulationError
 from armillary.runtime.loop.thresholds.mass_thresholds import NOWHERE
 from armillary.runtime.models.failures.weak_masses import weak_start
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
 

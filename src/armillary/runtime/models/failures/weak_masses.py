@@ -43,7 +43,7 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
 from armillary.runtime.loop.thresholds.mass_thresholds import COARSE, FALLEN, FARTHEST, FINE, SPEED_JUMP, WEAK
-from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
 _JUMPS = 5  # that are looked at, the first ones of a run

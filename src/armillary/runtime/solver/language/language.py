@@ -135,7 +135,7 @@ ERROR_WEIGHT: Reals = np.zeros(0)
 LOW_ERROR_WEIGHT: Reals = np.zeros(0)
 NEST_WEIGHT: Reals = np.zeros(0)
 LOOK: Reals = np.zeros(0)
-# Of the step from beside such a place (runtime/integrators/gauss.py).
+# Of the step from beside such a place (runtime/integrators/methods/gauss.py).
 GAUSS_TIME: Reals = np.zeros(0)
 GAUSS_WEIGHT: Reals = np.zeros(0)
 GAUSS_END: Reals = np.zeros(0)

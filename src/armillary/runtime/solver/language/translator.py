@@ -46,8 +46,9 @@ _FILES = "armillary.runtime.solver"
 # What is described: the file of its record, and those of its functions.
 _RUN = (
     "record.py",
-    *("dense.py", "choices.py", "forecasts.py", "events.py", "passages.py", "collocation.py"),
-    *("assembly/least_squares.py", "changes.py", "masses.py", "steps.py", "clock.py", "rows.py"),
+    *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
+    *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
+    *("steps.py", "clock.py", "rows.py"),
 )
 _LOOPS = (
     "assembly/assembly_record.py",

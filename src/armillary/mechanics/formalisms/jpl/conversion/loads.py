@@ -31,7 +31,7 @@ from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
-from armillary.model.records import Load
+from armillary.model.recording.records import Load
 
 
 @dataclass(eq=False)

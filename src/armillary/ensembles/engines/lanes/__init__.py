@@ -1,0 +1,1 @@
+"""Many runs at once, each in a lane of a vector register: `engines.py` first."""

@@ -1,0 +1,114 @@
+"""Adaptive steps of many runs at once, up to the step that holds an event.
+
+A run's record and work room are those of the compiled loop for single runs (runtime/loop/layout.py), one for
+each run. A lane takes a run that is ready for its next step, and gives it back, ready for its next step,
+before one in which an event function changes its sign or comes close to zero, or which fails: the single
+run's loop takes that step, and decides. Event functions have signs when a lane takes a run.
+"""
+
+from __future__ import annotations
+
+from armillary.ensembles.engines.lanes.adaptive import ADDRESSES, AdaptiveSteps, rooms_of
+from armillary.ensembles.plan import FINISHED, Plan
+from armillary.llvm.building.assembly import REAL, WHOLE, Raw
+from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.runtime.loop.formulas import EPSILON
+from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Reason
+
+# Of each run: the part of its room that a lane has too, and what a lane changes of that.
+_ROOM = ("state", "memory", "k0", "sign", "g_start")
+_CHANGED = ("state", "k0", "g_start")
+_REALS = ("t", "h", "error_old")
+
+
+class StepsBetweenEvents(AdaptiveSteps):
+    """The loop for a program of one configuration, and records and rooms of a shape."""
+
+    def __init__(self, plan: Plan, lanes: int, shape: LoopShape) -> None:
+        self.offsets, self.room_length = shape.layout()
+        self.events = len(plan.program.events.results)
+        rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events) | {"accepted": 1}
+        super().__init__(plan, lanes, rooms, (*ADDRESSES, "visited", "run_controls", "run_rooms"))
+
+    # ------------------------------------------------------------ which run is where
+
+    def take(self, lane: Value) -> None:
+        run = self.outside("visited")[self.next.get()].to_whole()
+        for name in ("parameters", "slots"):
+            self.column(name, lane, run, back=False)
+        for name in _ROOM:
+            with self.each(self.rooms[name]) as i:
+                self.lanes_of(name)[i * self.lanes + lane] = self.outside("run_rooms")[
+                    self._at(run, name) + i
+                ]
+        fresh: dict[str, Operand] = {name: self.field(run, name) for name in _REALS}
+        steps, rejected, filled = (self.count(run, name) for name in ("steps", "rejected", "filled"))
+        fresh |= {"accepted": steps.to_real(), "tried": (steps + rejected).to_real()}
+        fresh |= {"filled": filled.to_real(), "after_rejection": self.count(run, "after_rejection").to_real()}
+        fresh |= {"own": run.to_real(), "t_old": fresh["t"], "h_taken": 1.0, "error": 0.0, "status": 0.0}
+        for name, value in fresh.items():
+            self.lanes_of(name)[lane] = value
+        self.next_row(lane, filled)
+        self.next.set(self.next.get() + 1)
+
+    def give_back(self, lane: Value) -> None:
+        run = self.lanes_of("own")[lane].to_whole()
+        self.column("slots", lane, run, back=True)
+        for name in _CHANGED:
+            with self.each(self.rooms[name]) as i:
+                self.outside("run_rooms")[self._at(run, name) + i] = self.lanes_of(name)[
+                    i * self.lanes + lane
+                ]
+        steps, tried = (self.lanes_of(name)[lane].to_whole() for name in ("accepted", "tried"))
+        counts = {"steps": steps, "rejected": tried - steps}
+        counts |= {
+            name: self.lanes_of(name)[lane].to_whole() for name in ("filled", "after_rejection", "status")
+        }
+        for name, value in counts.items():
+            self.builder.store(value.raw, self._field(run, name))
+        for name in _REALS:
+            self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
+
+    def _at(self, run: Value, name: str) -> Value:
+        """Where a vector of a run's room begins."""
+        return run * self.room_length + self.offsets[name]
+
+    def _field(self, run: Value, name: str) -> Raw:
+        return self.builder.place(self.given["run_controls"], (run * len(FIELDS) + FIELDS[name]).raw, WHOLE)
+
+    def field(self, run: Value, name: str) -> Value:
+        return Value(self, self.builder.load(self._field(run, name), REAL))
+
+    def count(self, run: Value, name: str) -> Value:
+        return Value(self, self.builder.load(self._field(run, name), WHOLE))
+
+    def begin(self) -> None:
+        """Nothing: a run that is taken has its derivative and its next step."""
+
+    def end(self, where: Value, status: int) -> None:
+        self.put(where, "done", 1.0)
+        if status == FINISHED:
+            self.put(where, "status", float(Reason.FINISHED))
+
+    # ------------------------------------------------------------ a step
+
+    def leaving(self, good: Value, t_new: Value, h: Value) -> Value:
+        """Lanes in which something may happen in this step or, as ``look_beyond`` of runtime/solver/events.py
+        has it, right after it; there times are taken as one that are no closer than any run takes them.
+        """
+        self.generated("events", t_new, "point", "constants", "memory", "g")
+        ulp = EPSILON * self.most(self.magnitude(self["t"]), self.magnitude(t_new))
+        near = self.most(16.0 * ulp, SNAP * h)
+        met = Local(self, self.of_kind(self.kind, 0.0))
+        with self.each(self.events) as k:
+            g, start, sign = (self.vector(name)[k] for name in ("g", "g_start", "sign"))
+            hardly = self.magnitude(g) * h <= 4.0 * near * self.magnitude(g - start)
+            met.set(self.choose(~(g * sign > 0.0) | hardly, 1.0, met.get()))
+        leaves = good & met.get().differs(0.0)
+        self.put(leaves, "done", 1.0)
+        return leaves
+
+    def accept(self, good: Value, t_new: Value, h: Value) -> None:
+        self.put(good, "accepted", self["accepted"] + 1.0)
+        self.blend(self.events, good, "g", "g_start")
+        super().accept(good, t_new, h)

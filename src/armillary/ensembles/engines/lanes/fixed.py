@@ -1,0 +1,113 @@
+"""Fixed steps of many runs at once: a vector of runs goes through all its steps, then the next.
+
+For each block of as many runs as a vector holds:
+
+    constants from parameters; then at each grid point t₀ … t_end
+        update memory; outputs, where a row is due: kept, shown to the metrics, or both
+        the stages of the method and the state at the next grid point; unit Euler parameters
+
+A run whose state is no longer finite stays where it was (DIVERGED) while its neighbours go on.
+"""
+
+from __future__ import annotations
+
+from armillary.ensembles.engines.lanes.frame import LaneFrame, lengths
+from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
+from armillary.llvm.building.builder import Local, Span, Value
+from armillary.runtime.loop.formulas import not_finite, stages
+
+WHOLES = ("blocks", "stride", "last")
+ADDRESSES = ("grid", "steps", "due", "halt")
+
+
+class LaneSteps(LaneFrame):
+    """The loop for a method of fixed step."""
+
+    def __init__(self, plan: Plan, lanes: int) -> None:
+        rooms, tableau = lengths(plan), plan.method.tableau
+        assert tableau is not None
+        rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
+            f"k{j}": rooms["state"] for j in range(tableau.stages)
+        }
+        super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
+        self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
+        with self.each(self.whole_argument("blocks")) as block:
+            self.fuses = False
+            self.run = block * lanes
+            for name in ("parameters", "state", "memory", "slots"):
+                with self.each(rooms[name]) as i:
+                    self.vector(name)[i] = self.block_of(f"all_{name}", i)[0]
+            self.precompute()
+            self.motion()
+            for name in ("state", "memory", "slots"):
+                with self.each(rooms[name]) as i:
+                    self.block_of(f"all_{name}", i)[0] = self.vector(name)[i]
+        self.give()
+
+    def block_of(self, name: str, row: Value) -> Span:
+        """The runs of this block in a row of an array."""
+        return Span(self, self.outside(name).at(row * self.stride + self.run))
+
+    def motion(self) -> None:
+        self.alive = Local(self, self.of_kind(self.kind, 1.0))
+        status = Local(self, self.of_kind(self.kind, FINISHED))
+        stop = Local(self, self.spread(self.outside("grid")[self.last]))
+        self.kept = Local(self, self.whole(0))
+        n = Local(self, self.whole(0))
+        with self.repeat() as loop:
+            with self.when(self.outside("halt")[0].differs(0.0)):
+                status.set(self.choose(self.alive.get().differs(0.0), NOT_RUN, status.get()))
+                loop.leave()
+            t = self.spread(self.outside("grid")[n.get()])
+            ended = n.get() >= self.last
+            self.arrive(n.get(), t, ended)
+            with self.when(ended):
+                loop.leave()
+            wrong = self.step(n.get(), t)
+            failing = wrong & self.alive.get().differs(0.0)
+            with self.when(self.any(failing)):
+                status.set(self.choose(failing, DIVERGED, status.get()))
+                stop.set(self.choose(failing, t, stop.get()))
+                self.alive.set(self.choose(failing, 0.0, self.alive.get()))
+            n.set(n.get() + 1)
+            self.blend(self.states, self.alive.get().differs(0.0), "trial", "state")
+            if self.program.quaternions:
+                self.generated("normalise", self.outside("grid")[n.get()], "state", "constants", "memory")
+            with self.when(~self.any(self.alive.get().differs(0.0))):
+                loop.leave()
+        self.block_of("all_status", self.whole(0))[0] = status.get()
+        self.block_of("all_stops", self.whole(0))[0] = stop.get()
+
+    def arrive(self, n: Value, t: Value, ended: Value) -> None:
+        """Memory for the next step, and the row at a grid point. The last row shows the memory that a
+        further step would begin with.
+        """
+        shown = "memory"
+        if self.program.update.results:
+            shown = "new_memory"
+            self.generated("update", t, "state", "constants", "memory", "new_memory")
+            with self.when(~ended), self.each(self.rooms["memory"]) as i:
+                self.vector("memory")[i] = self.vector("new_memory")[i]
+        due = self.outside("due")[n]
+        with self.when(due > 0.0):
+            self.outputs(t, "state", shown)
+            if self.metrics:
+                with self.when(due >= float(MEASURED)):
+                    self.update_metrics(t)
+            if self.history:
+                with self.when(due.equals(float(KEPT)) | due.equals(float(KEPT + MEASURED))):
+                    self.keep()
+
+    def keep(self) -> None:
+        """A row of the histories; of runs that go on no more, NaN."""
+        first = self.kept.get() * len(self.history)
+        for place, column in enumerate(self.history):
+            value = self.choose(self.alive.get().differs(0.0), self.vector("out")[column], float("nan"))
+            self.block_of("all_rows", first + place)[0] = value
+        self.kept.set(self.kept.get() + 1)
+
+    def step(self, n: Value, t: Value) -> Value:
+        """The state after a step, in ``trial``; lanes in which it is not finite."""
+        self.derivatives(t, self.vector("state"), self.vector("k0"))
+        stages(self, t, self.spread(self.outside("steps")[n]))
+        return not_finite(self, self.vector("trial"))

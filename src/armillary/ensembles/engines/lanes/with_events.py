@@ -1,0 +1,159 @@
+"""The engine for many runs with events: on lanes between events, by the single run's loop across them.
+
+Runs that are ready for a step are put together by configuration, and lanes take each group as far as nothing
+happens (between_events.py). Each run that lanes have given back is then visited by the scalar loop for
+a few steps: across its event, until its event functions have signs again, or to its end. A run whose events
+leave too few steps between them stays with the scalar loop. All of this follows from a run's own steps, so
+that its numbers do not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Lock
+
+import numpy as np
+
+from armillary.ensembles.engines.engine import Outcome
+from armillary.ensembles.engines.lanes.engines import LaneLoop, lanes
+from armillary.ensembles.engines.scalar.engine import Scalar, ScalarVisits
+from armillary.ensembles.plan import NOT_RUN, Plan
+from armillary.ensembles.request import restricted
+from armillary.ensembles.starts import Starts
+from armillary.program.targets.targets import INTERNAL_EVENTS
+from armillary.runtime.loop.layout import FIELDS, REALS, Phase
+from armillary.runtime.models.programs.configured_program import ConfiguredProgram
+
+# Lanes take a second of compilation for each configuration, which 20,000 runs of a tenth of a millisecond
+# save on two threads.
+LEAST_RUNS = 20_000
+# Deployments of a wing with latches take 0.97 of the time of the scalar engine with 2 lanes, 0.70 with 4, and
+# 0.57 with 8.
+LEAST_LANES = 4
+BLOCK = 512  # runs whose records are in memory at a time, of about 10 kB each
+VISIT = 2  # steps of a visit: one to an event, and one after which event functions have signs
+TRUSTED = 4  # visits after which a run stays on lanes only where its steps there are
+SHARE = 2  # times those of the scalar loop
+_CALM = ("restart", "pending", "changing", "choose_step", "passing", "continues", "wary")
+
+
+class LanesWithEvents(Scalar):
+    """Adaptive steps of many runs with events, but without loops and memory that is renewed every step."""
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        program = plan.program
+        if why := Scalar.refusal(plan):
+            return why
+        if not program.events.results:
+            return "there are no events"
+        if not plan.method.adaptive:
+            return f"method '{plan.method.name}' has fixed steps"
+        if program.update.results or program.corrected:
+            return "memory is renewed every step, or states are corrected"
+        if plan.stops is not None:
+            return "inputs jump"
+        if np.ndim(plan.settings.atol) or _watches_itself(plan.code):
+            return "one tolerance for each state, or choices of dependent speeds"
+        if lanes() < LEAST_LANES:
+            return f"{lanes()} lanes gain nothing"
+        return "" if plan.runs >= LEAST_RUNS else f"fewer than {LEAST_RUNS} runs"
+
+    def __init__(self, plan: Plan, width: int | None = None) -> None:
+        self.width, self._making = width or lanes(), Lock()
+        places = np.cumsum(plan.kept) - 1.0
+        self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
+        super().__init__(plan)
+        self.name = f"lanes of {self.width} between events"
+
+    @property
+    def chunk(self) -> int:
+        return BLOCK
+
+    def renew(self) -> bool:
+        found = super().renew()
+        if found:
+            self._lanes: dict[int, LaneLoop] = {}
+        return found
+
+    def _make_lanes(self) -> None:
+        """Loops for the configurations that are known when runs begin: a single run before meets them."""
+        from armillary.ensembles.engines.lanes.between_events import StepsBetweenEvents
+
+        plan, control = self.plan, self.first.control
+        s = plan.settings
+        self._settings = np.array([s.t0, s.t_end, s.step or 0.0, s.rtol, control.max_step, s.max_steps])
+        models = self.changes.models if self.changes is not None else (plan.code,)
+        for c, model in enumerate(models):
+            if not _watches_itself(model):
+                program = restricted(model.equations.program, model.output_names, plan.columns)
+                steps = StepsBetweenEvents(replace(plan, program=program), self.width, self.first.shape)
+                self._lanes[c] = LaneLoop(steps)
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        with self._making:
+            if not self._lanes:
+                self._make_lanes()
+        outcome = Outcome.empty(self.plan, i1 - i0)
+        for first in range(i0, i1, BLOCK):
+            last = min(first + BLOCK, i1)
+            outcome.put(first - i0, self._block(starts, first, last))
+        return outcome
+
+    def _block(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        visits = ScalarVisits(self, starts, i0, i1, apart=True)
+        n = i1 - i0
+        waiting, scalar = np.arange(n), np.zeros(n, dtype=bool)  # the latter: no more on lanes
+        steps, begins, count = np.zeros((2, n), dtype=np.int64), True, 0
+        while waiting.size:
+            before = _tried(visits, waiting) if not begins else np.zeros(n, dtype=np.int64)
+            visits.visit(waiting[~scalar[waiting]], begins=begins, most=VISIT)
+            visits.visit(waiting[scalar[waiting]])
+            steps[0, waiting] += _tried(visits, waiting) - before
+            if self.halt[0]:
+                break
+            begins, count = False, count + 1
+            waiting = waiting[visits.status[waiting] == NOT_RUN]
+            before = _tried(visits, waiting)
+            self._advance(visits, waiting[~scalar[waiting] & _is_ready(self, visits, waiting)])
+            steps[1, waiting] += _tried(visits, waiting) - before
+            if count >= TRUSTED:
+                scalar |= steps[1] < SHARE * steps[0]
+        return visits.outcome()
+
+    def _advance(self, visits: ScalarVisits, ready: np.ndarray) -> None:
+        """Runs on lanes, those of one configuration together."""
+        configurations = visits.controls[ready, FIELDS["configuration"]]
+        tolerances = np.full(self.first.shape.states, self.plan.settings.atol)
+        for c, loop in self._lanes.items():
+            own = ready[configurations == c].astype(float)
+            if own.size:
+                loop(
+                    own.size, visits.count, self._settings, tolerances, *self._rows, self.halt, own,
+                    visits.controls, visits.rooms, *visits.columns,
+                )  # fmt: skip
+
+
+def _watches_itself(model: ConfiguredProgram) -> bool:
+    """Whether runs look for a better choice of dependent speeds, or for lost rank."""
+    return any(event.name in INTERNAL_EVENTS for event in model.equations.targets.watched)
+
+
+def _tried(visits: ScalarVisits, runs: np.ndarray) -> np.ndarray:
+    """Steps that runs have tried so far."""
+    found: np.ndarray = sum(visits.controls[runs, FIELDS[name]] for name in ("steps", "rejected"))
+    return found
+
+
+def _is_ready(engine: Scalar, visits: ScalarVisits, runs: np.ndarray) -> np.ndarray:
+    """Which runs stand before a step, with nothing else to come at this time, and with signs of events."""
+    reals = visits.controls[:, : len(REALS)].view(float)
+    number = {name: reals[runs, FIELDS[name]] for name in ("t", "look", "across", "short_end")}
+    calm = visits.controls[runs, FIELDS["phase"]] == Phase.READY
+    for name in _CALM:
+        calm &= visits.controls[runs, FIELDS[name]] == 0
+    calm &= (number["look"] == -np.inf) & (number["across"] <= 0.0) & (number["short_end"] <= number["t"])
+    shape = engine.first.shape
+    first = shape.layout()[0]["sign"]
+    ready: np.ndarray = calm & np.all(visits.rooms[runs, first : first + shape.events] != 0.0, axis=1)
+    return ready

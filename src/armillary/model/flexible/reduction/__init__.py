@@ -1,0 +1,1 @@
+"""Structures reduced to modes: `bases.py` first, then the integrals of the modes."""

@@ -1,0 +1,317 @@
+"""Programs that carry the derivatives of their motion along: forward sensitivities.
+
+For every parameter or initial value p the state grows by S = ∂y/∂p and the memory by ∂m/∂p, so that whatever
+runs a program runs this one too. With the derivatives of the rates f, of the updates and of the outputs taken
+along (S, ∂m/∂p, 1),
+
+    Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p            S(0): see runtime/start/derivatives.py
+
+At an event g = 0 that leaves y⁺ = r(t, y, m), the instant moves with p too: τ' = −dg/dp / (dg/dt), and
+
+    S⁺ = (∂r/∂y)(S⁻ + f⁻ τ') + (∂r/∂t) τ' + ∂r/∂p − f⁺ τ'
+
+(the saltation matrix; Leine & Nijmeijer 2004, Dynamics and Bifurcations of Non-Smooth Mechanical Systems).
+Steps bring Euler parameters back to unit length and coordinates back to closed loops, but not S: only that
+part of it counts which leads along the constraints, and it is taken wherever S is used: S − e (eᵀS)/(eᵀe) for
+Euler parameters e, and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function theorem.
+
+A state of the program is S times the size of p, its value in the run: the change of y per relative change of
+p, for which the tolerances of y itself are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from armillary.algebra.arguments import flag
+from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+from armillary.algebra.intermediate import let
+from armillary.algebra.walk import symbols, transform
+from armillary.errors import ArmillaryError, ExpressionError
+from armillary.mechanics.constraints.reduction import Reduction
+from armillary.model.description import Description
+from armillary.model.units.unit_system import default_value
+from armillary.program.derivatives.sensitivities.directions import Direction, directions, outputs_of, quotient
+from armillary.program.derivatives.sensitivities.jumps import JumpSearch
+from armillary.program.equations import DerivedEquations
+from armillary.program.form.sections import program_of
+from armillary.program.formalisms.derivation import derivation
+from armillary.program.targets.targets import INTERNAL_EVENTS, OutputColumn, Targets
+from armillary.untyped import DataTable, Given
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DerivedSensitiveEquations(DerivedEquations):
+    """Equations of motion with the derivatives of the motion as further states."""
+
+    plain: DerivedEquations | None = None  # the same without derivatives
+    directions: tuple[Direction, ...] = ()
+    of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
+    remembered: tuple[int, ...] = ()  # places of memories that have derivatives
+    moving: tuple[Mapping[Expr, Expr], ...] = ()  # how state, memory and parameters move, by direction
+    ignore_jumps: bool = False
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """Names of the speeds from whose values a run starts."""
+        assert self.plain is not None
+        return self.plain.speeds
+
+
+def derivative_name(of: str, to: str) -> str:
+    """What the derivative of an output by a parameter or initial value is called."""
+    return f"d({of})/d({to})"
+
+
+def sensitive_equations(
+    equations: DerivedEquations,
+    to: Sequence[Given],
+    of: Sequence[str] | None = None,
+    *,
+    ignore_jumps: bool = False,
+) -> DerivedSensitiveEquations:
+    """The equations with derivatives ``of`` outputs (None: coordinates, speeds and those of the model) ``to``
+    parameters and initial values, by name. Rates that jump are refused unless ``ignore_jumps``.
+    """
+    _check(equations)
+    flag(ignore_jumps, "ignore_jumps=")
+    found = directions(equations, to)
+    names = outputs_of(equations, of)
+    try:
+        with derivation():
+            wanted, more = _targets(equations, found, names, ignore_jumps)
+            program, gains = program_of(equations.system, wanted, equations.reduction.plain)
+    except ExpressionError as error:
+        raise ArmillaryError(f"'{equations.system.name}' has no sensitivities: {error}") from error
+    shared = {f.name: getattr(equations, f.name) for f in fields(DerivedEquations)}
+    shared |= {"program": program, "targets": wanted, "gains": tuple(gains)}
+    more |= {"plain": equations, "directions": found, "of": names, "ignore_jumps": ignore_jumps}
+    return DerivedSensitiveEquations(**shared, **more)
+
+
+def _check(equations: DerivedEquations) -> None:
+    """Errors for what has no derivatives in this form."""
+    if equations.absolute:
+        raise ArmillaryError(
+            f"'{equations.system.name}' was derived in redundant coordinates, whose steps carry no "
+            "derivatives; derive it with formalism='kane' or 'recursive'"
+        )
+    constraints = equations.system.constraints.values()
+    held = set(symbols(*(c.position for c in constraints if c.position is not None)))
+    for event in equations.targets.watched:
+        if event.name in INTERNAL_EVENTS:
+            continue
+        where = f"event '{event.name}'"
+        if (
+            event.lock
+            or event.unlock
+            or any(s.data.name in equations.configuration.locked for s in event.changes)
+        ):
+            raise ArmillaryError(
+                f"{where} locks or unlocks joints, and the derivatives of the motion are not carried through "
+                "that; leave it out, or model the lock as a stiff spring and damper"
+            )
+        for s in event.changes if constraints else ():
+            name = s.data.name
+            if s.data.role == "coordinate" or s in held or name in equations.dependents:
+                raise ArmillaryError(
+                    f"{where} sets '{name}' in a system with constraints, whose loops are then closed anew, "
+                    "and the derivatives of the motion are not carried through that; leave it out"
+                )
+
+
+# ---------------------------------------------------------------------------------------- the targets
+
+
+def _targets(
+    equations: DerivedEquations, asked: Sequence[Direction], of: Sequence[str], ignore_jumps: bool
+) -> tuple[Targets, DataTable]:
+    """Root expressions of all sections, and what the equations hold besides."""
+    t = equations.targets
+    moving = _moving(t, asked, equations.system)
+    remembered = tuple(i for i, m in enumerate(t.memory) if m in moving)
+    columns = [_Along(equations, direction, remembered) for direction in asked]
+    shown = [c for c in t.columns if c.name in of]
+    fires = [_fired(t, k, columns, remembered) for k in range(len(t.fires))]
+    wanted = replace(
+        t,
+        carried=tuple(s for c in columns for s in c.states),
+        memory=(*t.memory, *(m for c in columns for m in c.memories)),
+        rates=(*t.rates, *(rate for c in columns for rate in tangents(t.rates, c.moving))),
+        columns=(*t.columns, *(made for c in columns for made in c.shown(shown))),
+        updates=(
+            *t.updates,
+            *(x for c in columns for x in _picked(tangents(t.updates, c.moving), remembered)),
+        )
+        if t.updates
+        else (),
+        fires=tuple(fires),
+    )
+    if not ignore_jumps and (why := JumpCheck(equations, moving)({})):
+        raise ArmillaryError(why)
+    return wanted, {"remembered": remembered, "moving": tuple(c.moving for c in columns)}
+
+
+def _picked(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
+    return [values[i] for i in places]
+
+
+class _Along:
+    """The derivatives of state and memory by one parameter or initial value, as symbols and as they count."""
+
+    def __init__(self, equations: DerivedEquations, direction: Direction, remembered: Sequence[int]) -> None:
+        t, system = equations.targets, equations.system
+        self.direction = direction
+
+        def of(s: Expr, role: str) -> Expr:
+            name = derivative_name(s.data.name, direction.name)
+            return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size}")
+
+        given = t.integrated
+        kept = _picked(t.memory, remembered)
+        self.states = tuple(of(s, "variable") for s in given)
+        self.memories = tuple(of(m, "memory") for m in kept)
+        # All that moves with p: the state, the memory, and p itself.
+        self.moving: dict[Expr, Expr] = dict(zip(given, self.states, strict=True))
+        self.moving |= dict(zip(kept, self.memories, strict=True))
+        if direction.role == "parameter":
+            self.moving[direction.symbol] = direction.size
+        self.moving |= _in_loops(equations.reduction, t, self.moving)
+        self.moving |= _on_sphere(t, self.moving)
+
+    def shown(self, columns: Sequence[OutputColumn]) -> list[OutputColumn]:
+        """Derivatives of outputs as outputs, in stated units."""
+        d = self.direction
+        by = d.name if d.role == "parameter" else f"the initial value of {d.name}"
+        found = tangents([c.expression for c in columns], self.moving)
+        return [
+            OutputColumn(
+                derivative_name(c.name, d.name),
+                quotient(c.units, d.units),
+                f"derivative of {c.name} by {by}",
+                value * (d.factor / d.size),
+            )
+            for c, value in zip(columns, found, strict=True)
+        ]
+
+
+def _in_loops(reduction: Reduction, t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """Derivatives of coordinates that keep loops closed."""
+    kept, layout = reduction.elimination.kept, reduction.layout
+    if layout is None or all(row.gap is None for row in kept):
+        return {}
+    gaps = tangents([as_expr(0 if row.gap is None else row.gap) for row in kept], moving)
+    delta = reduction.elimination.solve(gaps, "shift")
+    rates = reduction.geometry[len(reduction.geometry) - len(layout.rates) :]
+    found: dict[Expr, Expr] = {}
+    for (i, j), rate in zip(layout.rates, rates, strict=True):
+        if j in delta:
+            q = t.coordinates[i]
+            found[q] = found.get(q, moving[q]) + rate * delta[j]
+    return found
+
+
+def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """Derivatives of Euler parameters that keep them unit."""
+    found: dict[Expr, Expr] = {}
+    for start in t.quaternions:
+        e = t.coordinates[start : start + 4]
+        along = sum((x * moving[x] for x in e), as_expr(0)) / sum((x * x for x in e), as_expr(0))
+        along = let(along, "along")
+        found |= {x: moving[x] - x * along for x in e}
+    return found
+
+
+def _moving(t: Targets, asked: Sequence[Direction], system: Description) -> dict[Expr, Expr]:
+    """All that can move: the state, what is asked for, and memories that depend on these, directly or through
+    others; each with a symbol for its rate.
+    """
+    started = [
+        m for m, memory in zip(t.memory, system.memories.values(), strict=True) if memory.start is not None
+    ]
+    moving: dict[Expr, Expr] = {}
+
+    def add(found: Iterable[Expr]) -> None:
+        moving.update({s: symbol(f"d({s.data.name})") for s in found})
+
+    add([*t.integrated, *(d.symbol for d in asked), *started])
+    while True:
+        changed = {
+            m for m, rate in zip(t.memory, tangents(t.updates, moving), strict=False) if rate is not ZERO
+        }
+        for g, values in zip(t.events, t.fires, strict=True):
+            instant = {t.time: symbol("d(t)")} if tangents([g], moving)[0] is not ZERO else {}
+            rates = tangents(values[: len(t.memory)], {**moving, **instant})
+            changed |= {m for m, rate in zip(t.memory, rates, strict=True) if rate is not ZERO}
+        if changed <= moving.keys():
+            return moving
+        add(changed)
+
+
+class JumpCheck:
+    """Whether rates jump: what a jump adds to the derivatives is not in the equations."""
+
+    def __init__(self, equations: DerivedEquations, moving: Mapping[Expr, Expr]) -> None:
+        t, system, self._plain = equations.targets, equations.system, equations.reduction.plain
+        self._system = system
+        lasting = dict.fromkeys([*t.integrated, t.time], 0.0)
+        defaults = {self._plain(p): default_value(p) or 1.0 for p in system.parameters.values()}
+        self._typical: dict[Expr, float] = defaults | lasting | {t.time: 0.5}
+        starts = {self._plain(s): value for s, value in system.initial.items()}
+        self._typical |= {s: value for s, value in starts.items() if s in lasting}
+        memories = zip(t.memory, system.memories.values(), strict=True)
+        self._typical |= {m: memory.initial for m, memory in memories}
+        hidden = any(memory.hidden for memory in system.memories.values())  # FMUs can be called in runs only
+        self._search = JumpSearch(() if hidden else t.rates, moving, lasting)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing can jump, whatever the parameters."""
+        return self._search.idle
+
+    def __call__(self, parameters: Mapping[str, float]) -> str:
+        """The message, "" where nothing jumps; ``parameters``, in the model's units, replace defaults."""
+        given = {self._plain(p): parameters[n] for n, p in self._system.parameters.items() if n in parameters}
+        if not (found := self._search(self._typical | given)):
+            return ""
+        return (
+            f"the rates of '{self._system.name}' jump with '{found[0]}', and what that adds to the "
+            "derivatives of the motion is not in the equations; make it an event that sets a memory "
+            "(s.memory, s.event), or smooth it, or pass ignore_jumps=True if no run comes there"
+        )
+
+
+def jump_check(equations: DerivedSensitiveEquations) -> JumpCheck | None:
+    """The check for the parameters of a run; None where there is nothing to look for."""
+    plain = equations.plain
+    if plain is None or equations.ignore_jumps:
+        return None
+    check = JumpCheck(plain, _moving(plain.targets, equations.directions, plain.system))
+    return None if check.idle else check
+
+
+def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[int]) -> tuple[Expr, ...]:
+    """Memory and state after an event, with their derivatives."""
+    state, before = t.integrated, (*t.memory, *t.integrated)
+    values, count = t.fires[k], len(t.memory)
+    memory: list[Expr] = list(values[:count])
+    after: list[Expr] = list(values[count:])
+    if all(x is y for x, y in zip(before, values, strict=True)):
+        memory += [m for c in columns for m in c.memories]
+        return (*memory, *after, *(s for c in columns for s in c.states))
+    rates = dict(zip(state, t.rates, strict=True))
+    (slope,) = tangents([t.events[k]], {**rates, t.time: UNIT})
+    later = transform(t.rates, dict(zip(before, values, strict=True)).get)
+    for c in columns:
+        (shift,) = tangents([t.events[k]], c.moving)
+        delay = ZERO if shift is ZERO or slope is ZERO else let(-shift / slope, "delay")
+        moving = dict(c.moving)
+        if delay is not ZERO:
+            moving |= {s: moving[s] + rate * delay for s, rate in rates.items()}
+            moving[t.time] = delay
+        moved = tangents(values, moving)
+        memory += _picked(moved, remembered)
+        after += [x - rate * delay for x, rate in zip(moved[count:], later, strict=True)]
+    return (*memory, *after)

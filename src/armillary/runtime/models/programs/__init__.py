@@ -1,0 +1,1 @@
+"""Programs as machine code, with parameter values and configurations: `compiled_program.py` first."""

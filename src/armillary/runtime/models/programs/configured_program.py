@@ -1,0 +1,198 @@
+"""A compiled program as one of a system: its states, where runs of it start, and its other configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.derivatives.calculus import NumericValue, Values
+from armillary.llvm.jit import Compiled
+from armillary.mechanics.constraints.reduction import Configuration
+from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
+from armillary.program.configurations.sections import with_changes
+from armillary.program.configurations.table import configurations_of
+from armillary.program.derive import derive
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.addresses import lasting
+from armillary.runtime.models.configurations.changes import ChangeCode, RatedChoices, rated_choices
+from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints
+from armillary.runtime.models.programs.compiled_program import CompiledProgram
+from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.start.assembly import LoopStart
+from armillary.runtime.start.initial import whole_start
+from armillary.runtime.start.mass_centres import (
+    with_decided_contacts,
+    with_mass_centres,
+    with_started_memory,
+)
+from armillary.runtime.start.place import Place
+from armillary.settings import Initial
+
+if TYPE_CHECKING:
+    from armillary.mechanics.constraints.rows import ConstraintRow
+    from armillary.mechanics.masses.massless import Masses
+    from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.runtime.models.configurations.run_changes import ChangeFigures, KnownChanges
+
+
+class ConfiguredProgram(CompiledProgram):
+    """The machine code of a system in one configuration, and what its runs need besides."""
+
+    changes_inside = True  # whether a run changes its configuration in the compiled loop
+
+    def __init__(
+        self,
+        equations: DerivedEquations,
+        code: Compiled,
+        seconds: float,
+        compiler: Callable[..., ConfiguredProgram],
+    ) -> None:
+        super().__init__(equations, code, seconds)
+        self._compiler = compiler
+        self.configuration_models: dict[Configuration, ConfiguredProgram] = {equations.configuration: self}
+        self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
+        self.change_figures: dict[object, ChangeFigures | None] = {}  # by what is known of configurations
+        self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
+        self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
+
+    # ------------------------------------------------------------ what it is made of
+
+    @cached_property
+    def masses(self) -> tuple[Masses, list[ConstraintRow]]:
+        """What runs that may have met a place without mass are checked by."""
+        return masses_and_constraints(self.equations)
+
+    @cached_property
+    def row_energy(self) -> Callable[[Values], list[NumericValue]]:
+        """The kinetic energy of values by name, for the same check."""
+        return energy_function(self.equations)
+
+    @lasting
+    def change_code(self) -> ChangeCode:
+        """The sections that lead to this configuration and away from it, compiled at their first use."""
+        return ChangeCode(with_changes(self.base.equations).program)
+
+    def choices(self, locked: frozenset[str]) -> RatedChoices | None:
+        """The choices of dependent speeds with some locks, found and their ratings compiled at the first use;
+        None where the table of configurations has one alone. Of the model that was derived first.
+        """
+        if self.base is not self:
+            return self.base.choices(locked)
+        if locked not in self.rated_choices:
+            self.rated_choices.setdefault(locked, rated_choices(self.base.equations, locked))
+        return self.rated_choices[locked]
+
+    # ------------------------------------------------------------ states
+
+    @cached_property
+    def plain_state(self) -> bool:
+        """Whether a state is coordinates, independent speeds and states of the user's own."""
+        own, plain = type(self), ConfiguredProgram
+        return own.second_half is plain.second_half and own.further_states is plain.further_states
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """What follows the coordinates in a state, from the speeds of ``speed_names``: these themselves."""
+        return u
+
+    def further_states(self, instance: Instance, place: Place) -> np.ndarray:
+        """What follows that in a state: nothing."""
+        return np.empty(0)
+
+    def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
+        """Derivatives of all coordinates and speeds at a state, where it holds any."""
+        return None
+
+    @property
+    def base(self) -> ConfiguredProgram:
+        """The model without derivatives of its motion: itself."""
+        return self
+
+    @property
+    def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Further states and memory at the start of every run; None where they are not always the same."""
+        return np.empty(0), np.empty(0)
+
+    def in_configuration(self, configuration: Configuration) -> ConfiguredProgram:
+        """The same system's model in another configuration."""
+        equations = self.equations
+        found = derive(
+            equations.system, equations.formalism, configuration=configuration, **equations.options
+        )
+        return self._compiler(driven_equations(found) if equations.program.driven else found)
+
+    def compile_configurations(self) -> int:
+        """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
+        do it otherwise when they first meet one.
+        """
+        table = configurations_of(self.base.equations)
+        for entry in table:
+            if entry.configuration not in self.configuration_models:
+                found = self.in_configuration(entry.configuration)
+                self.configuration_models[entry.configuration] = found
+        for locked in table.groups:
+            self.choices(locked)
+        return len(table)
+
+    def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
+        """The place where a run starts."""
+        q, u, states, named = whole_start(self.equations, initial)
+        place = Place(t, q, u, memory, states)
+        place = instance.assembled(place, named) if self.equations.reduction.rows else place
+        if self.starts_plainly:
+            return place
+        return with_decided_contacts(
+            instance, with_started_memory(instance, with_mass_centres(instance, place, initial))
+        )
+
+    @cached_property
+    def three_angles(self) -> tuple[ThreeAngles, ...]:
+        """The joints of three angles, which no run can start from where their axes lie in a plane."""
+        of = self.equations
+        return () if of.absolute else joints_of_three_angles(of.system, of.coordinates)
+
+    @cached_property
+    def starts_plainly(self) -> bool:
+        """Whether the place of a start is found by coordinates, speeds and loops alone."""
+        system = self.equations.system
+        started = any(memory.start is not None for memory in system.memories.values())
+        return not (system.centres or system.contacts or started)
+
+    @lasting
+    def loops(self) -> LoopStart:
+        """What closes the loops at the start of runs."""
+        return LoopStart(self.equations)
+
+    def refused(self, inside: Mapping[str, float]) -> str:
+        """Why this kind of model does not run with parameters in its own units, "" where it does."""
+        return ""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether there are such parameters."""
+        return False
+
+    def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
+        """Tolerances of all states, from those of coordinates and speeds."""
+        return atol
+
+    def plain(self, instance: Instance) -> Instance:
+        """The program without derivatives of its motion."""
+        return instance
+
+    @property
+    def picture(self) -> MotionPicture | None:
+        """What draws the motions of this model: the equations that a user holds do, without machine code."""
+        return None
+
+
+def driven_equations(equations: DerivedEquations) -> DerivedEquations:
+    """Equations whose program reads all inputs from data over time."""
+    memories = equations.system.memories.values()
+    symbols = [s for s, m in zip(equations.program.memory, memories, strict=False) if m.input]
+    return replace(equations, program=replace(equations.program, driven=tuple(symbols)))

@@ -1,0 +1,278 @@
+"""A program with one set of parameter values: its numbers at places of a motion.
+
+The compiled functions as the rest of the runtime calls them, outside of the loop: for assembly, for changes
+of configuration and at singular places.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armillary.algebra.arguments import real
+from armillary.algebra.derivatives.calculus import ValueTable
+from armillary.errors import ArmillaryError
+from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
+from armillary.mechanics.constraints.closing.closing_thresholds import BROKEN
+from armillary.model.units.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
+from armillary.runtime.addresses import address, lasting
+from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.loop.thresholds.mass_thresholds import WEAK
+from armillary.runtime.models.configurations.changes import Changes
+from armillary.runtime.start.place import Place
+from armillary.untyped import DataMapping
+
+if TYPE_CHECKING:
+    from armillary.runtime.integrators import Integration
+    from armillary.runtime.models.programs.configured_program import ConfiguredProgram
+
+_FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
+_NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
+_FARTHER = 10.0  # than at the start of a run, by which a link may slide
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A compiled model and the parameters of a run."""
+
+    model: ConfiguredProgram
+    parameters: DataMapping | None = None
+    inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
+    known: np.ndarray | None = None  # the constants of these parameters, where they have been computed
+    inside: np.ndarray | None = None  # all parameters in the model's own units, where they are known
+    searched: list[int] = field(default_factory=lambda: [0], repr=False)  # rows: see weak_masses.py
+
+    @property
+    def equations(self) -> DerivedEquations:
+        return self.model.equations
+
+    @lasting
+    def constants(self) -> np.ndarray:
+        if self.known is not None:
+            return self.known
+        if self.inside is not None:
+            return self.model.constants_inside(self.inside)
+        return self.model.constants(self.parameters)
+
+    @cached_property
+    def _constants_address(self) -> int:
+        return self.constants.ctypes.data
+
+    def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The results of a generated function, by name."""
+        out, y = np.empty(length), np.ascontiguousarray(state, dtype=float)
+        self.model.function(name)(
+            t if type(t) is float else real(t, "the time"),
+            address(y),
+            self._constants_address,
+            address(memory),
+            address(out),
+        )
+        out += 0.0  # a zero has no sign
+        return out
+
+    def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("derivatives", len(state), t, state, memory)
+
+    def outputs(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("outputs", len(self.model.output_names), t, state, memory)
+
+    def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("events", len(self.equations.targets.watched), t, state, memory)
+
+    def fired(self, k: int, t: float, state: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """State and memory after an event."""
+        new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
+        arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
+        padded = [a if a.size else np.zeros(1) for a in arrays]
+        _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data for a in padded))
+        return padded[4], padded[3][: len(memory)]
+
+    @cached_property
+    def masses_suffice(self) -> bool:
+        """Whether no pivot of the mass matrix can be weak on any run with these parameters.
+
+        A link that slides makes more of what the pivots before it are compared with: where there is one, it
+        may come ten times as far as it starts.
+        """
+        masses, _ = self.model.masses
+        start = {s.data.name: value for s, value in self.equations.system.initial.items()}
+        least = masses.least_share(self.model.inside(self.parameters) | start)
+        return least > WEAK * (1.0 if masses.links.constant_lengths else _FARTHER**2)
+
+    @lasting
+    def changes(self) -> Changes:
+        """What leads from this configuration to another, and back."""
+        inside = self.inside
+        return Changes(
+            self.model.change_code,
+            lambda: self.model.parameters_inside(self.parameters) if inside is None else inside,
+        )
+
+    def check(self, place: Place, reached: bool = False) -> None:
+        """An error where a place does not satisfy the constraints, or its speeds do not follow from
+        the independent ones, which those of a place that was ``reached`` by this program do.
+        """
+        if not self.equations.reduction.rows:
+            return
+        if not place.holds and not self.model.loops.hold(self, place):
+            raise ArmillaryError(self._broken_constraint(place))
+        if reached:
+            return
+        sizes, _ = self._sizes
+        u = place.u / sizes
+        scale = 1.0 + float(np.abs(u).max(initial=0.0))
+        again = self.place(place.t, self.packed(place), place.memory).u / sizes
+        if not np.abs(again - u)[self._free_speeds].max(initial=0.0) < 1e-3 * scale:
+            raise ArmillaryError(
+                f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
+                "motion can go on in more than one way; start a little away from there"
+            )
+
+    def reached(self, result: Integration) -> bool:
+        """Whether all constraints hold at the end of a run."""
+        if not self.equations.reduction.rows:
+            return True
+        t, state, memory = result.t_stop, result.final_state, result.final_memory
+        shown = bool(len(result.time)) and result.time[-1] == t
+        u = self._speeds(result.samples[-1] if shown else self.outputs(t, state, memory))
+        return self.model.loops.hold(self, Place(t, state[: len(self.model.coordinate_names)], u, memory))
+
+    def _broken_constraint(self, place: Place) -> str:
+        """What to say of a place at which a constraint does not hold: the first one."""
+        layout, u = self._layout, place.u / self._sizes[0]
+        scale = 1.0 + float(np.abs(u).max(initial=0.0))
+        _, row, speed, _ = layout.owners
+        numbers = self._factors * self._geometry_numbers(place.t, place.q, place.memory)
+        gaps, start = len(layout.gaps), len(layout.gaps) + layout.rows
+        off = np.abs(numbers[:start])
+        products = numbers[start : start + len(row)] * u[speed]
+        off[gaps:] = np.abs(numbers[gaps:start] + np.bincount(row, products, layout.rows)) / scale
+        rows = [*layout.gaps, *range(layout.rows)]
+        constraint = self.equations.reduction.rows[rows[int(np.argmin(off < BROKEN))]].constraint
+        return (
+            f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold any "
+            "more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot follow "
+            "what is prescribed"
+        )
+
+    @cached_property
+    def _free_speeds(self) -> np.ndarray:
+        """Which speeds are not given."""
+        given = self.equations.reduction.given
+        return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
+
+    def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The state with its loops closed and unit Euler parameters."""
+        y = np.array(state, dtype=float)
+        if place := self.model.address("normalise"):
+            _NORMALISE(place)(t, address(y), self._constants_address, address(memory))
+        return y
+
+    # ------------------------------------------------------------ places
+
+    def packed(self, place: Place) -> np.ndarray:
+        """The state of this program at a place."""
+        u = place.u.take(self.model.independent_speeds)
+        if self.model.plain_state:
+            return np.concatenate((place.q, u, place.states))
+        second = self.model.second_half(self, place.t, place.q, u, place.memory)
+        return np.concatenate([place.q, second, place.states, self.model.further_states(self, place)])
+
+    def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a state of this program."""
+        u = self._speeds(self.outputs(t, state, memory))
+        q = state[: len(self.model.coordinate_names)].copy()
+        first = len(q) + len(self.model.speed_names)
+        own = state[first : first + len(self.model.state_names)].copy()
+        return Place(t, q, u, memory, own, along=self.model.along(self, t, state, memory))
+
+    def _speeds(self, row: np.ndarray) -> np.ndarray:
+        """All speeds of a row of outputs."""
+        speeds = self.model.speeds
+        found: np.ndarray = row.take(speeds.columns) * speeds.factors
+        return found
+
+    def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a row of a run."""
+        shown = dict(zip(self.model.output_names, row, strict=True))
+        system = self.equations.system
+        states = system.moving()
+        inside = {s.data.name: shown[s.data.name] * state_factor(s) for s in states}
+        q = np.array([inside[name] for name in self.model.coordinate_names])
+        own = np.array([inside[name] for name in self.model.state_names])
+        return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory, own)
+
+    def values(self, place: Place) -> ValueTable:
+        """Values of all that expressions can hold at a place, by name."""
+        system = self.equations.system
+        values: ValueTable = self.model.inside(self.parameters)
+        values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
+        values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
+        values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))
+        own = place.memory[: len(system.memories)]  # derivatives of memories, where there are some, follow
+        values |= dict(zip(system.memories, own.tolist(), strict=True))
+        values |= self.inputs.values(place.t) if self.inputs is not None else {}
+        return values | {system.time.data.name: place.t}
+
+    # ------------------------------------------------------------ constraints
+
+    def geometry(self, memory: np.ndarray) -> Geometry:
+        """The constraints as numbers of time and coordinates."""
+        numbers = self._geometry_numbers
+        return Geometry(self._layout, lambda t, q: numbers(t, q, memory), *self._sizes)
+
+    def _geometry_numbers(self, t: float, q: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        program = self.equations.program
+        state = np.zeros(len(q) + len(program.state))
+        state[: len(q)] = q
+        return self.call("geometry", len(program.geometry.results), t, state, memory)
+
+    @property
+    def _layout(self) -> GeometryLayout:
+        layout = self.equations.reduction.layout
+        assert layout is not None
+        return layout
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        return self._layout.sized(*self._sizes)
+
+    @cached_property
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of speeds, and of the rows of constraints."""
+        return self.model.loops.sizes(self.constants)
+
+    def assembled(self, place: Place, named: set[str], at_event: bool = False) -> Place:
+        """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,
+        stays as it is.
+        """
+        return self.model.loops.assembled(self, place, named, at_event)
+
+    def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
+        """Whether the dependent speeds of this program follow well from the others at a place, whose state is
+        given: neither is their choice poor there, nor are the constraints about to lose rank.
+        """
+        if not self.model.weakening:
+            return True
+        watched = np.empty(len(self.equations.targets.watched))
+        places = address(state), self._constants_address, address(place.memory), address(watched)
+        self.model.function("events")(place.t, *places)
+        return all([watched[k] > least for k, least in self.model.weakening])
+
+    def quality(self, place: Place) -> float:
+        """How well the others determine the dependent speeds at a place; 0: not at all."""
+        return self._watched(DEPENDENT_SPEEDS, place.t, self.packed(place), place.memory) + POOR_PIVOT
+
+    def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+        """What is left of the weakest constraint at a state, of 1 as elsewhere, squared; 0: rank is lost."""
+        return max(self._watched(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
+
+    def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+        return float(self.events(t, state, memory)[self.model.watched_index[name]])

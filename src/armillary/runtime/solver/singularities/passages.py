@@ -1,0 +1,352 @@
+"""One step across a place where the constraints lose rank, in the small language of language.py.
+
+Several branches of motion meet at such a place, the flat position of a parallelogram for example. Along each
+of them the motion is smooth, though its equations are 0/0 in that place, so one step of high order passes it,
+placed so that no stage comes near. Loops are closed at every stage: rows that are nearly dependent would make
+much of a small gap.
+
+Dormand and Prince's method of order eight has no stage between 0.34 and 0.59 of its step (Hairer, Nørsett &
+Wanner 1993, II.5), so the place is put in the middle of that, whatever the method of the run. Rows near the
+place are found from rows around it, by a polynomial. Events near the place that leave the motion as it is
+happen inside the step; others end it. A step that is too rough is tried again from nearer by, shorter.
+
+A run that begins, or begins anew, right before a place has no room for that; see collocation.py.
+"""
+
+from __future__ import annotations
+
+from armillary.runtime.loop.thresholds.change_thresholds import (
+    BLIND,
+    IN_PLACE,
+    LOOK_AGAIN,
+    MIDDLE,
+    RANK_LEFT,
+    RANK_SMALL,
+    ROUGH,
+    SHORTER,
+    SHORTEST,
+    SOON,
+    STRIDE,
+    TORN,
+)
+from armillary.runtime.solver.assembly.least_squares import row_square, turn_rows
+from armillary.runtime.solver.choices import measure_sizes, read_rows
+from armillary.runtime.solver.dense import probe
+from armillary.runtime.solver.events import scan, sign_of
+from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.singularities.collocation import step_from_beside
+from armillary.runtime.solver.singularities.forecasts import begin_after, extrapolate, horizon
+
+
+def measure_lengths(run: RunRecord) -> None:
+    """Lengths of the rows of J, in terms of the sizes of speeds."""
+    measure_sizes(run)
+    for i in range(N_ROWS):
+        total: real = 0.0
+        for j in range(N_SPEEDS):
+            part: real = run.jacobian[at(i, N_SPEEDS, j)] / run.size[SPEED_KIND[j]]
+            total = total + part * part
+        run.length[i] = sqrt(total) if total > 0.0 else 1.0
+
+
+def least_singular_value(run: RunRecord) -> real:
+    """The smallest singular value of J without redundant rows, in terms of these sizes and lengths."""
+    for i in range(N_ROWS):
+        run.right[i] = 0.0
+        for j in range(N_SPEEDS):
+            place: whole = at(i, N_SPEEDS, j)
+            part: real = run.jacobian[place] / run.size[SPEED_KIND[j]] / run.length[i]
+            run.left[place] = part if SPEED_OF_ROW[i] != NONE else 0.0
+    turn_rows(run, FIRST, N_ROWS)
+    least: real = INFINITY
+    for i in range(N_ROWS):
+        if SPEED_OF_ROW[i] != NONE:
+            least = min(least, sqrt(row_square(run, i)))
+    return least
+
+
+def rank_falls(run: RunRecord) -> truth:
+    """Whether the constraints do lose rank where a forecast says: the smallest singular value of J falls.
+
+    The strength of a row depends on the choice of dependent speeds and may fall where J is of full rank. At
+    the place, extrapolated to second order from where the step across begins, little must be left.
+    """
+    extrapolate(run, run.singular - run.t)
+    run.stage = normalise(run.singular, run.stage)
+    if not is_finite(run.stage):
+        return True
+    now: real = 0.0
+    then: real = 0.0
+    read_rows(run, run.t, run.state)
+    measure_lengths(run)
+    now = least_singular_value(run)
+    read_rows(run, run.singular, run.stage)
+    then = least_singular_value(run)
+    return then <= RANK_LEFT * now or now <= RANK_SMALL
+
+
+def refuse_place(run: RunRecord) -> None:
+    """The end of a run at a place that no step leads across."""
+    run.status = EVENT
+    run.failed = RANK_EVENT[run.configuration]
+    run.refused = run.failed
+
+
+def plan_passage(run: RunRecord, ahead: real) -> None:
+    """The next step leads across a place so long ahead, if rank is lost there; else it is looked for again
+    a little later.
+    """
+    run.singular = run.t + ahead
+    falls: truth = False
+    falls = rank_falls(run)
+    if falls:
+        run.across = ahead / MIDDLE
+        run.at_grid = True  # memory is updated where it begins
+    else:
+        run.look = run.t + max(0.5 * ahead, horizon(run, LOOK_AGAIN))
+
+
+def take_stages(run: RunRecord, h: real) -> None:
+    """The rates at all stages of the step, those of its end and of its dense output too: the state reached
+    is in `trial`, with its loops closed in `finish`.
+    """
+    for i in range(N_STAGES):
+        for m in range(N_STATES):
+            total: real = 0.0
+            for j in range(N_STAGES):
+                if j == i:
+                    break
+                total = total + STAGE_WEIGHT[at(i, N_STAGES, j)] * run.slopes[at(j, N_STATES, m)]
+            run.stage[m] = run.state[m] + h * total
+        t: real = run.t + STAGE_TIME[i] * h
+        if AT_END[i]:
+            run.trial = run.stage
+        run.stage = normalise(t, run.stage)
+        if AT_END[i]:
+            run.finish = run.stage
+        run.point = derivatives(t, run.stage)
+        for m in range(N_STATES):
+            run.slopes[at(i, N_STATES, m)] = run.point[m]
+
+
+def is_sound(run: RunRecord, h: real) -> truth:
+    """Whether the step is accurate by its own estimate, e5^2/sqrt(e5^2 + 0.01 e3^2), and its end closed."""
+    high: real = 0.0
+    low: real = 0.0
+    gap: real = 0.0
+    for m in range(N_STATES):
+        scale: real = 1.0 + max(abs(run.state[m]), abs(run.trial[m]))
+        error: real = 0.0
+        other: real = 0.0
+        for j in range(N_STAGES):
+            error = error + ERROR_WEIGHT[j] * run.slopes[at(j, N_STATES, m)]
+            other = other + LOW_ERROR_WEIGHT[j] * run.slopes[at(j, N_STATES, m)]
+        high = high + (error / scale) * (error / scale)
+        low = low + (other / scale) * (other / scale)
+        gap = max(gap, abs(run.finish[m] - run.trial[m]))
+    estimate: real = high + low
+    if high + low > 0.0:
+        estimate = h * high / sqrt((high + 0.01 * low) * float(run.used))
+    return estimate <= ROUGH and gap <= TORN and is_finite(run.trial)
+
+
+def keep_nests(run: RunRecord, h: real) -> None:
+    """The coefficients of the dense output of the step."""
+    run.prepared = True
+    run.nest0 = run.trial - run.state
+    for i in range(N_STAGES):
+        for m in range(N_STATES):
+            if i == FIRST:
+                run.nest1[m] = h * run.slopes[at(i, N_STATES, m)] - run.nest0[m]
+            if AT_END[i]:
+                run.nest2[m] = run.nest0[m] - h * run.slopes[at(i, N_STATES, m)] - run.nest1[m]
+    for n in range(N_NESTS):
+        for m in range(N_STATES):
+            total: real = 0.0
+            for j in range(N_STAGES):
+                total = total + NEST_WEIGHT[at(n, N_STAGES, j)] * run.slopes[at(j, N_STATES, m)]
+            run.nests[at(n, N_STATES, m)] = h * total
+
+
+def shorten(run: RunRecord) -> None:
+    """A shorter step across, from nearer by; the run ends where that is of no use any more."""
+    ahead: real = run.singular - run.t
+    wait: real = 0.0
+    while run.share >= SHORTEST and wait <= SOON * ahead:
+        run.share = 0.5 * run.share
+        wait = begin_after(run, ahead, run.share * STRIDE)
+    if run.share < SHORTEST:
+        refuse_place(run)
+        return
+    run.look = run.t + 0.5 * wait
+    if ADAPTIVE:
+        run.h = min(run.h, run.look - run.t)
+
+
+def judge_events(run: RunRecord) -> None:
+    """What becomes of events that were found in the step: near the place, those that leave the motion as it
+    is happen inside of it, and those that change it cannot happen in the place itself.
+    """
+    if not run.pending:
+        return
+    off: real = abs((run.t - run.singular) / run.h_taken)
+    run.continues = off < BLIND
+    for k in range(N_EVENTS):
+        if below(k, N_OWN_EVENTS) and run.crossed[k] > 0:
+            if NEAR_PLACE[k] != PASSES:
+                run.continues = False
+            if NEAR_PLACE[k] == REFUSED and off < IN_PLACE:
+                run.status = EVENT
+                run.failed = k
+                run.refused = k
+    run.searched = run.t - run.t_old
+
+
+def search(run: RunRecord) -> None:
+    """The step just taken, searched for events; one across a place, from where they are known."""
+    if PASSING and run.passing:
+        run.at_grid = False
+        run.continues = False
+    scan(run)
+    if PASSING and run.passing:
+        end_search(run)
+
+
+def end_search(run: RunRecord) -> None:
+    """What becomes of a step across after it was searched; memory is updated wherever it ends. The end of the
+    run may be in the place: the step was taken beyond it, with no stage near, and goes on where the run gets
+    a later end.
+    """
+    if run.t > run.t_end:
+        probe(run, run.t_end - run.t_old)
+        run.state = run.point
+        run.t = run.t_end
+        run.near = 0.0
+        run.continues = True
+        run.sign = run.sign_old
+        for k in range(N_EVENTS):
+            run.crossed[k] = 0
+    else:
+        judge_events(run)
+    run.at_grid = True
+
+
+def find_events(run: RunRecord) -> None:
+    """The events in the step just taken, found now or in the next turn."""
+    if LATE_SEARCH:
+        run.unsearched = True
+    elif PASSING:
+        search(run)
+    else:
+        scan(run)
+
+
+def cross(run: RunRecord) -> None:
+    """The step across, or the same to be tried from nearer by."""
+    sound: truth = False
+    h: real = 0.0
+    h = step_from_beside(run)
+    if not (h > 0.0):
+        h = run.across
+        take_stages(run, h)
+        sound = is_sound(run, h)
+        if sound:
+            keep_nests(run, h)
+        else:
+            run.across = 0.0
+            shorten(run)
+            return
+    run.across = 0.0
+    t_new: real = run.t + h
+    run.base = run.state
+    run.state = run.finish
+    run.t_old = run.t
+    run.t = t_new
+    run.arrival = t_new
+    run.h_taken = h
+    run.near = 0.0
+    run.share = 1.0
+    run.passing = True
+    run.wary = True
+    run.searched = 0.0
+    run.look = -INFINITY
+    run.steps = run.steps + 1
+    run.phase = ARRIVED
+    run.restart = True
+    if ADAPTIVE:
+        run.choose_step = True
+    if run.singular <= run.t_end:
+        report_passage(run)
+    find_events(run)
+
+
+def adopt_signs_inside(run: RunRecord) -> None:
+    """The signs of event functions at a time inside the step."""
+    run.g = events(run.t, run.state)
+    for k in range(N_EVENTS):
+        run.sign[k] = sign_of(run.g[k])
+
+
+def continue_across(run: RunRecord) -> None:
+    """The rest of the step after an event that left the motion as it is, or after the end of the run has been
+    moved: no run can begin near the place.
+    """
+    happened: truth = False
+    for k in range(N_EVENTS):
+        happened = happened or run.crossed[k] > 0
+    if happened:
+        adopt_signs_inside(run)
+    run.t = run.arrival
+    run.state = run.finish
+    run.near = 0.0
+    run.phase = ARRIVED
+    find_events(run)
+
+
+def change_inputs(run: RunRecord) -> None:
+    """Inputs that change at a time inside the step: the run begins anew there, unless that is near the place
+    or so shortly before it that another step across would be too short; then they act after the step.
+    """
+    if not run.continues:
+        return
+    ahead: real = run.singular - run.t
+    if ahead < -BLIND * run.h_taken or ahead > MIDDLE * horizon(run, SHORTER * STRIDE):
+        run.continues = False
+        return
+    run.searched = run.t - run.t_old
+    adopt_signs_inside(run)
+
+
+def is_near_place(run: RunRecord, t: real) -> truth:
+    """Whether a row at a time in the step just taken is found from rows around it."""
+    return run.passing and abs((t - run.singular) / run.h_taken) < BLIND
+
+
+def row_near_place(run: RunRecord, t: real) -> None:
+    """A row by Lagrange's interpolation through the rows around; what is the same in all of them stays so.
+    The first of them is left out where the step begins beside the place.
+    """
+    x: real = (t - run.t_old) / run.h_taken
+    left_out: truth = run.singular - run.t_old < BLIND * run.h_taken
+    empty: truth = True
+    for i in range(N_LOOKS):
+        if left_out and i == FIRST:
+            continue
+        weight: real = 1.0
+        for b in range(N_LOOKS):
+            if b != i and not (left_out and b == FIRST):
+                weight = weight * ((x - LOOK[b]) / (LOOK[i] - LOOK[b]))
+        probe(run, LOOK[i] * run.h_taken)
+        run.seen = outputs(run.t_old + LOOK[i] * run.h_taken, run.point, run.memory)
+        for c in range(N_OUTPUTS):
+            if empty:
+                run.shown[c] = 0.0
+                run.alike[c] = True
+                run.first_seen[c] = run.seen[c]
+            run.alike[c] = run.alike[c] and not differs(run.seen[c], run.first_seen[c])
+            run.shown[c] = run.shown[c] + weight * run.seen[c]
+        empty = False
+    for c in range(N_OUTPUTS):
+        if run.alike[c]:
+            run.shown[c] = run.first_seen[c]
