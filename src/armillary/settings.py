@@ -1,25 +1,26 @@
 """Settings of a run: one record, from the command line and the signatures of models down to the integrators.
 
 Each field of `RunSettings` has a `Setting`. The keys of run and study files, their JSON schemas, the options
-of ``armillary run``, echo files and the identity of a study are made from these. A new setting is one field
-here and, for users, one keyword of ``simulate`` in each signature that repeats it. The integrators complete
-the record: see `runtime/integrators/settings.py`. This file is no part of the runtime, so that
-help texts load quickly.
+of ``armillary run``, echo files, the identity of a study and the signatures of ``simulate`` and such verbs
+are made from these. A new setting is one field here and its type in `SettingOptions`, for editors. The
+integrators complete the record: see `runtime/integrators/settings.py`. This file is no part of the runtime,
+so that help texts load quickly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache, wraps
+from functools import lru_cache
 from math import inf, isfinite
-from typing import Self, TypedDict, TypeVar
+from typing import Self, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
 from armillary.algebra.arguments import reals
 from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.errors import ArmillaryError, shown
+from armillary.errors import ArmillaryError, nearest, shown
 from armillary.model.reading.kinds import (
     NUMBER,
     QUANTITY,
@@ -33,9 +34,9 @@ from armillary.model.reading.kinds import (
 from armillary.model.units.values import BadValueError, finite, in_seconds, read_seconds
 from armillary.untyped import DataMapping, DataTable, Given
 
-Made = TypeVar("Made")
+Verb = TypeVar("Verb", bound=Callable[..., object])
 
-_KEPT = 32  # results of functions of settings
+KEPT = 32  # records that are kept: few, for they may hold the times of all rows
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,8 @@ class RunSettings:
             raise ArmillaryError(f"sample must be a number of seconds, or several, not {self.sample}")
         if not (isfinite(self.t0) and isfinite(self.t_end) and self.t0 <= self.t_end):
             raise ArmillaryError(
-                f"a run must lead from one finite time to a later one, not from {self.t0} to {self.t_end}"
+                f"t0 and t_end must be finite, and t_end not before t0; "
+                f"t0 is {self.t0} and t_end {self.t_end}"
             )
         if self.step is not None and not 0.0 < self.step < inf:
             raise ArmillaryError(f"the step must be positive, not {self.step}")
@@ -208,28 +210,10 @@ class RunSettings:
         }
 
 
-def by_value(function: Callable[..., Made]) -> Callable[..., Made]:
-    """A function of settings, whose last results are kept by the values of its arguments and their types;
-    arrays and lists, which may change, are read each time. Few are kept, for they may hold times of all rows.
-    """
-    kept = lru_cache(maxsize=_KEPT, typed=True)(function)
-
-    @wraps(function)
-    def found(*arguments: object) -> Made:
-        try:
-            hash(arguments)
-        except TypeError:
-            return function(*arguments)
-        return kept(*arguments)
-
-    return found
-
-
 def _is_default(value: Given, default: Given) -> bool:
     return value is None or (np.ndim(value) == 0 and bool(value == default))
 
 
-run_settings = by_value(RunSettings)  # the record of values in the order of its fields
 SETTINGS: dict[str, Setting] = {f.name: f.metadata["setting"] for f in fields(RunSettings)}
 FILE_KEYS: dict[str, str] = {name: setting.key or name for name, setting in SETTINGS.items()}
 FORMALISM = Setting(
@@ -243,7 +227,7 @@ TIER = Setting('"quick": code that is ready sooner and runs longer.', WORDS, _na
 RUN_TABLE["tier"] = TIER
 
 
-# ------------------------------------------------------- keywords of verbs that hand them to ``simulate``
+# --------------------------------------------------------------- keywords of ``simulate`` and such verbs
 
 
 Sample = float | str | Sequence[float | str] | np.ndarray | None  # interval, or times, of rows of a run
@@ -251,7 +235,7 @@ Initial = Mapping[str, float] | Sequence[float] | None  # values at the start: b
 
 
 class StepOptions(TypedDict, total=False):
-    """Keywords of ``simulate`` that concern steps."""
+    """Settings that concern steps."""
 
     step: float | str | None
     method: str | None
@@ -261,13 +245,62 @@ class StepOptions(TypedDict, total=False):
     max_steps: int
 
 
-class RunOptions(StepOptions, total=False):
+class SettingOptions(StepOptions, total=False):
+    """All settings but the end of a run."""
+
+    t0: float | str
+    sample: Sample
+
+
+class RunOptions(SettingOptions, total=False):
     """All keywords of ``simulate`` but ``on_start``."""
 
     initial: Initial
     parameters: DataMapping | None
     memory: Mapping[str, float] | None
     inputs: Given
-    t0: float | str
-    sample: Sample
     progress: bool | Callable[[float], None]
+
+
+_settings: Callable[..., RunSettings] = RunSettings  # which reads times in text
+_kept_settings: Callable[..., RunSettings] = lru_cache(maxsize=KEPT, typed=True)(RunSettings)
+
+
+def run_settings(t_end: float | str, **given: Unpack[SettingOptions]) -> RunSettings:
+    """The record of the settings of a call, the same object for the same values and types; arrays and lists,
+    which may change, are read each time.
+    """
+    try:
+        return _kept_settings(t_end, **given)
+    except TypeError:
+        check_options("a run", given, SettingOptions, RunOptions.__annotations__)
+        return _settings(t_end, **given)
+
+
+def check_options(what: str, given: Mapping[str, object], known: type, others: Iterable[str]) -> None:
+    """An error for a keyword that is none of the settings; ``others`` are further keywords of the verb."""
+    settings = list(known.__annotations__)
+    for name in given:
+        if name not in settings:
+            hint = nearest(name, [*settings, *others]) or f"; its settings are {', '.join(settings)}"
+            raise ArmillaryError(f"{what} takes no '{name}'{hint}")
+
+
+def expanded_signature(options: type) -> Callable[[Verb], Verb]:
+    """A verb with ``**settings: Unpack[options]``, whose signature shows each of them with its default."""
+
+    def expanded(verb: Verb) -> Verb:
+        own = inspect.signature(verb)
+        *others, last = own.parameters.values()
+        assert last.kind is last.VAR_KEYWORD
+        first = [p for p in others if p.kind is not p.KEYWORD_ONLY]
+        settings = [
+            inspect.Parameter(f.name, last.KEYWORD_ONLY, default=f.default, annotation=hint.__forward_arg__)
+            for f in fields(RunSettings)
+            if (hint := options.__annotations__.get(f.name)) is not None
+        ]
+        parameters = [*first, *settings, *others[len(first) :]]
+        vars(verb)["__signature__"] = own.replace(parameters=parameters)
+        return verb
+
+    return expanded

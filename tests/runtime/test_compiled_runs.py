@@ -93,7 +93,7 @@ def test_a_run_of_no_length_has_one_row() -> None:
         ({"sample": [0.0, 3.0]}, "sample times must lie between 0.0 and 1.0"),
         ({"rtol": -1.0}, "tolerances must be positive"),
         ({"atol": [1e-6] * 3}, "atol must be one number or 2"),
-        ({"t0": 2.0}, "from one finite time to a later one"),
+        ({"t0": 2.0}, "t0 and t_end must be finite, and t_end not before t0"),
         ({"memory": {"count": 1.0}}, "there is no memory 'count'"),
     ],
 )

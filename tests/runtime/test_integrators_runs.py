@@ -299,7 +299,7 @@ def test_a_derivative_that_is_nan_at_the_start_ends_the_run_there(method):
         ({"step": None}, "give it, e.g. step=1e-3"),
         ({"step": -1.0}, "must be positive"),
         ({"t_end": float("nan")}, "finite"),
-        ({"t_end": -1.0}, "to a later one"),
+        ({"t_end": -1.0}, "t_end not before t0"),
         ({"state": [1.0]}, "the state must be 2 numbers"),
         ({"memory": [1.0]}, "the memory must be 0 numbers"),
         ({"sample": 0.0}, "between samples must be positive"),

@@ -15,22 +15,35 @@ import pytest
 import armillary as arm
 from armillary.run_files.schema import run_schema
 from armillary.runtime.integrators.settings import completed
-from armillary.settings import FILE_KEYS, SETTINGS, RunOptions, RunSettings
-from armillary.stages.model import Model
+from armillary.settings import FILE_KEYS, SETTINGS, RunSettings, SettingOptions
+from armillary.stages.model import Model, RedundantModel
 from tests.runtime.compiled_systems import oscillator
 
 DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(RunSettings)}
 
 
-@pytest.mark.parametrize("verb", [Model.simulate, Model.simulate_batch, arm.Study])
+@pytest.mark.parametrize("verb", [Model.simulate, RedundantModel.simulate, Model.simulate_batch, arm.Study])
 def test_signatures_have_all_settings_with_their_defaults(verb: Any) -> None:
     known = inspect.signature(verb).parameters
     for name, default in DEFAULTS.items():
         assert known[name].default == (inspect.Parameter.empty if default is MISSING else default), name
 
 
-def test_verbs_that_hand_options_on_name_all_settings() -> None:
-    assert set(DEFAULTS) - {"t_end"} <= set(RunOptions.__annotations__)
+def test_types_for_editors_name_all_settings() -> None:
+    assert set(DEFAULTS) - {"t_end"} == set(SettingOptions.__annotations__)
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "says"),
+    [
+        ("simulate", {"stepp": 0.1}, "a run takes no 'stepp'; did you mean 'step'"),
+        ("simulate", {"intial": {}, "sample": [0.0, 1.0]}, "a run takes no 'intial'; did you mean 'initial'"),
+        ("simulate_batch", {"xyz": 1}, "a run takes no 'xyz'; its settings are step, method, rtol, atol, "),
+    ],
+)
+def test_a_keyword_that_is_no_setting_is_named(verb: str, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=says):
+        getattr(oscillator(), verb)(1.0, **given)
 
 
 def test_files_have_a_key_with_a_description_for_each_setting() -> None:

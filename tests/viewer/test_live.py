@@ -102,7 +102,7 @@ def test_the_hand_pulls_as_a_force_on_a_point_does(model) -> None:
         ({"sliders": [("L", 1.0)]}, "give a name, or"),
         ({"inputs": ["L"]}, "the model has no input 'L'"),
         ({"plots": ["heigt"]}, "no output 'heigt'; did you mean 'height'"),
-        ({"step": -1.0}, "step=-1 must be a positive number"),
+        ({"step": -1.0}, "the step must be positive, not -1"),
         ({"method": "euler"}, "a module has no method 'euler'"),
         ({"parameters": {"M": 1.0}}, "no parameter 'M'"),
     ],

@@ -18,13 +18,12 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.model.units.values import in_seconds
 from armillary.program.form.program import Program, section
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.integrators.settings import completed
+from armillary.runtime.integrators.settings import ROWS, completed
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from armillary.untyped import Given
 
-_ROWS = 1000  # that metrics see of an adaptive run without sample=
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
 _LISTED = 10  # names in a message
 
@@ -156,7 +155,7 @@ def _rows(
     every ``watch`` seconds. Histories are kept at the sample times, by default every grid point or a thousand
     intervals too.
     """
-    usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / _ROWS)
+    usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / ROWS)
     watched = usual if watch is None else _even(t0, t_end, real(watch, "watch"))
     given = SampleTimes(sample, t0, t_end)
     samples = usual[:0]
@@ -166,7 +165,7 @@ def _rows(
         return samples, np.ones(len(samples), dtype=bool), np.zeros(len(samples), dtype=bool)
     if not len(samples):
         return watched, np.zeros(len(watched), dtype=bool), np.ones(len(watched), dtype=bool)
-    watched = _snapped(watched, samples, SNAP * (step or (t_end - t0) / _ROWS))
+    watched = _snapped(watched, samples, SNAP * (step or (t_end - t0) / ROWS))
     times = np.union1d(watched, samples)
     return times, np.isin(times, samples), np.isin(times, watched)
 
@@ -194,7 +193,7 @@ def _snapped(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
 def _samples(t0: float, t_end: float, sample: Given, step: float | None) -> float:
     """How many samples there will be, known without making them."""
     if sample is None:
-        return (t_end - t0) / step + 1 if step else _ROWS + 1
+        return (t_end - t0) / step + 1 if step else ROWS + 1
     return SampleTimes(sample, float(t0), float(t_end)).count
 
 

@@ -14,7 +14,7 @@ from armillary.program.formalisms import momentum, redundant
 from armillary.runtime.models import compilation, compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models
-from armillary.settings import Sample, run_settings
+from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import ModelPictures
 from armillary.stages.pieces import ModelPieces
@@ -357,31 +357,25 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         return workspace(self, ranges, outputs, points=points, start=start, parameters=parameters, time=time)
 
+    @expanded_signature(SettingOptions)
     def simulate_batch(
         self,
         t_end: float | str,
         *,
-        step: float | str | None = None,
-        method: str | None = None,
         parameters: Mapping[str, object] | None = None,
         initial: Mapping[str, object] | object = None,
         memory: Mapping[str, object] | None = None,
         inputs: object = None,
-        t0: float | str = 0.0,
-        sample: Sample = None,
         watch: float | str | None = None,
         outputs: Sequence[str] | None = None,
         metrics: Metrics | None = None,
         runs: int | None = None,
-        rtol: float = 1e-9,
-        atol: float | Sequence[float] = 1e-11,
-        max_step: float | str = float("inf"),
-        max_steps: int = 1_000_000_000,
         threads: int | None = None,
         device: str = "cpu",
         precision: str = "double",
         progress: bool | Callable[[int], None] = True,
         on_start: None = None,
+        **settings: Unpack[SettingOptions],
     ) -> Batch:
         """Many runs from ``t0`` to ``t_end`` at once, in seconds or text such as "5 s", as all times here.
 
@@ -406,11 +400,10 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
                 "on_start=: give the initial values of all runs as arrays, initial={'name': […]}, or call "
                 "simulate(on_start=…) run by run"
             )
-        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return simulate_batch(
-            self, settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
-            watch=watch, outputs=outputs, metrics=metrics, runs=runs, threads=threads, device=device,
-            precision=precision, progress=progress,
+            self, run_settings(t_end, **settings), parameters=parameters, initial=initial, memory=memory,
+            inputs=inputs, watch=watch, outputs=outputs, metrics=metrics, runs=runs, threads=threads,
+            device=device, precision=precision, progress=progress,
         )  # fmt: skip
 
 

@@ -7,8 +7,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.atomic import reason
@@ -19,7 +18,7 @@ from armillary.model.units.values import in_seconds
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.settings import RunSettings, Sample, run_settings
+from armillary.settings import RunSettings, SettingOptions, expanded_signature, run_settings
 from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
 from armillary.studies.definition.definition import (
     Definition,
@@ -74,6 +73,7 @@ class Study(StudyResults):
     describe the model. ``trust`` lets them load the FMUs of the model's text: machine code.
     """
 
+    @expanded_signature(SettingOptions)
     def __init__(
         self,
         model: CompiledModel,
@@ -88,23 +88,16 @@ class Study(StudyResults):
         second_order: bool = False,
         metrics: Metrics | None = None,
         outputs: Sequence[str] | None = None,
-        sample: Sample = None,
         watch: float | str | None = None,
         block: int | None = None,
         build: str | None = None,
-        step: float | str | None = None,
-        method: str | None = None,
         parameters: Mapping[str, object] | None = None,
         initial: Mapping[str, object] | None = None,
         memory: Mapping[str, object] | None = None,
         inputs: object = None,
-        t0: float | str = 0.0,
-        rtol: float = 1e-9,
-        atol: float | Sequence[float] = 1e-11,
-        max_step: float | str = inf,
-        max_steps: int = 1_000_000_000,
         precision: str = "double",
         trust: bool = False,
+        **settings: Unpack[SettingOptions],
     ) -> None:
         if not isinstance(model, CompiledModel):
             raise ArmillaryError(f"Study() needs a compiled model, not {model!r}; give s.derive().compile()")
@@ -115,9 +108,9 @@ class Study(StudyResults):
             "parameters": parameters, "initial": initial, "memory": memory,
             "watch": in_seconds("watch", watch), "precision": None if precision == "double" else precision,
         }  # fmt: skip
-        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
-        given = settings.changed() | {key: value for key, value in how.items() if value is not None}
-        signals = _signals(model, inputs, settings)
+        record = run_settings(t_end, **settings)
+        given = record.changed() | {key: value for key, value in how.items() if value is not None}
+        signals = _signals(model, inputs, record)
         if signals:
             given[INPUTS] = signals
         folder = Folder.at(path)

@@ -24,10 +24,10 @@ from armillary.analysis.fitting.residuals import Residuals, experiment_run
 from armillary.analysis.fitting.statistics import LOSSES, rms, spread
 from armillary.analysis.fitting.unknowns import Wanted, assignments, unknowns
 from armillary.columns import counted
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.progress import report_line
-from armillary.settings import StepOptions
+from armillary.settings import StepOptions, check_options, expanded_signature
 from armillary.untyped import LibraryObject
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ _OPTIONS = (
 _POINTS = 400  # of a curve beside the data
 
 
+@expanded_signature(StepOptions)
 def fit(
     model: CompiledModel,
     data: object,
@@ -83,10 +84,7 @@ def fit(
     most = positive_whole(max_evaluations)
     if most is None:
         raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
-    if unknown := [name for name in how if name not in StepOptions.__annotations__]:
-        steps = list(StepOptions.__annotations__)
-        hint = nearest(unknown[0], [*steps, *_OPTIONS]) or f"; steps are set by {', '.join(steps)}"
-        raise ArmillaryError(f"fit() takes no '{unknown[0]}'{hint}")
+    check_options("fit()", how, StepOptions, _OPTIONS)
     began = time.perf_counter()
     base = model.base
     experiments = measured(base, data, outputs, sigma)

@@ -22,14 +22,12 @@ from armillary.export.fmi.description.terminals import terminals
 from armillary.export.fmi.description.variables import interface
 from armillary.export.fmi.model import model_files
 from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
-from armillary.export.fmi.tables import FmuSolver, variables_header, variables_source
+from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators import METHODS
-from armillary.runtime.integrators.records import Method
+from armillary.runtime.integrators.settings import completed
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import Initial, RunSettings
-from armillary.untyped import Given
 
 VERSIONS = ("2.0", "3.0")
 KINDS = ("both", "model_exchange", "co_simulation")
@@ -70,11 +68,12 @@ def export(
     version = str(version)
     one_of(version, VERSIONS, "unknown version of FMI ")
     one_of(kind, KINDS, "unknown kind of FMU ")
-    chosen = _method(method)
+    one_of(method, [m.name for m in exported_methods(adaptive=True)], "unknown method of co-simulation ")
     for name, value in (("step", step), ("duration", duration), ("rtol", rtol), ("atol", atol)):
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
             of = " of seconds" if name in ("step", "duration") else ""
             raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number{of}")
+    settings = completed(RunSettings(duration, step=float(step), method=method, rtol=rtol, atol=float(atol)))
     if platforms is not None:
         wanted = chosen_platforms(platforms)
         if not binary:
@@ -93,22 +92,21 @@ def export(
         name: files(__package__).joinpath("sources", name).read_text(encoding="utf-8") for name in shared
     }
     offers = {"exchange": kind != "co_simulation", "cosimulation": kind != "model_exchange"}
-    solver = FmuSolver(chosen, step, rtol, atol)
-    token = _token(texts, version, repr((solver, offers)))
-    texts["variables.h"] = variables_header(variables, token, solver, **offers, adjoint=adjoint)
+    token = _token(texts, version, repr((settings, offers)))
+    texts["variables.h"] = variables_header(variables, token, settings, **offers, adjoint=adjoint)
     made = sorted(name for name in texts if name.endswith(".c"))
     facts = Facts(
         variables,
         found.stem,
         token,
         float(step),
-        float(duration),
-        float(rtol) if chosen.adaptive else 1e-6,  # importers give it back as theirs
+        settings.t_end,
+        settings.rtol if settings.integrator.adaptive else 1e-6,  # importers give it back as theirs
         **offers,
         sources=made,
     )
     content: dict[str, str | bytes] = {"modelDescription.xml": model_description(facts, version)}
-    content["documentation/index.html"] = documentation(variables, solver)
+    content["documentation/index.html"] = documentation(variables, settings)
     if version == "3.0" and (groups := terminals(variables)):
         content["terminalsAndIcons/terminalsAndIcons.xml"] = groups
     content |= {f"sources/{name}": text for name, text in sorted(texts.items())}
@@ -125,12 +123,6 @@ def export(
     place = Path(path)
     named = place if place.suffix or place.is_dir() else place.with_name(f"{place.name}.fmu")
     return write_archive(named, content, force=force)
-
-
-def _method(name: Given) -> Method:
-    known = [m.name for m in exported_methods(adaptive=True)]
-    one_of(name, known, "unknown method of co-simulation ")
-    return METHODS[name]
 
 
 def _token(texts: Mapping[str, str], version: str, options: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from armillary.export.c.text import WIDTH, quoted
 from armillary.export.fmi.configurations import every
@@ -13,7 +12,7 @@ from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.source import Source
 from armillary.program.configurations.sections import adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators.records import Method
+from armillary.runtime.integrators.settings import IntegrationSettings
 
 _HEADER = """\
 /* variables.h: sizes and tables of this model. Value references run through time, parameters, memory, states,
@@ -170,20 +169,16 @@ extern const event_description *const EVENTS_OF[]; /* of each configuration */
 extern const int STATE_PLACES[][N_PACKED]; /* of each: where its states are among those of the FMU */"""
 
 
-@dataclass(frozen=True)
-class FmuSolver:
-    """The method of co-simulation and its settings."""
-
-    method: Method
-    step: float
-    rtol: float
-    atol: float
-
-
 def variables_header(
-    interface: Interface, token: str, solver: FmuSolver, *, exchange: bool, cosimulation: bool, adjoint: bool
+    interface: Interface,
+    token: str,
+    settings: IntegrationSettings,
+    *,
+    exchange: bool,
+    cosimulation: bool,
+    adjoint: bool,
 ) -> str:
-    """variables.h"""
+    """variables.h; ``settings`` are those of co-simulation."""
     program, description = interface.source.program, interface.source.description
     stem, sources = interface.source.stem, every(interface.source)
     several, loops = interface.source.changing, interface.source.assembly
@@ -208,11 +203,11 @@ def variables_header(
         "stem": interface.source.stem,
         "name": quoted(description.name),
         "token": quoted(token),
-        "step": repr(float(solver.step)),
-        "method": solver.method.name.upper(),
-        "adaptive": int(solver.method.adaptive),
-        "rtol": repr(float(solver.rtol)),
-        "atol": repr(float(solver.atol)),
+        "step": repr(settings.step),
+        "method": settings.integrator.name.upper(),
+        "adaptive": int(settings.integrator.adaptive),
+        "rtol": repr(settings.rtol),
+        "atol": repr(settings.atol),
         "upper": interface.source.stem.upper(),
         "masses": int(interface.source.masses is not None),
         "jumps": int(bool(program.stops)),

@@ -8,10 +8,11 @@ from math import isinf
 
 from armillary.export.fortran.configurations import fortran_name
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
-from armillary.export.text.files.settings import SAMPLES, run_keys
+from armillary.export.text.files.settings import run_keys
 from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import NO_SOLVER, setting_checks
 from armillary.runtime.integrators import usual_method
+from armillary.runtime.integrators.settings import ROWS
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
 
@@ -53,7 +54,7 @@ def fortran_settings() -> dict[str, str]:
     refusal = "    if ({}) &\n      call fail_('&run: {}')"
     largest = {"INFINITY": "huge(1.0_dp)"}
     found["setting_checks"] = setting_checks(FortranSolverPrinter(NO_SOLVER), refusal, largest)
-    return {**found, **usual, "samples": str(SAMPLES)}
+    return {**found, **usual, "samples": str(ROWS)}
 
 
 class FortranSolverPrinter(SolverPrinter):

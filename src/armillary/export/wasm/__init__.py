@@ -14,6 +14,7 @@ from armillary.algebra.arguments import flag, several
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.heading import head, readme_tables
 from armillary.export.text.files.runfile import example_timing
+from armillary.export.text.files.settings import setting_values
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.selftest.reference import ABSOLUTE, RELATIVE
 from armillary.export.text.source import Source, source
@@ -81,7 +82,7 @@ def export(
 
 def class_text() -> str:
     """The class of models in JavaScript."""
-    return template(__package__, "model.js")
+    return fill(template(__package__, "model.js"), setting_values("Infinity"))
 
 
 def _union(items: Sequence[DataTable]) -> str:

@@ -47,7 +47,7 @@ from armillary.runtime.models.compilation import compile_equations
 from armillary.untyped import DataTable
 
 ROWS = 256  # rows that a call of a loop can fill
-METHODS_OF_MODULES = ("rk4", "dopri5")
+METHODS_OF_MODULES = ("rk4", "dopri5")  # the usual ones: with a step, and without
 _REAL = 8
 
 

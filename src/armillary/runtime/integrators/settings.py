@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 from operator import attrgetter
 
@@ -14,10 +14,10 @@ from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import METHODS, Method, check_kind, usual_method
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
-from armillary.settings import RunSettings, by_value
+from armillary.settings import KEPT, RunSettings
 from armillary.untyped import Given
 
-_ROWS = 1000  # of an adaptive run whose sampling is not given
+ROWS = 1000  # of an adaptive run whose sampling is not given; metrics see as many
 
 
 class IntegrationSettings(RunSettings):
@@ -55,7 +55,7 @@ class IntegrationSettings(RunSettings):
         """The same with times of rows, where an adaptive method is to give a number of them."""
         if self.sample is not None or not self.integrator.adaptive or not self.t_end > self.t0:
             return self
-        return replace(self, sample=(self.t_end - self.t0) / _ROWS)
+        return replace(self, sample=(self.t_end - self.t0) / ROWS)
 
     @cached_property
     def row_times(self) -> np.ndarray:
@@ -102,14 +102,17 @@ def completed(
     settings: RunSettings, *, redundant: bool = False, contacts: bool = False
 ) -> IntegrationSettings:
     """Settings with a method, which must be one for these coordinates, and with plain numbers."""
-    return _completed(*_in_order(settings), redundant, contacts)
+    values = (*_in_order(settings), redundant, contacts)
+    try:
+        return _kept(*values)
+    except TypeError:  # of an array or a list, which may change
+        return _completed(*values)
 
 
 _NAMES = tuple(f.name for f in fields(RunSettings))
 _in_order = attrgetter(*_NAMES)
 
 
-@by_value
 def _completed(*values: Given) -> IntegrationSettings:
     *own, redundant, contacts = values
     given = dict(zip(_NAMES, own, strict=True))
@@ -123,3 +126,6 @@ def _completed(*values: Given) -> IntegrationSettings:
     if contacts and made.integrator.adaptive and made.max_step == inf and made.t_end > made.t0:
         made = replace(made, max_step=LONGEST_WITH_CONTACTS * (made.t_end - made.t0))
     return made
+
+
+_kept = lru_cache(maxsize=KEPT, typed=True)(_completed)

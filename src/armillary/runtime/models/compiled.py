@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, Unpack, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from armillary.runtime.models.straight import keep_straight
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
-from armillary.settings import Initial, RunSettings, Sample, run_settings
+from armillary.settings import Initial, RunSettings, SettingOptions, expanded_signature, run_settings
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
@@ -157,24 +157,18 @@ class CompiledModel(ConfiguredProgram):
 
     # ------------------------------------------------------------ runs
 
+    @expanded_signature(SettingOptions)
     def simulate(
         self,
         t_end: float | str,
         *,
-        step: float | str | None = None,
-        method: str | None = None,
         initial: Initial = None,
         parameters: DataMapping | None = None,
         memory: Mapping[str, float] | None = None,
         inputs: Given = None,
-        t0: float | str = 0.0,
-        sample: Sample = None,
-        rtol: float = 1e-9,
-        atol: float | Sequence[float] = 1e-11,
-        max_step: float | str = float("inf"),
-        max_steps: int = 1_000_000_000,
         progress: bool | Callable[[float], None] = True,
         on_start: OnStart | None = None,
+        **settings: Unpack[SettingOptions],
     ) -> Run:
         """The motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
 
@@ -190,10 +184,9 @@ class CompiledModel(ConfiguredProgram):
         A run that diverges, or an event of which comes faster and faster without end, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
-        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return self.run_with(
-            settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
-            progress=progress, on_start=on_start,
+            run_settings(t_end, **settings), parameters=parameters, initial=initial, memory=memory,
+            inputs=inputs, progress=progress, on_start=on_start,
         )  # fmt: skip
 
     def run_with(

@@ -4,9 +4,9 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.redundant import RedundantStart
-from armillary.settings import Initial, RunSettings, Sample, run_settings
+from armillary.settings import Initial, RunSettings, SettingOptions, expanded_signature, run_settings
 from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
@@ -158,41 +158,36 @@ class CompiledRedundantModel(CompiledModel):
 
     # ------------------------------------------------------------ runs
 
-    def simulate(  # type: ignore[override]
+    @expanded_signature(SettingOptions)
+    def simulate(
         self,
         t_end: float | str,
         *,
-        step: float | str | None = None,
-        method: str = "staggered",
+        epsilon: float | None = None,
+        passes: int = 1,
+        translation: str = "implicit",
         initial: Initial = None,
         parameters: DataMapping | None = None,
         memory: Mapping[str, float] | None = None,
         inputs: Given = None,
-        t0: float | str = 0.0,
-        sample: Sample = None,
-        epsilon: float | None = None,
-        passes: int = 1,
-        translation: str = "implicit",
-        rtol: float = 1e-9,
-        atol: float | Sequence[float] = 1e-11,
-        max_step: float | str = float("inf"),
-        max_steps: int = 1_000_000_000,
         progress: bool | Callable[[float], None] = True,
         on_start: OnStart | None = None,
+        **settings: Unpack[SettingOptions],
     ) -> Run:
         """The motion from ``t0`` to ``t_end`` with steps of one size.
 
-        ``initial`` holds values of the joints' coordinates and speeds. Method "staggered" is that of Park and
-        Chiou: ``epsilon`` is their ε (constraints slip by ε times their multiplier; by default 1e-10 over the
-        total mass), ``passes`` the number of corrector passes (none: first order), ``translation`` "explicit"
-        (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a projection onto
-        all constraints after each step. Sampling, events, memory and errors are those of other models; as
-        other methods of fixed step these have no use for ``rtol``, ``atol`` and ``max_step``.
+        ``initial`` holds values of the joints' coordinates and speeds. Method "staggered", used where none is
+        named, is that of Park and Chiou: ``epsilon`` is their ε (constraints slip by ε times their
+        multiplier; by default 1e-10 over the total mass), ``passes`` the number of corrector passes (none:
+        first order), ``translation`` "explicit" (central differences) or "implicit" (mid-point rule). Method
+        "projected" is rk4 with a projection onto all constraints after each step. Sampling, events, memory
+        and errors are those of other models; as other methods of fixed step these have no use for ``rtol``,
+        ``atol`` and ``max_step``.
         """
-        settings = run_settings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return self.run_with(
-            settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs, epsilon=epsilon,
-            passes=passes, translation=translation, progress=progress, on_start=on_start,
+            run_settings(t_end, **settings), parameters=parameters, initial=initial, memory=memory,
+            inputs=inputs, epsilon=epsilon, passes=passes, translation=translation, progress=progress,
+            on_start=on_start,
         )  # fmt: skip
 
     def run_with(

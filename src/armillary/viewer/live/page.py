@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,8 +16,7 @@ from armillary.errors import ArmillaryError
 from armillary.export.text.selftest.reference import start_values
 from armillary.export.text.source import source
 from armillary.export.wasm import class_text
-from armillary.export.wasm.module import WasmModule
-from armillary.model.units.values import seconds
+from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
 from armillary.program.equations import DerivedEquations
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
@@ -26,6 +24,7 @@ from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
+from armillary.settings import run_settings
 from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.live.controls import inputs_of, sliders_of, wanted_sliders
@@ -70,9 +69,8 @@ def live_page(
 ) -> str:
     """The text of the page."""
     asked, driven = wanted_sliders(sliders, "sliders="), wanted_sliders(inputs, "inputs=")
-    if step is not None and not 0 < (step := seconds(step, "step")) < math.inf:
-        raise ArmillaryError(f"step={step:g} must be a positive number of seconds")
-    chosen = text(method, "method") if method is not None else "rk4" if step is not None else "dopri5"
+    settings = run_settings(0.0, step=step, rtol=_RTOL, atol=_ATOL)
+    chosen = METHODS_OF_MODULES[step is None] if method is None else text(method, "method")
     heading = text(title, "title")
     hold = None if grab is None else flag(grab, "grab")
     values = parameter_table(model.equations).values(parameters)
@@ -109,9 +107,7 @@ def live_page(
                 for o in about["outputs"]
             ],
             "method": chosen,
-            "step": step,
-            "rtol": _RTOL,
-            "atol": _ATOL,
+            **{name: getattr(settings, name) for name in ("step", "rtol", "atol")},
             "modes": _modes(module),
             "hand": _hand(module, hands, values),
         },

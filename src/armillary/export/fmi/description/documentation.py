@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.export.fmi.description.variables import FmiVariable, Interface
-from armillary.export.fmi.tables import FmuSolver
 from armillary.program.print.documents import DocumentTable, html_page
+from armillary.runtime.integrators.settings import IntegrationSettings
 
 
-def documentation(interface: Interface, solver: FmuSolver) -> str:
+def documentation(interface: Interface, settings: IntegrationSettings) -> str:
     """The page of a model."""
     description = interface.source.description
-    steps = f"relative tolerance {solver.rtol:g}, absolute {solver.atol:g}"
-    if not solver.method.adaptive:
-        steps = f"steps of at most {solver.step:g} s"
+    steps = f"relative tolerance {settings.rtol:g}, absolute {settings.atol:g}"
+    if not settings.integrator.adaptive:
+        steps = f"steps of at most {settings.step:g} s"
     about = (
         f"{description.freedom}, equations by {description.formalism} ({description.operations}), generated "
-        f"by Armillary {description.version}. Co-simulation integrates by {solver.method.name}: "
-        f"{solver.method.description}; {steps}. Inputs are constant in a communication step, unless the "
-        "importer gives their derivatives or sets them between inner steps."
+        f"by Armillary {description.version}. Co-simulation integrates by {settings.integrator.name}: "
+        f"{settings.integrator.description}; {steps}. Inputs are constant in a communication step, unless "
+        "the importer gives their derivatives or sets them between inner steps."
     )
     bodies = [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in description.bodies]
     tables = [

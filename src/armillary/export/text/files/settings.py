@@ -6,10 +6,9 @@ from dataclasses import MISSING, dataclass, fields
 from math import isinf
 
 from armillary.runtime.integrators import usual_method
+from armillary.runtime.integrators.settings import ROWS
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import FILE_KEYS, RUN_TABLE, RunSettings
-
-SAMPLES = 1000  # rows of an adaptive run whose sampling is not given
 
 
 @dataclass(frozen=True)
@@ -44,4 +43,4 @@ def setting_values(infinity: str) -> dict[str, str]:
     words |= {f"USUAL_{name.upper()}": method.upper() for name, method in usual.items()}
     adaptive = [m.name for m in exported_methods(adaptive=True) if m.adaptive]
     assert usual["without_step"] in adaptive
-    return {f"default_{name}": text for name, text in texts.items()} | words | {"samples": str(SAMPLES)}
+    return {f"default_{name}": text for name, text in texts.items()} | words | {"samples": str(ROWS)}

@@ -105,7 +105,7 @@ class ArmillaryModel {
   }
 
   // The start of a run: initial values, inputs and other memory by name; loops are closed.
-  reset({ t0 = 0, initial = {}, inputs = {}, method, step, rtol = 1e-9, atol = 1e-11, maxStep = Infinity } = {}) {
+  reset({ t0 = @default_start@, initial = {}, inputs = {}, method, step, rtol = @default_rtol@, atol = @default_atol@, maxStep = @default_max_step@ } = {}) {
     const { about } = this, { places, events } = about, known = Object.keys(about.methods);
     method = method || known.find((m) => about.methods[m].adaptive === (step === undefined)) || known[0];
     if (!about.methods[method]) throw new Error(`there is no method '${method}'; there are ${known.join(", ")}`);
@@ -283,7 +283,7 @@ change what sets them, or give other initial coordinates to start from`);
   // A whole run from the values of `reset`: { time, values by output, events, status }.
   simulate(tEnd, { sample, ...start } = {}) {
     this.reset(start);
-    const { t0 = 0, step } = start, every = sample || step || (tEnd - t0) / 1000, time = [], rows = [];
+    const { t0 = @default_start@, step } = start, every = sample || step || (tEnd - t0) / @samples@, time = [], rows = [];
     const count = Math.floor((tEnd - t0) / every + 1e-9), last = t0 + count * every;
     const times = Array.from({ length: count + 1 }, (_, k) => k === count && Math.abs(last - tEnd) <= 1e-9 * every ? tEnd : t0 + k * every);
     if (times[count] < tEnd) times.push(Infinity); // the run goes on to its end after the last row
