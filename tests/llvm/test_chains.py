@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from armillary.llvm.arrangement.arrangement import Line, latency
-from armillary.llvm.arrangement.chains import shortened, used_lines
+from armillary.llvm.arrangement.chains import ProductForms, shortened, used_lines
+from armillary.llvm.instructions import ValueTypes
 
+FORMS = ProductForms.of(ValueTypes(1, single=True))
 PRODUCT, QUOTIENT = "fmul double $, $", "fdiv double $, $"
 FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
 Arithmetic = Mapping[str, Callable[..., Any]]
@@ -30,7 +32,7 @@ def regrouped(lines: Sequence[Line], opposites: dict[str, str], stored: Sequence
         opposites[made] = name
         return made
 
-    return shortened(lines, opposites, stored, negative, lambda: f"%v{next(numbers)}")
+    return shortened(lines, opposites, stored, FORMS, negative, lambda: f"%v{next(numbers)}")
 
 
 def values(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 from functools import cache
 
@@ -10,6 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.llvm import sections
+from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.jit import Compiled, encodes, features, vector_doubles
@@ -107,6 +109,56 @@ def test_a_model_has_the_digits_of_llvms_code(
         state[k] *= 1e7
         a, b = (model.derivatives(0.0, state) for model in models)
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(("seed", "piece"), [(9, 60), (11, 1600)])
+def test_two_runs_at_once_have_the_digits_of_llvms_code(
+    seed: int, piece: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An angle beyond the limit of sines, or one that is no number, leaves the digits of the other run."""
+    if name != "arm64":
+        pytest.skip("vectors of runs are LLVM's on this processor")
+    monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
+    monkeypatch.setattr(sections, "WHOLE", 0)
+    case = random_trees.tree_case(seed)
+    equations = random_trees.build(case, parameters=True).derive()
+    model = equations.compile()
+    parameters = np.repeat([model.parameters[p.name] for p in equations.program.parameters], 2)
+    texts = [sections.lanes_module(equations.program, 2).text()]
+    monkeypatch.setattr(arranged_writer, "encoded", lambda *given: None)
+    texts.append(sections.lanes_module(equations.program, 2).text())
+    assert [text.count("module asm") > 0 for text in texts] == [True, False]
+    codes = [Compiled(text) for text in texts]
+    constants = np.empty((2, 2 * max(1, len(equations.program.constants))))
+    for code, made in zip(codes, constants, strict=True):
+        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(code.address("precompute"))(
+            parameters.ctypes.data, made.ctypes.data
+        )
+    assert np.array_equal(*constants)
+
+    def rates(*states: np.ndarray) -> np.ndarray:
+        """Of two states, which both codes give."""
+        state, memory = np.column_stack(states).copy(), np.zeros(2)
+        found = np.empty((2, *state.shape))
+        for code, out in zip(codes, found, strict=True):
+            function = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
+            function(code.address("derivatives"))(
+                0.0, state.ctypes.data, constants.ctypes.data, memory.ctypes.data, out.ctypes.data
+            )
+        assert np.array_equal(*found, equal_nan=True)
+        return found[0]
+
+    near = np.concatenate([case.q, case.u])
+    both = rates(near, 0.9 * near)
+    for column, state in zip(both.T, (near, 0.9 * near), strict=True):
+        expected = model.derivatives(0.0, state)
+        assert np.max(np.abs(column - expected)) < 1e-11 * np.max(np.abs(expected))
+    for k in range(len(case.q)):
+        for size in (1e7, np.nan):
+            other = 0.9 * near
+            other[k] *= size
+            assert np.array_equal(rates(near, other)[:, 0], both[:, 0])
+            assert np.array_equal(rates(other, 0.9 * near)[:, 1], both[:, 1])
 
 
 @cache

@@ -116,9 +116,10 @@ def lanes_module(program: Program, lanes: int) -> Module:
     """What steps between events need, for so many runs at once: every value a vector.
 
     The functions are for a loop in the same module; ``t`` is a vector too, and arrays hold the lanes of each
-    quantity side by side.
+    quantity side by side. Where a vector is a register of arm64, code is arranged as that of single runs.
     """
-    module = Module(lanes)
+    arranged = lanes == 2 and encodes() == "arm64"
+    module = Module(lanes, registers=registers(), encodes=encodes()) if arranged else Module(lanes)
     places = _places(program)
     _precompute(module, program)
     for name, section in (
@@ -293,11 +294,13 @@ def _function(
     widest = 4 if module.encodes == "x86_64" else 2  # doubles of a register
     fits = all([len(pack.lanes) <= widest for pack in section.packs])
     arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
+    arithmetic = arranging and module.encodes == "arm64" and _is_arithmetic(section, places)
+    arranging &= loading or arithmetic
     encoding = module.encodes if arranging else ""
     found = cut(
         section,
         ENCODED_PIECE if encoding else PIECE,
-        WHOLE if encoding == "arm64" and _is_arithmetic(section, places) else 0,
+        WHOLE if arithmetic else 0,
         loading=loading and not (arranging and (module.encodes or not section.packs)),
     )
     pieces, packs, crossing = found.pieces, found.packs, found.crossing
@@ -332,7 +335,7 @@ def _function(
         return
     passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
     calls = []
-    numbers: NumberPlaces | None = {} if loading else None
+    numbers: NumberPlaces | None = {} if loading or arranging else None
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"

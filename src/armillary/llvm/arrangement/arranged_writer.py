@@ -7,12 +7,14 @@ limit are replaced (``far_angles.py``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from weakref import proxy
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm.arrangement.arm64 import Arm64
 from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arranged, parsed, written
-from armillary.llvm.arrangement.chains import shortened
+from armillary.llvm.arrangement.chains import ProductForms, shortened
 from armillary.llvm.arrangement.encoding import MachineCode, encoded
 from armillary.llvm.arrangement.entry import NEAR, Encoded, Entry, machine_code
 from armillary.llvm.arrangement.x86_64 import X86
@@ -23,7 +25,6 @@ from armillary.llvm.node_writer import NumberPlaces, Products, Writer
 from armillary.llvm.pack_writer import PackWriter
 from armillary.untyped import Given
 
-_FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
 FEWEST = 32  # registers from which on the order of LLVM's code is decided here: see ``jit.registers``
 # Angles of x86-64 code up to which neighbours in the state are loaded one by one. A load of two that were
 # stored apart waits until both are in the cache, with all stored before them, so the sines of a stage began
@@ -44,11 +45,14 @@ class ArrangedWriter(Writer):
         self._stores: list[Store] = []
         self._angles: list[int] = []  # places in the state of those that have a sine or cosine
         super().__init__(*given)
+        self.forms = ProductForms.of(self.types)
         self.pairs: NumberPlaces = given[4]  # places of numbers
+        if self.lanes > 1:  # without a cycle, as in Writer
+            self.number = partial(ArrangedWriter.pair, proxy(self))
         self.arguments: Sequence[str] = ()  # arrays that the function takes
 
     def load(self, array: str, index: int, kind: str = "") -> str:
-        place = (array, index, kind or "double")
+        place = self._place(array, index, kind)
         name = self._at.get(place)
         if name is None:
             name = self._at[place] = self._named()
@@ -56,7 +60,11 @@ class ArrangedWriter(Writer):
         return name
 
     def store(self, value: str, array: str, index: int, kind: str = "") -> None:
-        self._stores.append((value, (array, index, kind or "double")))
+        self._stores.append((value, self._place(array, index, kind)))
+
+    def _place(self, array: str, index: int, kind: str) -> Load:
+        """All lanes of an element of an array; a value of another ``kind`` by its place among doubles."""
+        return (array, index, kind) if kind else (array, index * self.lanes, self.module.real)
 
     def _named(self) -> str:
         self.count += 1
@@ -71,9 +79,9 @@ class ArrangedWriter(Writer):
         return self._direct(f"{operation} {flags}{self.real} $, $", (self.operand(a), self.operand(b)))
 
     def multiply_add(self, a: str, b: str, c: str) -> str:
-        if not self.types.single:
+        if self.real != self.module.real:
             return super().multiply_add(a, b, c)
-        return self._direct(_FUSED, (a, b, c))
+        return self._direct(self.forms.fused, (a, b, c))
 
     def _direct(self, form: str, operands: tuple[str, ...]) -> str:
         """A line whose operands are names, most often."""
@@ -86,6 +94,8 @@ class ArrangedWriter(Writer):
 
     def zero(self) -> str:
         """A number of the array: machine code has no operands that are numbers."""
+        if self.lanes > 1:
+            return self.pair(0.0)
         return self.load("numbers", self.pairs.setdefault(0.0, len(self.pairs)))
 
     def neg(self, a: str) -> str:
@@ -97,7 +107,9 @@ class ArrangedWriter(Writer):
 
     def body(self, name: str) -> str:
         stored = [value for value, _ in self._stores]
-        self.operations = shortened(self.operations, self.opposites, stored, self.neg, self._named)
+        self.operations = shortened(
+            self.operations, self.opposites, stored, self.forms, self.neg, self._named
+        )
         if self.module.encodes:
             numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
             entry = Entry(self.arguments, self._angles, numbers)
@@ -145,9 +157,17 @@ class ArrangedWriter(Writer):
     # ---------------------------------------------------------------- sines and cosines
 
     def trigonometry(self, angles: list[Expr]) -> None:
-        """Sines and cosines of states by two, neighbours together; those of other angles by a call."""
+        """Sines and cosines of states by two, neighbours together, or an angle of two runs; those of other
+        angles by a call.
+        """
         states = sorted([a for a in angles if self._in_state(a)], key=lambda a: self.places[a][1])
         super().trigonometry([a for a in angles if not self._in_state(a)])
+        if self.lanes > 1:
+            for angle in states:
+                place = self.lanes * self.places[angle][1]
+                found = self._sine_cosine(self.load("angles", place, PAIR), [place, place + 1])
+                self.values |= zip((sin(angle), cos(angle)), found, strict=True)
+            return
         apart = self.module.encodes == "x86_64" and len(states) <= FEW_ANGLES
         for pair in self.pairs_of(states):
             self._sine_pair(pair, apart)
@@ -162,7 +182,6 @@ class ArrangedWriter(Writer):
 
     def _sine_pair(self, pair: list[Expr], apart: bool) -> None:
         """``apart``: neighbours are loaded one by one."""
-        v = _Pairs(self)
         places = [self.places[a][1] for a in pair]
         if len(pair) == 2 and places[1] == places[0] + 1 and not apart:
             x = self.load("angles", places[0], PAIR)
@@ -170,11 +189,16 @@ class ArrangedWriter(Writer):
             x = "poison"
             for i, place in enumerate(places):
                 x = self.emit(f"insertelement {PAIR} {x}, double {self.load('angles', place)}, i64 {i}")
-        third = self.load("thirds", len(self._angles), PAIR)
-        self._angles += [*places, places[0]][:2]
-        for function, found in zip((sin, cos), sine_cosine(v, x, third), strict=True):
+        both = self._sine_cosine(x, [*places, places[0]][:2])
+        for function, found in zip((sin, cos), both, strict=True):
             for i, angle in enumerate(pair):
                 self.values[function(angle)] = self.emit(f"extractelement {PAIR} {found}, i64 {i}")
+
+    def _sine_cosine(self, x: str, places: list[int]) -> tuple[str, str]:
+        """Sines and cosines of two angles, of which these places of the state are."""
+        third = self.load("thirds", len(self._angles), PAIR)
+        self._angles += places
+        return sine_cosine(_Pairs(self), x, third)
 
     def with_run(self, products: Products, array: str, first: int, factors: list[float]) -> Products:
         """Two pairs in place of a vector of four, in the operations that LLVM makes of that."""

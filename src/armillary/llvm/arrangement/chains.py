@@ -16,14 +16,25 @@ from typing import NamedTuple
 
 from armillary.llvm.arrangement.arrangement import Line, latency
 from armillary.llvm.arrangement.model_machine import ModelMachine
+from armillary.llvm.instructions import ValueTypes
 
 LONGEST, WIDEST = 800, 2.5  # lines, and lines per cycle of the longest chain: beyond, other things decide
 _ROUNDS = 8
-_PRODUCT = "fmul double $, $"
-_FUSED = "call double @llvm.fmuladd.f64(double $, double $, double $)"
-_CYCLES = latency(_PRODUCT)
+_CYCLES = latency("fmul double $, $")
 
 Signed = tuple[str, bool]  # a value, and whether its opposite is meant
+
+
+class ProductForms(NamedTuple):
+    """A product and a fused product and sum as lines, of values of one type."""
+
+    product: str
+    fused: str
+
+    @classmethod
+    def of(cls, types: ValueTypes) -> ProductForms:
+        v = types.real
+        return cls(f"fmul {v} $, $", f"call {v} @llvm.fmuladd.{types.suffix}({v} $, {v} $, {v} $)")
 
 
 class _Grouping(NamedTuple):
@@ -42,15 +53,16 @@ def shortened(
     lines: Sequence[Line],
     opposites: Mapping[str, str],
     stored: Sequence[str],
+    forms: ProductForms,
     negative: Callable[[str], str],
     named: Callable[[], str],
 ) -> list[Line]:
     """Lines with shorter chains, without those that nothing uses. ``stored``: values that are stored;
-    ``negative`` gives the name of an opposite, ``named`` a new name.
+    ``forms`` of lines that are grouped; ``negative`` gives the name of an opposite, ``named`` a new name.
     """
     found = used_lines(lines, opposites, stored)
     for _ in range(_ROUNDS if len(lines) <= LONGEST else 0):
-        section = _Section(found, opposites, stored)
+        section = _Section(found, opposites, stored, forms)
         groupings = section.groupings()
         if not groupings:
             break
@@ -74,15 +86,17 @@ def used_lines(lines: Sequence[Line], opposites: Mapping[str, str], stored: Sequ
 class _Section:
     """Lines with the cycles at which their values arrive."""
 
-    def __init__(self, lines: list[Line], opposites: Mapping[str, str], stored: Sequence[str]) -> None:
-        self.lines, self.opposites = lines, opposites
+    def __init__(
+        self, lines: list[Line], opposites: Mapping[str, str], stored: Sequence[str], forms: ProductForms
+    ) -> None:
+        self.lines, self.opposites, self.forms = lines, opposites, forms
         self.at = {line[0]: i for i, line in enumerate(lines)}
         self.given = [[self.signed(name) for name in names] for _, _, names in lines]
         self.users = Counter([name for own in self.given for name, _ in own])
         self.users.update([self.signed(name)[0] for name in stored])
         self.products: dict[frozenset[str], int] = {}
         for i, (_, form, _) in enumerate(lines):
-            if form == _PRODUCT:
+            if form == forms.product:
                 self.products.setdefault(frozenset([name for name, _ in self.given[i]]), i)
         self.cycles = [latency(form) for _, form, _ in lines]
         operands = [[*{self.at[name]: None for name, _ in own if name in self.at}] for own in self.given]
@@ -110,7 +124,7 @@ class _Section:
         found: list[_Grouping] = []
         touched: set[str] = set()
         for i, (_, form, _) in enumerate(self.lines):
-            if self.spare[i] or form not in (_PRODUCT, _FUSED):
+            if self.spare[i] or form not in self.forms:
                 continue
             best = min(self._of(i), key=lambda grouping: grouping.operations, default=None)
             if best is not None and best.operations <= 0 and touched.isdisjoint((best.without, best.late[0])):
@@ -124,20 +138,20 @@ class _Section:
         for k in (0, 1):
             inner, minus = self.given[i][k]
             j = self.at.get(inner, -1)
-            if j < 0 or self.lines[j][1] not in (_PRODUCT, _FUSED):
+            if j < 0 or self.lines[j][1] not in self.forms:
                 continue
             other, single = self.given[i][1 - k], self.users[inner] == 1
             for x, a in (self.given[j][:2], self.given[j][1::-1]):
                 late = (x[0], x[1] ^ minus)
                 before = self.arrival(x) - _CYCLES
-                if self.lines[j][1] == _PRODUCT:
-                    rest = self.given[i][2] if form == _FUSED else None
+                if self.lines[j][1] == self.forms.product:
+                    rest = self.given[i][2] if form == self.forms.fused else None
                     new = (self.product(a, other, i) < 0) - single
                     if self.arrival(a, other) <= before and (
                         rest is None or self.arrival(rest) <= before + 5
                     ):
                         found.append(_Grouping(name, inner, late, (a, other), None, rest, new))
-                elif self.lines[j][1] == _FUSED and form == _PRODUCT and single:
+                elif self.lines[j][1] == self.forms.fused and form == self.forms.product and single:
                     c = self.given[j][2]
                     new = (self.product(a, other, i) < 0) + (self.product(c, other, i) < 0) - 1
                     if self.arrival(a, other, c) < before:
@@ -162,7 +176,7 @@ class _Section:
                 (_, first), (_, second) = self.given[i]
                 return self.lines[i][0], minus ^ first ^ second
             name = named()
-            found.append((name, _PRODUCT, [a[0], b[0]]))
+            found.append((name, self.forms.product, [a[0], b[0]]))
             return name, minus
 
         for i, line in enumerate(self.lines):
@@ -174,6 +188,6 @@ class _Section:
             if grouping.scale is not None and rest is not None:
                 rest = product(grouping.scale, rest, i)
             operands = [grouping.late, product(*grouping.known, i), *([] if rest is None else [rest])]
-            form = _PRODUCT if rest is None else _FUSED
+            form = self.forms.product if rest is None else self.forms.fused
             found.append((line[0], form, [written(value) for value in operands]))
         return found

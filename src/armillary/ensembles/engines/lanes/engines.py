@@ -39,9 +39,12 @@ def _machine_code(texts: tuple[str, str]) -> LlvmObject:
 
     def adjust(module: LlvmObject) -> None:
         for function in module.functions:
+            name = function.name
+            if name[0] == "\01":  # machine code of the module, or what it calls
+                continue
             if function.is_declaration:  # a call of what is not there would end the process
-                assert function.name.startswith("llvm.") or function.name in LIBRARY_FUNCTIONS, function.name
-            elif function.name != "runs":
+                assert name.startswith("llvm.") or name in LIBRARY_FUNCTIONS, name
+            elif name != "runs":
                 function.linkage = "internal"
 
     name = "" if holds_addresses(texts[1]) else f"lanes {texts[0]} {texts[1]}"
