@@ -18,7 +18,7 @@ from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, entr
 from armillary.model.bodies.shapes import FIGURES
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS
-from armillary.model.reading.kinds import Either, Form, Kind, ObjectForm, TableOf
+from armillary.model.reading.kinds import Either, KeyedTable, Kind, ObjectForm, TableOf
 from armillary.model.recording.verbs import Verb
 from armillary.model.space.orbit import ORBITS
 
@@ -108,12 +108,12 @@ def _kind(kind: Kind) -> Iterator[str]:
         yield ""
 
 
-def _form(kind: Kind) -> Form | None:
+def _form(kind: Kind) -> KeyedTable | None:
     if isinstance(kind, TableOf):
         return _form(kind.of)
     if isinstance(kind, Either):
         return next((form for inner in kind.kinds if (form := _form(inner))), None)
-    return kind if isinstance(kind, Form) else None
+    return kind if isinstance(kind, KeyedTable) else None
 
 
 def _table(fields: Mapping[str, Kind], needs: tuple[str, ...]) -> Iterator[str]:

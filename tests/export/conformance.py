@@ -356,11 +356,12 @@ def _at(
     memory = memory + 0.05 * random.standard_normal(len(memory))
     point = at(model, t, state, parameters, memory)
 
-    def nudged(values: np.ndarray) -> np.ndarray:
+    def perturbed(values: np.ndarray) -> np.ndarray:
         return values * (1 + ULPS_OF_INPUTS * ULP * random.uniform(-1, 1, len(values)))
 
     others = [
-        at(model, t, nudged(state), _changed(random, parameters), nudged(memory)) for _ in range(CHANGES)
+        at(model, t, perturbed(state), _changed(random, parameters), perturbed(memory))
+        for _ in range(CHANGES)
     ]
     sections = ("derivatives", "outputs", "events", "update")
     found = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from armillary.llvm.mathematics import compiled_sines
-from armillary.runtime.addresses import lasting
+from armillary.runtime.addresses import kept_with_owner
 from armillary.runtime.start import loop_code
 
 
@@ -56,7 +56,7 @@ def test_threads_have_one_array_whose_address_they_use() -> None:
     start, found = threading.Barrier(4), []
 
     class Owner:
-        @lasting
+        @kept_with_owner
         def constants(self) -> list[int]:
             start.wait()  # all compute it
             return []

@@ -145,8 +145,8 @@ BRAKES: Table = [
     ),
     (
         "memory's name taken",
-        lambda m: [m.s.memory("d_mode"), m.s.brake("d", m.A.q1, capacity=1, stiffness=1, damping=1)],
-        "'d_mode': the name is taken by a memory",
+        lambda m: [m.s.memory("d_status"), m.s.brake("d", m.A.q1, capacity=1, stiffness=1, damping=1)],
+        "'d_status': the name is taken by a memory",
     ),
 ]
 

@@ -42,6 +42,12 @@ def pressed(speed: float = 0.0, sag: float = 0.0) -> dict[str, float]:
     }
 
 
+def test_texts_may_call_the_status_of_a_contact_by_its_former_name() -> None:
+    s = incline(0.5)
+    assert s.expression("floor_mode") is s.expression("floor_status")
+    assert s.expression("other_mode").data.role == "parameter"
+
+
 METHODS: list[dict[str, Any]] = [
     {"method": "dop853"},
     {"method": "dopri5", "rtol": 1e-6, "atol": 1e-8},
@@ -56,7 +62,7 @@ def test_a_block_below_the_friction_angle_does_not_creep(settings: dict[str, Any
     settled = run.time > 5.0
     assert run.final["s"] == pytest.approx(-2 * G * math.sin(ALPHA) / 1e5, rel=1e-4)
     assert np.ptp(run["s"][settled]) < 1e-9
-    assert np.all(run["floor_mode"][1:] == 1)
+    assert np.all(run["floor_status"][1:] == 1)
     assert np.ptp(run["floor_anchor"]) == 0.0
 
 
@@ -84,7 +90,7 @@ def test_static_friction_holds_what_kinetic_friction_does_not() -> None:
     """
     model = incline(0.3, static=0.4).derive().compile()
     sag = 2 * G * math.sin(ALPHA) / 1e5
-    rest = model.simulate(5.0, initial=pressed(sag=sag), memory={"floor_mode": 1, "floor_anchor": 0})
+    rest = model.simulate(5.0, initial=pressed(sag=sag), memory={"floor_status": 1, "floor_anchor": 0})
     assert rest.final["s"] == pytest.approx(-sag, abs=1e-9)
     run = model.simulate(5.0, initial=pressed(-0.1))
     slope = G * (math.sin(ALPHA) - 0.3 * math.cos(ALPHA))
@@ -169,12 +175,12 @@ def test_friction_never_gives_energy() -> None:
     s.brake("rub", block.q1, capacity=1.5, static=2.5, stiffness=2e4, damping=50.0)
     s.output("kinetic", s.kinetic_energy())
     run = s.derive().compile().simulate(8.0, initial={"block.q1": 0.2, "block.u1": 3.0}, sample=1e-3)
-    limit = np.where(run["rub_mode"] > 1, 1.5, 2.5)
+    limit = np.where(run["rub_status"] > 1, 1.5, 2.5)
     pull = np.minimum(2e4 * np.abs(run["block.q1"] - run["rub_anchor"]), limit)
     energy = run["kinetic"] + 100 * run["block.q1"] ** 2 + pull**2 / 4e4
     assert np.all(np.diff(energy) < 1e-8 * energy[0])
     assert run["kinetic"][-1] < 1e-12
-    assert run.final["rub_mode"] == 1
+    assert run.final["rub_status"] == 1
     assert abs(run.final["rub"]) == pytest.approx(200 * abs(run.final["block.q1"]), abs=1e-6)
 
 
@@ -183,7 +189,7 @@ def test_a_run_goes_on_from_its_state_and_memory() -> None:
     whole = model.simulate(2.0, initial=pressed(3.0), method="rk4", step=1e-3)
     half = model.simulate(1.0, initial=pressed(3.0), method="rk4", step=1e-3)
     names = (*model.coordinate_names, *model.speed_names)
-    memory = {name: half.final[name] for name in ("floor_mode", "floor_anchor")}
+    memory = {name: half.final[name] for name in ("floor_status", "floor_anchor")}
     rest = model.simulate(
         2.0, t0=1.0, initial={n: half.final[n] for n in names}, memory=memory, method="rk4", step=1e-3
     )

@@ -34,7 +34,7 @@ def test_a_ball_bounces_to_rest_beyond_the_limit_of_its_bounces(law: str) -> Non
     assert np.abs(found - expected).max() < 1e-11
     limit = first * (1 + e) / (1 - e)
     assert 0 < limit - found[-1] < 1e-5  # the rest of the bounces is below settle=1e-6
-    assert run.final["floor_mode"] == 1
+    assert run.final["floor_status"] == 1
     assert abs(run.final["ball.q1"]) < 1e-10
     assert abs(run.final["floor"] - 0.2 * G) < 1e-9  # it bears the weight
 
@@ -48,13 +48,13 @@ def test_an_elastic_ball_keeps_its_energy() -> None:
 def test_a_contact_at_the_start_is_decided_there() -> None:
     model = ball(0.5).derive().compile()
     lying = model.simulate(1.0)
-    assert lying.events == () and lying.final["floor_mode"] == 1 and lying.final["ball.q1"] == 0.0
+    assert lying.events == () and lying.final["floor_status"] == 1 and lying.final["ball.q1"] == 0.0
     thrown = model.simulate(0.1, initial={"ball.u1": -1.0})  # meets the floor at t = 0
     assert abs(thrown["ball.u1"][0] - 0.5) < 1e-15
     flying = model.simulate(0.1, initial={"ball.q1": 0.5})
-    assert flying["floor_mode"][0] == 0
-    held = model.simulate(0.1, initial={"ball.q1": 0.5}, memory={"floor_mode": 1})  # as the user says
-    assert held["floor_mode"][0] == 1
+    assert flying["floor_status"][0] == 0
+    held = model.simulate(0.1, initial={"ball.q1": 0.5}, memory={"floor_status": 1})  # as the user says
+    assert held["floor_status"][0] == 1
 
 
 # ---------------------------------------------------------------- a block on its corners
@@ -93,7 +93,7 @@ def test_a_block_comes_to_rest_on_both_corners(block: arm.Model) -> None:
     """Its impacts accumulate too; at rest both corners stick, which is one force more than it needs."""
     run = block.simulate(8.0, initial=tilted(0.15))
     assert len(run.events) > 100
-    assert run.final["left_mode"] == run.final["right_mode"] == 1
+    assert run.final["left_status"] == run.final["right_status"] == 1
     assert all(abs(run.final[f"block.u{i}"]) < 1e-12 for i in (1, 2, 3))
     assert abs(run.final["left"] - G) < 1e-6 and abs(run.final["right"] - G) < 1e-6
     assert abs(run.final["block.q3"]) < 1e-9
@@ -102,7 +102,7 @@ def test_a_block_comes_to_rest_on_both_corners(block: arm.Model) -> None:
 def test_a_flat_fall_strikes_both_corners_at_once(block: arm.Model) -> None:
     run = block.simulate(1.0, initial={"block.q2": 0.5, "block.u1": 0.3})
     assert abs(run.final["block.u3"]) < 1e-12 and abs(run.final["block.q3"]) < 1e-12
-    assert run.final["left_mode"] == run.final["right_mode"] == 1  # friction has stopped it
+    assert run.final["left_status"] == run.final["right_status"] == 1  # friction has stopped it
     fall = math.sqrt(2 * 0.1 / G)
     assert abs(run.events[0].time - fall) < 1e-10
     # P_N = m v takes m μ v from the sliding, which is more than it has.
@@ -202,7 +202,7 @@ def test_an_impact_in_a_loop_reaches_all_its_joints() -> None:
     for name in ("A.u1", "B.u1", "C.u1"):
         assert abs(at(name, k) / at(name, k - 2) + 0.6) < 1e-6, name
     assert abs(at("kinetic", k) / at("kinetic", k - 2) - 0.36) < 1e-5
-    assert run.final["end_mode"] == 1 and abs(run.final["C.q1"] - 0.9) < 1e-10  # it comes to rest there
+    assert run.final["end_status"] == 1 and abs(run.final["C.q1"] - 0.9) < 1e-10  # it comes to rest there
 
 
 def test_events_of_the_user_are_followed_by_a_decision() -> None:

@@ -21,7 +21,7 @@ def test_a_brake_holds_without_creep() -> None:
     assert np.ptp(run["wheel.q1"][held]) < 1e-12
     assert np.abs(run["drum"][held] + 15.0).max() < 1e-12
     assert abs(run.final["wheel.u1"] - 15 / 0.4) < 1e-9
-    assert set(run["drum_mode"]) == {0.0, 1.0, 2.0}
+    assert set(run["drum_status"]) == {0.0, 1.0, 2.0}
 
 
 def test_a_clutch_engages_when_constant_moments_say() -> None:
@@ -101,7 +101,7 @@ def test_a_linear_model_is_that_of_the_modes(rolling: arm.Model) -> None:
 def test_pieces_hold_the_forces_of_contacts(rolling: arm.Model) -> None:
     """M u̇ = f, with the forces of the present modes."""
     names = list(rolling.equations.system.memories)
-    memory = [{"road_mode": 1.0}.get(name, 0.0) for name in names]
+    memory = [{"road_status": 1.0}.get(name, 0.0) for name in names]
     q, u = [0.1, 0.2, 0.0], [0.4, 0.0, -2.0]
     forcing = rolling.forcing(0.0, q, u, memory=memory)
     found = rolling.mass_matrix(0.0, q) @ rolling.accelerations(0.0, q, u, memory=memory)
@@ -130,5 +130,5 @@ def test_redundant_friction_comes_to_rest_together() -> None:
         speeds = {"A.u1": random.uniform(-4, 4), "B.u1": random.uniform(-6, 6)}
         run = model.simulate(4.0, initial=angles | speeds, sample=0.01)
         assert np.max(np.diff(run["energy"])) < 1e-7
-        assert np.all(np.abs(run["A.u1"][run["a_mode"] == 1]) < 1e-9)
-        assert np.all(np.abs(run["B.u1"][run["b_mode"] == 1]) < 1e-9)
+        assert np.all(np.abs(run["A.u1"][run["a_status"] == 1]) < 1e-9)
+        assert np.all(np.abs(run["B.u1"][run["b_status"] == 1]) < 1e-9)

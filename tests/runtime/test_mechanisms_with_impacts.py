@@ -99,7 +99,7 @@ def test_a_geneva_wheel_follows_its_pin_within_the_clearance() -> None:
 def test_batches_are_equal_to_single_runs() -> None:
     model = woodpecker().derive().compile()
     speeds = np.array([-0.3411, -0.2, -0.1])
-    names = ["sleeve.q1", "bird.q1", "bird.u1", "lower_mode"]
+    names = ["sleeve.q1", "bird.q1", "bird.u1", "lower_status"]
     batch = model.simulate_batch(
         0.5, initial={"sleeve.u1": speeds}, metrics={n: f"final({n})" for n in names}
     )
@@ -130,7 +130,7 @@ def test_exported_programs_have_the_same_impacts(
     tumbling: arm.Equations, language: str, tmp_path: Path
 ) -> None:
     run = tumbling.compile().simulate(2.0, method="dopri5", sample=0.1)
-    assert len(run.events) > 20 and run.final["left_mode"] == run.final["right_mode"] == 1
+    assert len(run.events) > 20 and run.final["left_status"] == run.final["right_status"] == 1
     tumbling.export(language, tmp_path)
     (tmp_path / "now.toml").write_text('[run]\nduration = 2.0\nmethod = "dopri5"\nsample = 0.1\n')
     if language == "c":
@@ -145,7 +145,7 @@ def test_exported_programs_have_the_same_impacts(
     with (tmp_path / "now.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 21
-    for name in ("bar.q1", "bar.q2", "bar.q3", "bar.u1", "left_mode", "right_mode"):
+    for name in ("bar.q1", "bar.q2", "bar.q3", "bar.u1", "left_status", "right_status"):
         column = next(c for c in rows[0] if c.split(" [")[0] == name)
         found = np.array([float(row[column]) for row in rows])
         assert np.max(np.abs(found - run[name])) < 1e-7, name

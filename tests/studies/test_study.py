@@ -12,7 +12,7 @@ import pytest
 from armillary.errors import ArmillaryError
 from armillary.model.joints import Revolute
 from armillary.stages import System, load
-from armillary.studies import Status, Study, open_study
+from armillary.studies import Study, StudyStatus, open_study
 from armillary.studies.definition.definition import Definition, write_design
 from armillary.studies.sampling import Design, Normal, Uniform
 from armillary.studies.store.folder import Folder
@@ -112,7 +112,7 @@ def test_pictures_and_sensitivities_of_a_study(finished: Study, tmp_path: Path) 
 
 def test_a_status_in_words() -> None:
     def told(rate: float, left: float) -> str:
-        return str(Status(100, 50, 0, (), 10, 5, rate, left))
+        return str(StudyStatus(100, 50, 0, (), 10, 5, rate, left))
 
     assert told(5552.3, 0.2).endswith("5 of 10 blocks, 5550 runs/s, about 1 s left")
     assert told(0.01234, 4000).endswith("0.0123 runs/s, about 1 h 6 min left")
@@ -134,7 +134,7 @@ def test_memories_vary_in_their_units(tmp_path: Path) -> None:
 
 
 def test_progress_tells_runs_rate_and_time_left(tmp_path: Path) -> None:
-    seen: list[Status] = []
+    seen: list[StudyStatus] = []
     pendulum_study(tmp_path / "s").run(progress=seen.append)
     assert [status.finished for status in seen] == list(range(1, 8))
     assert seen[2].made == 3 * BLOCK and seen[2].rate > 0 and seen[2].seconds_left is not None

@@ -158,9 +158,9 @@ class Undimensioned:
     @cached_property
     def exact(self) -> Undimensioned:
         """The reader for what must not be truncated: decisions, such as events."""
-        return self if self.truncation is None else Undimensioned(self._smallness).knowing(self._given)
+        return self if self.truncation is None else Undimensioned(self._smallness).with_values(self._given)
 
-    def knowing(self, values: Mapping[Expr, Expr]) -> Undimensioned:
+    def with_values(self, values: Mapping[Expr, Expr]) -> Undimensioned:
         """The same reader with some nodes read as given expressions, which are without dimensions already."""
         reader = Undimensioned(self._smallness, self.truncation)
         reader._given = {**self._given, **values}

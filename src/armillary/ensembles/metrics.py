@@ -75,7 +75,7 @@ class Slot(NamedTuple):
     value: Operand
     where: Operand = None  # None: at every row
 
-    def renewed(self, old: object) -> Operand:
+    def value_after_row(self, old: object) -> Operand:
         """The number after a row at which the condition holds."""
         return self.reduction.step(old, self.value)
 

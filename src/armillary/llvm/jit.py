@@ -125,7 +125,7 @@ def engine(
     llvm = prepared()
     if quick():
         level, passes = 0, Passes(0, loops=False)
-    key = cache.digest(described(level), name) if name else ""
+    key = cache.digest(machine_code_key(level), name) if name else ""
     code = cache.fetch(key) if key else None
     if code is None:
         code = _object_code(texts(), level, passes, adjust)
@@ -271,7 +271,7 @@ def encodes() -> str:
     return "arm64" if triple.startswith(("aarch64", "arm64")) else ""
 
 
-def described(level: int) -> str:
+def machine_code_key(level: int) -> str:
     """Words that identify machine code of this level, processor and LLVM."""
     import llvmlite
 

@@ -45,7 +45,7 @@ def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, fol
     for name, found in values.signals.items():
         about = _plain(f"{found.signal}; {Path(found.source).name}")
         lines += ["", f"[inputs.{toml_key(name)}]  # {about}"]
-        lines += [f"{key} = {toml_value(value)}" for key, value in found.described(folder).items()]
+        lines += [f"{key} = {toml_value(value)}" for key, value in found.table_for(folder).items()]
     computed = {name for name, m in system.memories.items() if m.start is not None}
     shown = {name: v for name, v in values.memory.items() if v.given or name not in computed}
     lines += _table("memory", shown) if shown else []

@@ -12,7 +12,7 @@ from armillary.model.reading.kinds import (
     WORDS,
     Described,
     Either,
-    Form,
+    KeyedTable,
     Kind,
     ListOf,
     TableKind,
@@ -31,7 +31,7 @@ def _values(about: str) -> Kind:
 
 
 SELECTED = Either((WORDS, ListOf(WORDS)))
-_OUTPUT = Form(
+_OUTPUT = KeyedTable(
     "the results",
     {
         "file": Described(WORDS, "results: .csv, .nc, .parquet or .erd"),
@@ -43,12 +43,14 @@ _DATA: dict[str, Kind] = {"units": UNITS, "interpolation": choice(*INTERPOLATION
 _INPUT = Either(
     (
         QUANTITY,
-        Form("columns of a file", {"file": PATH, "time": _COLUMN, "column": _COLUMN, **_DATA}, ("file",)),
-        Form("points", {"t": ListOf(NUMBER), "y": ListOf(NUMBER), **_DATA}, ("t", "y")),
+        KeyedTable(
+            "columns of a file", {"file": PATH, "time": _COLUMN, "column": _COLUMN, **_DATA}, ("file",)
+        ),
+        KeyedTable("points", {"t": ListOf(NUMBER), "y": ListOf(NUMBER), **_DATA}, ("t", "y")),
         TableKind(),
     )
 )
-RUN_FILE = Form(
+RUN_FILE = KeyedTable(
     "a run file",
     {
         "model": Described(WORDS, "model file, relative to this one, or an example"),
@@ -58,7 +60,7 @@ RUN_FILE = Form(
         "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
         "memory": _values("memories at the start"),
         "user": Described(TableKind(), "data for the user's own function on_input"),
-        "run": Form("the settings of the run", {key: s.described for key, s in RUN_TABLE.items()}),
+        "run": KeyedTable("the settings of the run", {key: s.described for key, s in RUN_TABLE.items()}),
         "output": _OUTPUT,
         **{name: Described(TableKind(), f"options of armillary {name}") for name in ANALYSES},
     },

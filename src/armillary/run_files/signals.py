@@ -41,7 +41,7 @@ class FileSignal(NamedTuple):
     table: DataTable
     source: str
 
-    def described(self, folder: Path) -> DataTable:
+    def table_for(self, folder: Path) -> DataTable:
         """The table for a run file in another folder."""
         if "file" not in self.table:
             return self.table

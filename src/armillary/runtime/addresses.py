@@ -25,7 +25,7 @@ def address(array: np.ndarray) -> int:
         return array.ctypes.data
 
 
-class lasting(Generic[Made]):
+class kept_with_owner(Generic[Made]):
     """A property that is computed once. Threads that compute it at the same time all have the first result,
     which lives as long as its owner; with `functools.cached_property` the last one replaces it, and an
     address that the others hold would lead to memory that is free.

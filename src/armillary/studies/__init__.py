@@ -8,7 +8,7 @@ results, and ``study_files/`` reads studies from text files.
 
 from __future__ import annotations
 
-from armillary.studies.progress import Status
+from armillary.studies.progress import StudyStatus
 from armillary.studies.study import Study, open_study
 
-__all__ = ["Status", "Study", "open_study"]
+__all__ = ["Study", "StudyStatus", "open_study"]

@@ -16,7 +16,7 @@ _LONGEST = 80  # letters of a reason there
 
 
 @dataclass(frozen=True)
-class Status:
+class StudyStatus:
     """How far a study is."""
 
     runs: int  # that the study has
@@ -81,12 +81,12 @@ class Progress:
         self._count(record)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> StudyStatus:
         layout = self._layout
         elapsed, made = time.monotonic() - self._started, self._made - self._before
         rate = made / elapsed if elapsed > 0 else 0.0
         left = (layout.runs - self._made) / rate if rate else None
-        return Status(
+        return StudyStatus(
             layout.runs,
             self._made,
             self._failed,
@@ -99,10 +99,12 @@ class Progress:
 
 
 @contextmanager
-def reporting(wanted: bool | Callable[[Status], object], progress: Progress) -> Iterator[Callable[[], None]]:
+def reporting(
+    wanted: bool | Callable[[StudyStatus], object], progress: Progress
+) -> Iterator[Callable[[], None]]:
     """A function to call after each block: it calls the user's function with the status, or shows a line."""
 
-    def words(_: float, status: Status) -> str:
+    def words(_: float, status: StudyStatus) -> str:
         line = f"  {100.0 * status.made / status.runs:5.1f} %  {str(status).partition(chr(10))[0]}"
         return line + (f", {status.failed} failed" if status.failed else "")
 

@@ -10,7 +10,7 @@ from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
 from armillary.studies.definition.definition import Definition
 from armillary.studies.lock import owner
-from armillary.studies.progress import Progress, Status
+from armillary.studies.progress import Progress, StudyStatus
 from armillary.studies.sampling import Design
 from armillary.studies.store import reading
 from armillary.studies.store.folder import Folder
@@ -71,7 +71,7 @@ class StudyResults:
         """The process that runs it now, "process 1234 on node1, since …"; "" where there is none."""
         return owner(self.path)
 
-    def status(self) -> Status:
+    def status(self) -> StudyStatus:
         """How far it is: runs made, runs that failed and why."""
         found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)
         return Progress(self._definition.layout, found.records.values()).status

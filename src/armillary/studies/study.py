@@ -38,7 +38,7 @@ from armillary.studies.definition.identity import (
 )
 from armillary.studies.definition.request import define
 from armillary.studies.lock import StudyLock
-from armillary.studies.progress import Progress, Status, reporting
+from armillary.studies.progress import Progress, StudyStatus, reporting
 from armillary.studies.results import StudyResults
 from armillary.studies.runs import INPUTS, ModelRuns, arguments, units_of
 from armillary.studies.sampling import Design
@@ -165,7 +165,7 @@ class Study(StudyResults):
         self,
         on: Given = None,
         *,
-        progress: bool | Callable[[Status], object] = True,
+        progress: bool | Callable[[StudyStatus], object] = True,
         threads: int | None = None,
         device: str = "cpu",
     ) -> Study:

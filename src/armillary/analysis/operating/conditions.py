@@ -141,7 +141,7 @@ class Conditions:
         return self._cyclic[key]
 
     @cached_property
-    def lasting(self) -> np.ndarray:
+    def noncyclic(self) -> np.ndarray:
         """Places of the states that are not cyclic."""
         left_out = self.cyclic()
         return np.array([i for i in range(len(self.states)) if i not in left_out], dtype=int)

@@ -62,7 +62,7 @@ def stability(values: ConditionValues, x: np.ndarray) -> Stability | None:
 def stability_of(values: ConditionValues, c: np.ndarray, C: np.ndarray) -> Stability | None:
     """Stability from the conditions and their derivatives."""
     found = values.of
-    kept = found.lasting
+    kept = found.noncyclic
     rates = c[kept]
     if not np.all(np.isfinite(C)) or not np.max(np.abs(rates), initial=0.0) <= 1e-6:
         return None

@@ -25,7 +25,7 @@ def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
         places |= {y: ("outputs", entry.column)}
         places |= {slot: ("slots", len(renewed) + i) for i, slot in enumerate(old)}
         for slot, before in zip(entry.metric.slots(entry.metric.row(_TIME, y, old)), old, strict=True):
-            after = slot.renewed(before)
+            after = slot.value_after_row(before)
             renewed.append(after if slot.where is None else fn.select(slot.where, after, before))
     found = section("update_metrics", [f"slot {i}" for i in range(len(renewed))], renewed)
     writer = _UnfusedWriter(module, places, {}, found.arrival)

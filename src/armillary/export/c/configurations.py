@@ -59,14 +59,14 @@ def configurations(model: CModel) -> list[CModel]:
 def _file(model: CModel, *, whole: bool, header: str = "") -> str:
     """The functions of a configuration, or those of its changes alone."""
     text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
-    helping = model.helping(text)
-    apart = _APART if "APART" in helping + text else ""
+    helpers_text = model.helper_functions(text)
+    apart = _APART if "APART" in helpers_text + text else ""
     name = f"{model.stem}.c" if whole else f"{model.stem}_changes.c"
     what = "one of its configurations" if whole else "changes from and to the configuration as derived"
     head = block([f"{name}: {model.description.name}: {what}"])
     include = f'#include "{header or model.stem}_changes.h"\n\n#include <math.h>\n'
     as_cpp = "#if defined(__cplusplus)\n#define restrict\n#endif\n\n" if "embedded" in model.has else ""
-    return f"{head}\n{include}\n{as_cpp}{apart}{helping}\n{text}"
+    return f"{head}\n{include}\n{as_cpp}{apart}{helpers_text}\n{text}"
 
 
 _APART = """\

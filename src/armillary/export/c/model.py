@@ -144,12 +144,12 @@ class CModel:
 
     def code(self) -> str:
         """<name>.c"""
-        helping, body = self.functions()
+        helper_functions, body = self.functions()
         lines = [f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)]
         head = block([*lines, *remark(self.wide, self.lanes)])
         values = self.values | {
             "head": head,
-            "helpers": helping,
+            "helpers": helper_functions,
             "functions": body,
             "quantities": self.quantities(),
             "clocks": "\n".join(
@@ -158,7 +158,7 @@ class CModel:
                 if m.period is not None
             ),
         }
-        pieces = {"pieces"} if "APART" in helping + body else set()
+        pieces = {"pieces"} if "APART" in helper_functions + body else set()
         return fill(template(__package__, "model.c.txt"), values, self.has | pieces)
 
     def functions(self, sines: str = "") -> tuple[str, str]:
@@ -166,7 +166,7 @@ class CModel:
         given.
         """
         body = self.body()
-        return self.helping(body, sines), body
+        return self.helper_functions(body, sines), body
 
     def body(self) -> str:
         """The functions of the sections, without those of the start where no run begins."""
@@ -174,7 +174,7 @@ class CModel:
         parts += [] if self.source.prefix else [self.start(), self.pivot_shares(), self.physical()]
         return "\n".join(part for part in parts if part)
 
-    def helping(self, body: str, sines: str = "") -> str:
+    def helper_functions(self, body: str, sines: str = "") -> str:
         """Functions that a text calls."""
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = self.sines(body)

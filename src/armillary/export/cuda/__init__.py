@@ -105,7 +105,7 @@ def device_code(model: CudaModel) -> str:
         models = configurations(model)
         bodies = [f"{m.body()}\n{changing_functions(m)}" for m in models]
     body = "\n".join(bodies)
-    helping = model.helping(body, template(__package__, "trigonometry.txt"))
+    helpers_text = model.helper_functions(body, template(__package__, "trigonometry.txt"))
     method = METHODS["rk4"]
     values = {"method": method.name, "METHOD": method.name.upper(), "stages": _stages(model, method)}
     runs = fill(template(__package__, "runs.txt"), model.values | values, model.has)
@@ -116,7 +116,7 @@ def device_code(model: CudaModel) -> str:
     values = model.values | {
         "head": block([f"{model.stem}.cuh: {model.description.name}", "", *roadmap(model.description)]),
         "lists": model.lists(),
-        "helpers": on_device(helping),
+        "helpers": on_device(helpers_text),
         "functions": on_device(body, apart="events" in model.has),
         "runs": runs,
     }

@@ -25,7 +25,7 @@ RULES = (
 
 
 @dataclass(frozen=True)
-class Status:
+class RunStatus:
     """How a run stands, by its name; in words for users; what it means, where these do not show it."""
 
     name: str
@@ -34,17 +34,17 @@ class Status:
 
 
 STATUSES = (
-    Status("running", "running"),
-    Status("finished", "finished"),
-    Status("event", "event"),
-    Status("diverged", "diverged", "a value is no longer finite"),
-    Status("too_small", "step too small", "no step is small enough for the tolerance"),
-    Status("accumulates", "events accumulate", "an event happens faster and faster"),
-    Status(
+    RunStatus("running", "running"),
+    RunStatus("finished", "finished"),
+    RunStatus("event", "event"),
+    RunStatus("diverged", "diverged", "a value is no longer finite"),
+    RunStatus("too_small", "step too small", "no step is small enough for the tolerance"),
+    RunStatus("accumulates", "events accumulate", "an event happens faster and faster"),
+    RunStatus(
         "open", "the loops cannot be closed", "the loops cannot be closed, at the start or after an event"
     ),
-    Status("too_many", "too many steps", "more steps than max_steps"),
-    Status("singular", "the mass matrix becomes singular", "some motion moves no mass there"),
+    RunStatus("too_many", "too many steps", "more steps than max_steps"),
+    RunStatus("singular", "the mass matrix becomes singular", "some motion moves no mass there"),
 )
 
 

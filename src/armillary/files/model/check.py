@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from armillary.errors import ModelError, nearest, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
-from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, shown
+from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf, shown
 from armillary.model.units.unit_system import unit_system
 from armillary.untyped import DataTable
 
@@ -83,7 +83,7 @@ def _check(document: Document, kind: Kind, value: object, path: tuple[str, ...])
     """The deepest fault of a value: of a table the first key that is wrong."""
     if kind.fits(value):
         return
-    if isinstance(kind, Form) and isinstance(value, Mapping):
+    if isinstance(kind, KeyedTable) and isinstance(value, Mapping):
         for key, message in kind.problems(value):
             inner = kind.fields.get(key)
             if inner is not None and isinstance(value[key], Mapping):
@@ -92,10 +92,10 @@ def _check(document: Document, kind: Kind, value: object, path: tuple[str, ...])
     if isinstance(kind, TableOf) and isinstance(value, Mapping):
         for key, item in value.items():
             _check(document, kind.of, item, (*path, key))
-    if isinstance(kind, ListOf) and isinstance(value, list) and isinstance(kind.of, Form):
+    if isinstance(kind, ListOf) and isinstance(value, list) and isinstance(kind.of, KeyedTable):
         for item in value:
             _check(document, kind.of, item, path)
-    forms = [k for k in _alternatives(kind) if isinstance(k, Form)]
+    forms = [k for k in _alternatives(kind) if isinstance(k, KeyedTable)]
     if isinstance(value, Mapping) and forms:
         keys = list(dict.fromkeys(key for form in forms for key in form.fields))
         for key in value:
@@ -107,7 +107,7 @@ def _check(document: Document, kind: Kind, value: object, path: tuple[str, ...])
     raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
 
 
-def _distance(form: Form, table: Mapping[str, object]) -> tuple[int, int]:
+def _distance(form: KeyedTable, table: Mapping[str, object]) -> tuple[int, int]:
     """How far a table is from a form: what is wrong with it, then how few keys both have."""
     return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
 

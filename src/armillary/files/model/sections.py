@@ -23,7 +23,7 @@ from armillary.model.reading.kinds import (
     UNITS,
     WORDS,
     Either,
-    Form,
+    KeyedTable,
     Kind,
     ListOf,
     OneOf,
@@ -49,7 +49,7 @@ FLEXIBLE: dict[str, Kind] = {
 }  # fmt: skip
 
 ADDED: dict[str, Kind] = {
-    "points": TableOf(TRIPLE, keys=False), "flexible": Form("a flexible part", FLEXIBLE),
+    "points": TableOf(TRIPLE, keys=False), "flexible": KeyedTable("a flexible part", FLEXIBLE),
     "nodes": ListOf(Either((WORDS, NUMBERS))),
 }  # fmt: skip
 
@@ -58,8 +58,8 @@ TABLE: dict[str, Kind] = {
     "x": ARRAY, "y": ARRAY, "kind": choice("linear", "smooth"), "outside": choice("clamp", "extend"),
     "x_units": UNITS, "y_units": UNITS, "label": WORDS,
 }  # fmt: skip
-CURVE = Form("a table", TABLE, ("x", "y"))
-SURFACE = Form("a table", {**TABLE, "z": ARRAY, "z_units": UNITS}, ("x", "y", "z"))
+CURVE = KeyedTable("a table", TABLE, ("x", "y"))
+SURFACE = KeyedTable("a table", {**TABLE, "z": ARRAY, "z_units": UNITS}, ("x", "y", "z"))
 
 # Sections of named entries, in the order in which they are read. One entry, one verb.
 SECTIONS = (
@@ -67,10 +67,10 @@ SECTIONS = (
     "constraints", "events", "outputs", "shapes", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 
-PARAMETER = Form("a parameter", {"value": QUANTITY, "units": UNITS, "about": WORDS})
-FUNCTION = Form("a function", {"arguments": ListOf(WORDS), "value": EXPRESSION}, ("arguments", "value"))
-DEFINED = Form("an expression", {"value": EXPRESSION, "label": WORDS, "units": UNITS}, ("value",))
-INCLUDE = Form(
+PARAMETER = KeyedTable("a parameter", {"value": QUANTITY, "units": UNITS, "about": WORDS})
+FUNCTION = KeyedTable("a function", {"arguments": ListOf(WORDS), "value": EXPRESSION}, ("arguments", "value"))
+DEFINED = KeyedTable("an expression", {"value": EXPRESSION, "label": WORDS, "units": UNITS}, ("value",))
+INCLUDE = KeyedTable(
     "an included model",
     {
         "file": PATH,
@@ -117,14 +117,16 @@ def entry_form(verb: Verb) -> EntryForm:
     return verb.form
 
 
-def entry_kind(verb: Verb) -> Form:
+def entry_kind(verb: Verb) -> KeyedTable:
     """The table of an entry, with all its keys."""
     form = entry_form(verb)
     kinds = {**verb.kinds, **ADDED} if form.is_body else verb.kinds
     needed = [p.name for p in verb.parameters().values() if p.default is p.empty]
     needs = [form.key_of(name) for name in needed if name != form.name_argument]
     first = [form.key] if form.key else []
-    return Form(f"'{form.key or verb.name}'", kinds, tuple(dict.fromkeys([*first, *needs, *form.needs])))
+    return KeyedTable(
+        f"'{form.key or verb.name}'", kinds, tuple(dict.fromkeys([*first, *needs, *form.needs]))
+    )
 
 
 def verb_of(section: str, entry: Mapping[str, object]) -> Verb | None:

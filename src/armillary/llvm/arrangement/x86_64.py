@@ -19,7 +19,7 @@ from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
 from armillary.llvm.arrangement.entry import Encoded, Entry
 from armillary.llvm.arrangement.forms import FOUR, FOURTH, KINDS, NEGATIONS, THIRD, WIDTHS, Form
 from armillary.llvm.arrangement.model_machine import NO_EXCESS
-from armillary.llvm.arrangement.x86_entry import ACCUMULATOR, SIGNS, SIZES, Frame
+from armillary.llvm.arrangement.x86_entry import ACCUMULATOR, SIGNS, SIZES, AddressRegisters
 
 REPEATED = 4  # operations until the next user of a value for which it is brought into a register
 
@@ -47,7 +47,7 @@ class X86(MachineCode):
         used = {place[0] for places in self.results.values() for place in places}
         used |= {place[0] for place in self.loads.values()} | {o.place[0] for o in order if not o.name}
         long = any([o.kind == FOUR for o in order]) or any([k == FOUR for _, _, k in self.loads.values()])
-        frame = Frame.of(entry, self.given, used, long, len(order))
+        frame = AddressRegisters.of(entry, self.given, used, long, len(order))
         if frame is None:
             return None
         self.frame = frame

@@ -37,7 +37,7 @@ _REACH = 256  # bytes around an address
 _FRAME = "frame"  # the stack's pointer before it is aligned
 
 
-class Frame(NamedTuple):
+class AddressRegisters(NamedTuple):
     """Registers of addresses, by arrays, and arguments that are taken."""
 
     entry: Entry
@@ -46,7 +46,9 @@ class Frame(NamedTuple):
     within: Mapping[str, Sequence[int]]  # registers of addresses within arrays, not of their beginnings
 
     @staticmethod
-    def of(entry: Entry, arrays: Sequence[str], used: Set[str], long: bool, size: int) -> Frame | None:
+    def of(
+        entry: Entry, arrays: Sequence[str], used: Set[str], long: bool, size: int
+    ) -> AddressRegisters | None:
         """None where arguments do not fit into registers. ``long``: some values are four doubles; ``size``:
         operations.
         """
@@ -75,7 +77,7 @@ class Frame(NamedTuple):
         for name in ("slots", "numbers", "slots") if size > _LONGER else ():
             if name in within and others:
                 within[name].append(others.pop())
-        return Frame(entry, registers, taken, within)
+        return AddressRegisters(entry, registers, taken, within)
 
     def place(self, load: Load) -> tuple[int, int]:
         """The register of an address, and how far a value is from it."""

@@ -9,7 +9,7 @@ import threading
 from functools import cache, partial
 
 from armillary.cache import digest
-from armillary.llvm.jit import Compiled, chosen, described, prepared
+from armillary.llvm.jit import Compiled, chosen, machine_code_key, prepared
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.module import Module
 
@@ -26,7 +26,7 @@ def compiled_sines(lanes: int) -> tuple[str, str]:
 @cache
 def _made(lanes: int, settings: tuple[str, ...]) -> tuple[str, str, Compiled]:
     # The name holds all that decides the code: programs that call it are kept between processes.
-    name = f"sincos{lanes}_{digest(described(0))[:16]}"
+    name = f"sincos{lanes}_{digest(machine_code_key(0))[:16]}"
     module = Module()
     module.need(name, partial(sine_cosine_function, name, lanes))
     vector = f"<{lanes} x double>"

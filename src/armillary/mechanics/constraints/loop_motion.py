@@ -53,9 +53,9 @@ def reached_places(
         steps = min(_STEPS, max(_WIDE // max(len(free) * len(starts), 1), 4))
         found.append((0.0, start))
         if len(ways):
-            found += walks.walked(np.repeat(start[None], len(ways), axis=0), ways, steps)
+            found += walks.follow_ways(np.repeat(start[None], len(ways), axis=0), ways, steps)
         if np.any(np.abs(here.known) > 1e-12):
-            found += walks.walked(start[None], np.zeros((1, free.shape[1])), steps, through_time=True)
+            found += walks.follow_ways(start[None], np.zeros((1, free.shape[1])), steps, through_time=True)
     if len(free) in _FEW:
         found += walks.by_chance(np.array([q for _, q in found]))
     times, places = np.array([t for t, _ in found]), np.array([q for _, q in found])
@@ -94,9 +94,9 @@ class _Walks:
         chosen = np.linspace(0, len(reached) - 1, min(starts, len(reached))).astype(int)
         places = np.repeat(reached[chosen], directions, axis=0)
         ways = np.random.default_rng(1).uniform(-1.0, 1.0, (len(places), self._layout.speeds))
-        return self.walked(places, ways, steps)
+        return self.follow_ways(places, ways, steps)
 
-    def walked(
+    def follow_ways(
         self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
         """Places on the ways from here, each followed as far as the loops allow it."""

@@ -81,7 +81,7 @@ class Reduction:
             known[p.speed] = plain(p.value)
             if p.coordinate is not None and p.position is not None:
                 known[p.coordinate] = plain(p.position)
-        return plain.knowing(known)
+        return plain.with_values(known)
 
     def coordinates(self, system: Description) -> list[Expr]:
         """Coordinates that are not given as functions of time."""
@@ -107,7 +107,7 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
     dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
-    plain = plain.knowing({u: _expression(value) for u, value in dependents.items()})
+    plain = plain.with_values({u: _expression(value) for u, value in dependents.items()})
     tree = build_tree(system, plain, given=given, split_free_bodies=split)
     right = acceleration_remainders(system, tree, elimination, plain, given)
     free = tree
@@ -177,7 +177,7 @@ def with_given(
     for u in system.speeds:
         if u.data.name in configuration.locked:
             given[u] = Prescription(u, ZERO)
-    return (plain.knowing(_known(given, plain)) if given else plain), given
+    return (plain.with_values(_known(given, plain)) if given else plain), given
 
 
 def _check_given(system: Description) -> None:
@@ -213,7 +213,7 @@ def _check_given(system: Description) -> None:
 def full_tree(system: Description, plain: Undimensioned | None = None) -> Tree:
     """The tree with every speed free that is not prescribed: of a system without its constraints."""
     plain = plain or Undimensioned()
-    plain = plain.knowing(_known(system.prescriptions, plain))
+    plain = plain.with_values(_known(system.prescriptions, plain))
     return build_tree(system, plain, given=system.prescriptions, split_free_bodies=True)
 
 

@@ -17,7 +17,7 @@ from armillary.mechanics.contact.complementarity import (
     BAD,
     ContactStatus,
     Judge,
-    Status,
+    StatusTriple,
     choose,
     chosen_statuses,
     divide,
@@ -202,13 +202,13 @@ def speeds_of_rows(contacts: Sequence[ContactState]) -> list[Scalar]:
     return [found[row] for row in range(len(found))]
 
 
-def held_statuses(contacts: Sequence[ContactState], codes: Sequence[Scalar]) -> list[Status]:
+def held_statuses(contacts: Sequence[ContactState], codes: Sequence[Scalar]) -> list[StatusTriple]:
     """(closed, sticks, 0) of statuses in numbers: where velocities are held at zero.
 
     Several contacts that come to rest at once do so within the tolerance of the method; what is left of their
     velocities is taken away.
     """
-    found: list[Status] = []
+    found: list[StatusTriple] = []
     for c, code in zip(contacts, codes, strict=True):
         closed = 0 if c.is_brake else fn.select(fn.equal(code, 0), 0, 1)
         found.append((closed, 0 if c.slip is None else fn.select(fn.equal(code, 1), 1, 0), 0))

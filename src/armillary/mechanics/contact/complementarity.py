@@ -72,7 +72,7 @@ def divide(a: Scalar, b: Scalar) -> Scalar:
     return 0 if is_zero(a) else a / b
 
 
-Status = tuple[Scalar, Scalar, Scalar]  # closed, sticks, direction of the slide: 0, 1 and −1
+StatusTriple = tuple[Scalar, Scalar, Scalar]  # closed, sticks, direction of the slide: 0, 1 and −1
 Rows = list[dict[int, Scalar]]
 # How bad the values of the normal and the slip are in a status: numbers that must not be positive.
 Judge = Callable[[ContactStatus, Any, Any], list[Scalar]]  # of the forces, None where there is no row
@@ -136,9 +136,9 @@ def choose(
     return ContactChoice(fn.named(number, "contact_choice"), best, outcomes)
 
 
-def chosen_statuses(number: Scalar, unknowns: Sequence[ContactUnknown]) -> list[Status]:
+def chosen_statuses(number: Scalar, unknowns: Sequence[ContactUnknown]) -> list[StatusTriple]:
     """(closed, sticks, direction of the slide) of each unknown in a combination, as 0, 1 and −1."""
-    found: list[Status] = []
+    found: list[StatusTriple] = []
     stride = combinations(unknowns)
     for unknown in unknowns:
         stride //= len(unknown.statuses)
@@ -247,7 +247,7 @@ def solve_held(
     A: Sequence[Sequence[Scalar]],
     b: Sequence[Scalar],
     unknowns: Sequence[ContactUnknown],
-    statuses: Sequence[Status],
+    statuses: Sequence[StatusTriple],
 ) -> list[Scalar]:
     """λ in statuses that are known only when it runs, each (closed, sticks, direction) as 0, 1 and −1.
 

@@ -39,7 +39,7 @@ from armillary.mechanics.contact.complementarity import (
     ContactStatus,
     ContactUnknown,
     Judge,
-    Status,
+    StatusTriple,
     choose,
     chosen_statuses,
     solve_held,
@@ -56,7 +56,7 @@ class Impact:
 
     happens: Scalar
     impulses: dict[int, Scalar]
-    statuses: list[Status]
+    statuses: list[StatusTriple]
     failed: Scalar
     outcomes: Scalar
     still: Scalar  # velocities as small as this are none
@@ -149,7 +149,7 @@ def _made(
     calm: Scalar,
     rows: Sequence[int],
     found: Sequence[Scalar],
-    statuses: list[Status],
+    statuses: list[StatusTriple],
     choices: Sequence[ContactChoice],
     worst: Scalar,
     still: Scalar,

@@ -21,7 +21,7 @@ from armillary.mechanics.contact.complementarity import (
     STICKS,
     ContactStatus,
     ContactUnknown,
-    Status,
+    StatusTriple,
 )
 from armillary.model.recording.records import UNDECIDED
 
@@ -98,7 +98,7 @@ class ContactState:
         statuses = (STICKS, FORWARD, BACKWARD, OPEN)
         return ContactUnknown(self.normal, self.slip, statuses, friction=self.friction)
 
-    def holding(self) -> Status:
+    def holding(self) -> StatusTriple:
         """(closed, sticks, direction) as 0, 1 and −1."""
         closed = fn.select(self.pressed, 1, 0)
         if self.slip is None:

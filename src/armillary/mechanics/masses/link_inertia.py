@@ -52,7 +52,7 @@ class LinkInertias:
         """Whether no link slides along another one: all offsets are made of parameters alone."""
         return _Table([link.offset for link in self.links if link.parent >= 0]).made_of("parameter")
 
-    def own(self, values: Values) -> list[np.ndarray]:
+    def own_inertias(self, values: Values) -> list[np.ndarray]:
         """Each link's own 6×6 inertia, for rigid links."""
         return [_spatial(entries) for entries in self._own.at(values)]
 

@@ -138,7 +138,7 @@ class Masses:
             return False
         return all(
             bool(np.all(own_share(link, E) > CLEAR))
-            for link, E in zip(self.tree.links, self.links.own(values), strict=True)
+            for link, E in zip(self.tree.links, self.links.own_inertias(values), strict=True)
         )
 
     def least_share(self, values: Values) -> float:

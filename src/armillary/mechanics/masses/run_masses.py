@@ -130,7 +130,7 @@ class RunMasses:
             left = looked[i0 : i0 + _AT_ONCE]
             part = here | self._named({name: x[left] for name, x in own.items()})
             if not flexible:
-                inertias = zip(masses.tree.links, masses.links.own(part), strict=True)
+                inertias = zip(masses.tree.links, masses.links.own_inertias(part), strict=True)
                 shares = [np.broadcast_to(own_share(link, _once(E)), len(left)) for link, E in inertias]
                 left = left[~(np.min(shares, axis=0) > CLEAR)]
             if left.size:

@@ -116,7 +116,7 @@ def brake(
     ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static``
     the one it bears at rest, the same where it is left out. At rest the joint is locked; with ``stiffness``
     and ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
-    ``name_mode`` (0 released, 1 sticks, ±2 slides), with an anchor ``name_anchor`` too; its event is
+    ``name_status`` (0 released, 1 sticks, ±2 slides), with an anchor ``name_anchor`` too; its event is
     ``name_grip``.
     """
     where = f"brake '{name}'"
@@ -161,8 +161,8 @@ def contact(
     Newton's, of velocities, or Poisson's, of impulses, by ``law``; ``friction`` and ``static`` are
     coefficients while sliding and at rest. With a ``radius`` the point is the centre of a ball or disc, which
     may roll. Bounces that would all be over within ``settle`` seconds are taken as over. Its memory is
-    ``name_mode`` (0 open, 1 closed or sticking, ±2 sliding), its events are ``name_touch`` and ``name_grip``.
-    With a stiffness friction is a law, ``SmoothFriction`` or ``StickSlip``.
+    ``name_status`` (0 open, 1 closed or sticking, ±2 sliding); its events are ``name_touch`` and
+    ``name_grip``. With a stiffness friction is a law, ``SmoothFriction`` or ``StickSlip``.
 
     ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
     side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;

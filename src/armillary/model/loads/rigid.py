@@ -118,7 +118,7 @@ def clutch(
 
     ``capacity`` is the greatest force or moment while sliding, and may vary; ``static`` the one it bears at
     rest. Returns the load on the first coordinate; the second has −ratio times it. Its memory is
-    ``name_mode`` (0 released, 1 holds, ±2 slides), its event ``name_grip``.
+    ``name_status`` (0 released, 1 holds, ±2 slides), its event ``name_grip``.
     """
     where = f"clutch '{name}'"
     check_new_name(system, name, "clutch")
@@ -297,7 +297,7 @@ def _status(system: Description, name: str, text: str) -> Expr:
             node = symbol(label, "memory", dimension=ONE, owner=system.identity)
             system.memories[label] = Memory(node, 0.0, None, about, hidden=True)
             system.rates[node] = ZERO
-    return memory(system, f"{name}_mode", UNDECIDED, units="-", about=f"{name}: {text}")
+    return memory(system, f"{name}_status", UNDECIDED, units="-", about=f"{name}: {text}")
 
 
 def _force(system: Description, name: str, dimension: Dimension) -> Expr:

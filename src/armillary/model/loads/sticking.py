@@ -52,11 +52,11 @@ def sticking_friction(
 ) -> list[Expr]:
     """Friction on a mover, in one or two directions; makes the memory and the event behind it.
 
-    Memories: ``name_mode`` and ``name_anchor`` (with a number where there are two). Event: ``name_grip``.
+    Memories: ``name_status`` and ``name_anchor`` (with a number where there are two). Event: ``name_grip``.
     """
     units = system.units.unit_text(place[0].dimension)
     numbers = range(1, len(place) + 1) if len(place) > 1 else [""]
-    status = memory(system, f"{name}_mode", OPEN, units="-", about=f"{name}: 0 open, 1 sticks, 2 slides")
+    status = memory(system, f"{name}_status", OPEN, units="-", about=f"{name}: 0 open, 1 sticks, 2 slides")
     anchors = [
         memory(system, f"{name}_anchor{i}", units=units or "-", about=f"{name}: where the elastic anchor is")
         for i in numbers

@@ -28,7 +28,7 @@ _AXES = "xyz"
 _UNNAMED = ("origin", "com")  # points that every body has, described as what they are
 
 
-class _Place(NamedTuple):
+class _ParameterUse(NamedTuple):
     """An expression of the description and what it is, in words."""
 
     expression: Expr
@@ -64,56 +64,56 @@ def _alone(expression: Expr) -> bool:
 # ------------------------------------------------------------------------------------------------- places
 
 
-def _places(system: Description) -> Iterator[_Place]:
+def _places(system: Description) -> Iterator[_ParameterUse]:
     """Everything that a parameter may stand in, the most telling first."""
     for body in system.bodies.values():
         yield from _body_places(body)
         yield from _direction_places(body)
     for gravity in system.gravities:
-        yield _Place(gravity.magnitude, "acceleration of gravity")
+        yield _ParameterUse(gravity.magnitude, "acceleration of gravity")
     for load in system.loads.values():
         kind = "strut" if load.collinear else load.kind
-        yield _Place(load.magnitude, f"{kind} {load.name}", load)
+        yield _ParameterUse(load.magnitude, f"{kind} {load.name}", load)
     for attractor in system.attractors.values():
-        yield _Place(attractor.mu, f"gravitational parameter of {attractor.name}")
+        yield _ParameterUse(attractor.mu, f"gravitational parameter of {attractor.name}")
         yield from _triple(attractor.place, "{} coordinate of " + attractor.name)
         if attractor.radius is not None:
-            yield _Place(attractor.radius, f"radius of {attractor.name}")
-        yield _Place(as_expr(attractor.J2), f"oblateness of {attractor.name}")
+            yield _ParameterUse(attractor.radius, f"radius of {attractor.name}")
+        yield _ParameterUse(as_expr(attractor.J2), f"oblateness of {attractor.name}")
     for name, (place, rate) in system.centres.items():
         yield from _triple(place, "initial {} coordinate of the mass centre of body " + name)
         yield from _triple(rate, "initial {} velocity of the mass centre of body " + name)
     for given in system.prescriptions.values():
         if given.position is not None and given.coordinate is not None:
-            yield _Place(given.position, f"prescribed coordinate {given.coordinate.data.name}")
-        yield _Place(given.value, f"prescribed speed {given.speed.data.name}")
+            yield _ParameterUse(given.position, f"prescribed coordinate {given.coordinate.data.name}")
+        yield _ParameterUse(given.value, f"prescribed speed {given.speed.data.name}")
     for speed, inertia in system.armatures.items():
-        yield _Place(inertia, f"armature of {speed.data.name}")
+        yield _ParameterUse(inertia, f"armature of {speed.data.name}")
     for constraint in system.constraints.values():
         held = constraint.speed if constraint.position is None else constraint.position
-        yield _Place(held, f"constraint {constraint.name}")
+        yield _ParameterUse(held, f"constraint {constraint.name}")
     for memory in system.memories.values():
         if memory.update is not None:
-            yield _Place(memory.update, f"update of memory {memory.symbol.data.name}")
+            yield _ParameterUse(memory.update, f"update of memory {memory.symbol.data.name}")
     for state in system.states.values():
         if state.rate is not None:
-            yield _Place(state.rate, f"rate of state {state.symbol.data.name}")
+            yield _ParameterUse(state.rate, f"rate of state {state.symbol.data.name}")
     for event in system.events.values():
-        yield _Place(event.expression, f"condition of event {event.name}")
+        yield _ParameterUse(event.expression, f"condition of event {event.name}")
         for target, value in event.changes.items():
-            yield _Place(value, f"new value of {target.data.name} at event {event.name}")
+            yield _ParameterUse(value, f"new value of {target.data.name} at event {event.name}")
     for output in system.outputs.values():
-        yield _Place(output.expression, f"output {output.name}")
+        yield _ParameterUse(output.expression, f"output {output.name}")
 
 
-def _body_places(body: Body) -> Iterator[_Place]:
+def _body_places(body: Body) -> Iterator[_ParameterUse]:
     parent = body.parent.name if body.parent is not None else "ground"
-    yield _Place(body.mass, f"mass of body {body.name}")
+    yield _ParameterUse(body.mass, f"mass of body {body.name}")
     for i, row in enumerate(body.inertia):
         for j, element in enumerate(row[i:], i):
             about = f"about its {_AXES[i]} axis" if i == j else f"for its {_AXES[i]} and {_AXES[j]} axes"
             kind = "moment" if i == j else "product"
-            yield _Place(element, f"{kind} of inertia of body {body.name} {about}")
+            yield _ParameterUse(element, f"{kind} of inertia of body {body.name} {about}")
     yield from _triple(body.com_coordinates, "{} coordinate of the mass centre of body " + body.name)
     yield from _triple(body.at, "{} coordinate of the joint of body " + f"{body.name} in {parent}")
     for point in body.points.values():
@@ -121,25 +121,25 @@ def _body_places(body: Body) -> Iterator[_Place]:
             yield from _triple(point.coordinates, "{} coordinate of point " + f"{body.name}.{point.name}")
 
 
-def _direction_places(body: Body) -> Iterator[_Place]:
+def _direction_places(body: Body) -> Iterator[_ParameterUse]:
     for row in body.orient or ():
         for element in row:
-            yield _Place(as_expr(element), f"orientation of body {body.name}")
+            yield _ParameterUse(as_expr(element), f"orientation of body {body.name}")
     for step in body.assembly.steps:
         axis = getattr(step, "axis", None)  # a letter's place where a node turns: no parameter in it
         for component in axis if isinstance(axis, tuple | list) else ():
-            yield _Place(as_expr(component), f"axis of the joint of body {body.name}")
+            yield _ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
 
-def _triple(values: object, phrase: str) -> Iterator[_Place]:
+def _triple(values: object, phrase: str) -> Iterator[_ParameterUse]:
     for axis, value in zip(_AXES, values, strict=True):  # type: ignore[call-overload]
-        yield _Place(as_expr(value), phrase.format(axis))
+        yield _ParameterUse(as_expr(value), phrase.format(axis))
 
 
 # ---------------------------------------------------------------------------------------- how it stands there
 
 
-def _described(parameter: Expr, place: _Place, dimension: Dimension | None) -> str:
+def _described(parameter: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
     """The words for a parameter in an expression: found on the way from the whole down to it."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
@@ -181,7 +181,7 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
     return found
 
 
-def _as_term(parameter: Expr, node: Expr, place: _Place, dimension: Dimension | None) -> str:
+def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
     """A parameter added to something: the zero of what it is compared with, if that is a joint or a strut."""
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
@@ -193,7 +193,7 @@ def _as_term(parameter: Expr, node: Expr, place: _Place, dimension: Dimension | 
 
 
 def _as_factor(
-    parameter: Expr, node: Expr, exponent: float, place: _Place, dimension: Dimension | None
+    parameter: Expr, node: Expr, exponent: float, place: _ParameterUse, dimension: Dimension | None
 ) -> str:
     if exponent < 0:
         return "divisor in"

@@ -145,8 +145,9 @@ def lookup(system: Description, name: str) -> Given:
         for table in (system.parameters, system.bodies):
             if name in table:
                 return table[name]
-        if name in system.memories:
-            return system.memories[name].symbol
+        for memory in (name, f"{name.removesuffix('_mode')}_status"):  # older text models: floor_mode
+            if memory in system.memories and (memory == name or name.endswith("_mode")):
+                return system.memories[memory].symbol
         if name in system.states:
             return system.states[name].symbol
         if name in system.loads:

@@ -244,7 +244,7 @@ class Either(Kind):
         return next((k.python(value) for k in self.kinds if k.fits(value)), value)
 
 
-class Form(Kind):
+class KeyedTable(Kind):
     """A table with known keys."""
 
     def __init__(self, words: str, fields: Mapping[str, Kind], needs: tuple[str, ...] = ()) -> None:
@@ -330,9 +330,9 @@ class ObjectForm:
         return {self.key if name == self.argument else name: kind for name, kind in kinds.items()}
 
     @property
-    def table(self) -> Form:
+    def table(self) -> KeyedTable:
         """The table that describes the object."""
-        return Form(f"a table with '{self.key}'", self.fields, (self.key, *self._needed()))
+        return KeyedTable(f"a table with '{self.key}'", self.fields, (self.key, *self._needed()))
 
     def _needed(self) -> list[str]:
         """Keys of arguments that have no default."""
@@ -420,7 +420,7 @@ NUMBERS: Kind = Either(
     (NUMBER, ListOf(NUMBER), ListOf(ListOf(NUMBER)), ListOf(ListOf(ListOf(NUMBER)))), "an array of numbers"
 )
 ARRAY = Either(
-    (NUMBERS, Form("an array in a file", {"file": PATH, "key": WORDS}, ("file",))),
+    (NUMBERS, KeyedTable("an array in a file", {"file": PATH, "key": WORDS}, ("file",))),
     "an array of numbers, or { file, key }",
 )
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from armillary.algebra.call_record import bound_arguments, independent_copy
 from armillary.errors import ModelError, nearest
-from armillary.model.reading.kinds import Either, Form, Kind, ListOf, TableOf, argument_kinds
+from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf, argument_kinds
 from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error
 from armillary.untyped import AnyFunction, DataTable, Given
 
@@ -136,7 +136,7 @@ class Verb:
         kinds = argument_kinds(self.function)
         last = [*kinds.values()][-1]
         if isinstance(self.form, TableForm):
-            table = Form(self.form.words, kinds, tuple(kinds))
+            table = KeyedTable(self.form.words, kinds, tuple(kinds))
             return Either((table, ListOf(table)))
         if isinstance(self.form, ListForm):
             return ListOf(last)

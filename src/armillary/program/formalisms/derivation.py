@@ -101,12 +101,12 @@ _frozen_by_others = False  # once seen, remembered: counting them takes up to a 
 @contextmanager
 def derivation() -> Iterator[None]:
     """Intermediate values of its own, and no cyclic garbage collection meanwhile."""
-    with uncollected(), own_intermediates():
+    with without_garbage_collection(), own_intermediates():
         yield
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of
     the time of a derivation and a tenth of that of a large model's compilation.
     """

@@ -119,7 +119,7 @@ def _chosen(
         for i, d in linear.items():
             states[d.index], speeds[d.index], by_speeds[d.index] = s[i], as_expr(found[i]), as_expr(back[i])
         tree = _with_link(tree, index, _moved_by(link, s, axes, c), c)
-    plain = reduction.plain.knowing({system.speeds[i]: u for i, u in speeds.items()})
+    plain = reduction.plain.with_values({system.speeds[i]: u for i, u in speeds.items()})
     where = "mass centre" if centres else "origin"
     words = f"velocity of the {where} in {'body' if axes == 'body' else 'ground'} axes"
     return Chosen(replace(reduction, tree=tree, plain=plain), states, speeds, by_speeds, words)
@@ -173,7 +173,7 @@ def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Cho
     turned = directional_derivatives(list(chosen.speeds.values()), along)
     accelerations = {**rates, **dict(zip(chosen.speeds, turned, strict=True))}
     wanted = targets(system, accelerations, reduction)
-    own = described(system, chosen)
+    own = speed_symbols(system, chosen)
     back = [chosen.by_speeds.get(i, own[i]) for i in free]
     # Inputs of the conversion: speeds by their names, but not the symbols that are states themselves.
     given = {own[i]: symbol(own[i].data.name, "variable", owner=system.identity) for i in free}
@@ -189,10 +189,10 @@ def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Cho
     )
 
 
-def described(system: Description, chosen: Chosen) -> dict[int, Expr]:
+def speed_symbols(system: Description, chosen: Chosen) -> dict[int, Expr]:
     """The description's speeds as symbols, by index."""
     plain = chosen.reduction.plain
-    bare = plain.knowing({system.speeds[i]: _bare(system.speeds[i]) for i in chosen.states})
+    bare = plain.with_values({system.speeds[i]: _bare(system.speeds[i]) for i in chosen.states})
     return {i: bare(u) for i, u in enumerate(system.speeds)}
 
 

@@ -195,7 +195,7 @@ def _form(
         drifts |= root.drifting(tree, masses, P)
     seen = solved_speeds(tree, projected, way)  # from the mass centre
     u = {i: as_expr(plus(value, drifts.get(i, 0))) for i, value in seen.items()}
-    plain = reduction.plain.knowing({system.speeds[i]: value for i, value in u.items()})
+    plain = reduction.plain.with_values({system.speeds[i]: value for i, value in u.items()})
 
     tree = planted(plain)
     loads = applied_loads(system, tree, plain)

@@ -127,9 +127,9 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
     made |= {"judged": judged, "considered": tuple(considered)}
     kind: type[DerivedEquations] = DerivedEquations
     if best.chosen is not None:
-        from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations, described
+        from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations, speed_symbols
 
-        own, kind = described(system, best.chosen), DerivedFreeSpeedEquations
+        own, kind = speed_symbols(system, best.chosen), DerivedFreeSpeedEquations
         reduction = best.chosen.reduction
         made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
     options = {"regroup": d.regroup, "small": d.small, "keep": d.keep, "named": d.named, "effort": d.effort}

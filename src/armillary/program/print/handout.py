@@ -26,7 +26,7 @@ from armillary.program.print.documents import (
 )
 from armillary.program.print.equations import definitions, equations, kinematics
 from armillary.program.print.forms import FORMS
-from armillary.program.print.listings import described
+from armillary.program.print.listings import summary
 from armillary.program.print.textbook import Textbook, textbook
 
 _MARKUPS = {".html": "html", ".htm": "html", ".tex": "latex"}
@@ -103,7 +103,7 @@ def handout_text(
     for title, lines in parts.items():
         if lines:
             blocks += [Heading(title, remarks.get(title, "")), *map(Displayed, lines)]
-    return document(markup, f"{system.name}: equations of motion", described(derived), blocks)
+    return document(markup, f"{system.name}: equations of motion", summary(derived), blocks)
 
 
 def _symbols(book: Textbook, system: Description, notation: Notation) -> DocumentTable:

@@ -42,10 +42,10 @@ def sections_document(equations: DerivedEquations, sections: list[ProgramSection
         for line in assignments(section):
             left = notation.name(line.name) + notation.equals
             blocks.append(Displayed(left + notation.typeset(line.value), line.result))
-    return document(markup, f"{system.name}: equations of motion", described(equations), blocks)
+    return document(markup, f"{system.name}: equations of motion", summary(equations), blocks)
 
 
-def described(equations: DerivedEquations) -> str:
+def summary(equations: DerivedEquations) -> str:
     """Bodies, degrees of freedom, formalism and cost, in words."""
     bodies = len(equations.system.bodies)
     size = f"{bodies} bod{'y' if bodies == 1 else 'ies'}, {equations.freedom}"

@@ -11,7 +11,7 @@ from armillary.program.pieces.pieces import Pieces
 from armillary.program.print import tables
 from armillary.program.print.documents import Displayed, DocumentTable, html_blocks, notation_of
 from armillary.program.print.equations import equations
-from armillary.program.print.listings import described
+from armillary.program.print.listings import summary
 from armillary.program.print.textbook import textbook
 
 _FEW = 4  # speeds up to which equations are written out
@@ -48,7 +48,7 @@ def model_html(derived: DerivedEquations) -> str:
 
 
 def _head(derived: DerivedEquations) -> str:
-    return f"<p><b>{html_text(derived.system.name)}</b>: {html_text(described(derived))}</p>"
+    return f"<p><b>{html_text(derived.system.name)}</b>: {html_text(summary(derived))}</p>"
 
 
 def _cut(table: DocumentTable) -> DocumentTable:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators.methods import dop853, dopri5, midpoint, projected, rk4, staggered
-from armillary.runtime.integrators.records import Functions, Integration, Method, Status, Stepping
+from armillary.runtime.integrators.records import Functions, Integration, IntegrationStatus, Method, Stepping
 
 __all__ = [
     "METHODS",
     "Functions",
     "Integration",
+    "IntegrationStatus",
     "Method",
-    "Status",
     "Stepping",
     "check_kind",
     "usual_method",

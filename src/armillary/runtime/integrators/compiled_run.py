@@ -20,9 +20,9 @@ from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import (
     Functions,
     Integration,
+    IntegrationStatus,
     Outlook,
     RunChanges,
-    Status,
     Stepping,
 )
 from armillary.runtime.integrators.sampling import check_rows, most_rows
@@ -52,7 +52,7 @@ _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
 _SEARCHED = 512  # rows: where there are more, it pays to find out whether speeds can jump (weak_masses.py)
 
-_STATUS: dict[Reason, Status] = {
+_STATUS: dict[Reason, IntegrationStatus] = {
     Reason.FINISHED: "finished",
     Reason.EVENT: "event",
     Reason.DIVERGED: "diverged",
@@ -391,7 +391,7 @@ class CompiledRun:
         found: int = self.control.steps + self.control.rejected
         return found
 
-    def result(self, status: Status) -> Integration:
+    def result(self, status: IntegrationStatus) -> Integration:
         control, filled, kinds = self.control, self.control.filled, self._functions.kinds_at
         calm = filled < _SEARCHED and bool(kinds) and not self._loop.may_jump(control, self._at, kinds)
         times, rows = self._times, self._rows

@@ -14,7 +14,7 @@ from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Tableau
 
-Status = Literal[
+IntegrationStatus = Literal[
     "finished",
     "event",
     "diverged",
@@ -142,7 +142,7 @@ class Integration:
     samples: np.ndarray
     final_state: np.ndarray
     final_memory: np.ndarray
-    status: Status
+    status: IntegrationStatus
     failed_state: int | None
     t_stop: float
     events: list[tuple[float, int]]

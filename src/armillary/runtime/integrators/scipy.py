@@ -19,7 +19,7 @@ from contextlib import suppress
 import numpy as np
 
 from armillary.runtime.addresses import address
-from armillary.runtime.integrators.records import Functions, Integration, Status
+from armillary.runtime.integrators.records import Functions, Integration, IntegrationStatus
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.integrators.scipy_events import Events
 from armillary.runtime.integrators.settings import IntegrationSettings
@@ -118,7 +118,7 @@ class _Run:
     ) -> None:
         self.model, self.events, self.rows = model, Events(model.functions, model.events), rows
         self.t, self.t_end, self.state, self.memory = t0, t_end, state, memory
-        self.status: Status | None = None
+        self.status: IntegrationStatus | None = None
         self.failed: int | None = None
         self.restart = True
         self.fired: list[int] = []

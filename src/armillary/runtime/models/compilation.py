@@ -13,7 +13,7 @@ from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
 from armillary.program.derivatives.sensitivities.equations import DerivedSensitiveEquations
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import uncollected
+from armillary.program.formalisms.derivation import without_garbage_collection
 from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
@@ -31,7 +31,7 @@ def machine_code(equations: DerivedEquations, backend: str, tier: str) -> tuple[
     one_of(backend, BACKENDS, "unknown backend ")
     start = time.perf_counter()
     with jit.tier(tier):
-        with uncollected():
+        with without_garbage_collection():
             text = process_text(equations.program)
         return Compiled(text), time.perf_counter() - start
 

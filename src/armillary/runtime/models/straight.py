@@ -64,7 +64,7 @@ class _Nowhere(Exception):
     """The first steps of an adaptive method got nowhere: the ordinary run finds out why."""
 
 
-class _Names(NamedTuple):
+class _InitialNames(NamedTuple):
     """Names of initial values, their places, what they are multiplied with, and the names as a set."""
 
     names: tuple[str, ...]
@@ -111,13 +111,13 @@ class StraightRuns:
         self._short = step is not None and settings.t_end - settings.t0 <= FIRST_STEPS * step
         self._free: list[_Track] = []
 
-    def _names(self, names: tuple[str, ...]) -> _Names:
+    def _names(self, names: tuple[str, ...]) -> _InitialNames:
         """What is known of initial values by their names."""
         found = [self._places[name] for name in names]
         places = [place for place, _ in found]
         first, factors = places[0] if places else 0, [factor for _, factor in found]
         plain = places == [*range(first, first + len(places))] and {*factors} <= {1.0}
-        return _Names(
+        return _InitialNames(
             names,
             first if plain else -1,
             Struct(f"{len(names)}d").pack_into,
@@ -127,7 +127,7 @@ class StraightRuns:
             self._closes and not self._model.loops.leave_independent(names),
         )
 
-    def _start(self, initial: Given) -> tuple[np.ndarray, _Names] | None:
+    def _start(self, initial: Given) -> tuple[np.ndarray, _InitialNames] | None:
         """All coordinates, speeds and own states of a start, and what is known of those that are given; None
         where they have to be looked at more closely.
         """

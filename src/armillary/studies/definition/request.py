@@ -33,7 +33,7 @@ from armillary.studies.runs import (
     possible,
 )
 from armillary.studies.sampling import Design
-from armillary.studies.store.input_data import described
+from armillary.studies.store.input_data import input_identity
 from armillary.studies.store.layout import StoreLayout
 from armillary.studies.store.zarr_store import LARGEST
 from armillary.untyped import DataMapping, DataTable, Given
@@ -90,7 +90,7 @@ def _plain_run(
     """How runs are made, as plain data: fixed values in their stated units."""
     run = {key: _data(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
     if INPUTS in how:
-        run[INPUTS] = described(how[INPUTS])
+        run[INPUTS] = input_identity(how[INPUTS])
     for kind in KINDS:
         if not isinstance(how.get(kind) or {}, Mapping):
             raise ParameterError(f"{kind}= of a study must be values by name, not {how[kind]!r}")

@@ -20,7 +20,7 @@ Bytes = bytes | memoryview
 UNFINISHED = ".unfinished"  # the folder of files that are being written
 
 
-class _Place:
+class _FolderEntry:
     """A file or folder below the root, by its name."""
 
     def __init__(self, name: str) -> None:
@@ -48,15 +48,15 @@ class Folder:
 
     root: Path
 
-    study = _Place("study.json")
-    design = _Place("design.json")
-    model = _Place("model.toml")
-    inputs = _Place("inputs.npz")
-    store = _Place("results.zarr")
-    blocks = _Place("blocks")
-    table = _Place("metrics.parquet")
-    complete = _Place("complete.json")
-    log = _Place("log.txt")
+    study = _FolderEntry("study.json")
+    design = _FolderEntry("design.json")
+    model = _FolderEntry("model.toml")
+    inputs = _FolderEntry("inputs.npz")
+    store = _FolderEntry("results.zarr")
+    blocks = _FolderEntry("blocks")
+    table = _FolderEntry("metrics.parquet")
+    complete = _FolderEntry("complete.json")
+    log = _FolderEntry("log.txt")
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Folder:

@@ -20,7 +20,7 @@ from armillary.studies.store.folder import Folder
 from armillary.untyped import DataMapping, DataTable
 
 
-def described(signals: Mapping[str, Signal]) -> dict[str, DataTable]:
+def input_identity(signals: Mapping[str, Signal]) -> dict[str, DataTable]:
     """What identifies the inputs of a study."""
     return {
         name: {
@@ -43,7 +43,7 @@ def _checksum(signal: Signal) -> str:
 def keep_signals(folder: Folder, signals: Mapping[str, Signal]) -> None:
     """The data in the study's folder, written where they are not there or damaged."""
     with suppress(ArmillaryError):
-        read_signals(folder, described(signals))
+        read_signals(folder, input_identity(signals))
         return
     arrays: DataTable = {}
     for i, signal in enumerate(signals.values()):
@@ -53,7 +53,7 @@ def keep_signals(folder: Folder, signals: Mapping[str, Signal]) -> None:
 
 
 def read_signals(folder: Folder, about: Mapping[str, DataMapping]) -> dict[str, Signal]:
-    """The inputs that ``described`` describes, from the study's folder."""
+    """The inputs that ``input_identity`` describes, from the study's folder."""
     if not about:
         return {}
     found = {}

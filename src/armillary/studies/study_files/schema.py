@@ -9,7 +9,7 @@ from armillary.model.reading.kinds import (
     WORDS,
     Described,
     Either,
-    Form,
+    KeyedTable,
     Kind,
     ListOf,
     TableKind,
@@ -24,10 +24,10 @@ _UNITS: dict[str, Kind] = {"units": Described(WORDS, "of the numbers, where they
 _METRICS = ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"]
 
 
-def _distribution(word: str, *numbers: str, bounded: bool = False) -> Form:
+def _distribution(word: str, *numbers: str, bounded: bool = False) -> KeyedTable:
     listed = Described(ListOf(_NUMBER, len(numbers)), ", ".join(numbers))
     bounds: dict[str, Kind] = {"low": _NUMBER, "high": _NUMBER} if bounded else {}
-    return Form(f"a distribution, {word}", {word: listed, **bounds, **_UNITS}, (word,))
+    return KeyedTable(f"a distribution, {word}", {word: listed, **bounds, **_UNITS}, (word,))
 
 
 _VARIED = Either((
@@ -35,7 +35,7 @@ _VARIED = Either((
     _distribution("normal", "mean", "sd", bounded=True),
     _distribution("lognormal", "median", "sigma", bounded=True),
     _distribution("triangular", "low", "mode", "high"),
-    Form(
+    KeyedTable(
         "one of several values",
         {
             "choice": Described(ListOf(_NUMBER), "the values", minItems=1),
@@ -44,7 +44,7 @@ _VARIED = Either((
         },
         ("choice",),
     ),
-    Form(
+    KeyedTable(
         "quantities that vary together",
         {
             "correlated": Described(TableKind(), "distributions by name"),
@@ -55,11 +55,11 @@ _VARIED = Either((
     Described(ListOf(_NUMBER), "values, equally likely", minItems=1),
     Described(TableKind(), "further names: RB.q1 = … says the same as \"RB.q1\" = …"),
 ))  # fmt: skip
-_STUDY_FILE = Form(
+_STUDY_FILE = KeyedTable(
     "a study file",
     {
         **RUN_FILE.fields,
-        "output": Form(
+        "output": KeyedTable(
             "the results", {"select": Described(SELECTED, "outputs whose histories are kept too")}
         ),
         "vary": Described(

@@ -40,7 +40,7 @@ from armillary.model.reading.kinds import (
     Described,
     Either,
     FileName,
-    Form,
+    KeyedTable,
     PositiveNumber,
     TableKind,
     WholeNumber,
@@ -61,7 +61,7 @@ from armillary.studies.sampling import KINDS
 from armillary.untyped import DataMapping
 
 TABLES = ("vary", "metrics", "study")
-STUDY_TABLE = Form(
+STUDY_TABLE = KeyedTable(
     "the settings of the study",
     {
         "design": Described(choice(*KINDS), "how runs are spread; random where left out"),

@@ -77,7 +77,7 @@ def measure_belt() -> Iterator[float]:
     times = np.array([event.time for event in run.events])
     expected = _STATIC / _STIFFNESS / _BELT + np.cumsum([0.0, *(lasts[k % 2] for k in range(len(times) - 1))])
     yield largest_difference(times, expected)
-    sticks = run["rub_mode"] == 1
+    sticks = run["rub_status"] == 1
     yield largest_difference(run["block.u1"][sticks], np.full(int(sticks.sum()), _BELT))
 
 

@@ -60,9 +60,9 @@ class Kinematics:
         self.a = tuple(fresh(u, "acceleration") for u in self.speeds)
         self.clock = symbol("clock", "variable", owner=system.identity)
         known = {u: reader(as_expr(time_derivative(p.value))) for u, p in given.items()}
-        reader = reader.knowing(dict(zip(self.speeds, self.u, strict=True)))
+        reader = reader.with_values(dict(zip(self.speeds, self.u, strict=True)))
         free = dict(zip(self.speeds, self.a, strict=True))
-        self.plain = reader.knowing(
+        self.plain = reader.with_values(
             {
                 acceleration: free.get(u, known.get(u, ZERO))
                 for u, acceleration in system.accelerations.items()

@@ -44,7 +44,7 @@ def _statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
     """The slots of one metric, each renewed at its place; no slot is read after it was renewed."""
     old = [symbol(f"slot {i}") for i in range(len(names))]
     slots = entry.metric.slots(entry.metric.row(_TIME, _OUTPUT, old))
-    results = [slot.renewed(before) for slot, before in zip(slots, old, strict=True)]
+    results = [slot.value_after_row(before) for slot, before in zip(slots, old, strict=True)]
     conditions = [slot.where for slot in slots if slot.where is not None]
     labels = [*names, *(f"condition {i}" for i in range(len(conditions)))]
     found = section(entry.metric.kind, labels, [*results, *conditions])

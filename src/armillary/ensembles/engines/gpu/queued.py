@@ -162,6 +162,6 @@ def _configured(model: ConfiguredProgram, plan: Plan, program: Program) -> Confi
     equations = replace(model.equations, program=program)
     watched = equations.targets.watched
     stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
-    asks = model.asking
-    ends = [e.stop and not asking for e, asking in zip(watched, asks, strict=True)]
+    changing = model.may_change_configuration
+    ends = [e.stop and not changes for e, changes in zip(watched, changing, strict=True)]
     return Configured(equations, restricted(program, model.output_names, plan.columns), stops, ends)

@@ -82,7 +82,7 @@ class Scalar(Engine):
         stopping = [e.stop and e.name not in INTERNAL_EVENTS for e in watched]
         self.asks, self.stopping = (
             np.array([*found, *[False] * (1 + more - len(watched))], dtype=float)
-            for found in (plan.code.asking, stopping)
+            for found in (plan.code.may_change_configuration, stopping)
         )
         return True
 

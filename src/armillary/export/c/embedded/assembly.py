@@ -89,7 +89,7 @@ def assembly_files(model: EmbeddedModel) -> dict[str, str]:
     values |= {
         "loops": loops_record(model),
         "opening": _OPENING.replace("@name@", stem),
-        "helpers": own.helping(geometry),
+        "helpers": own.helper_functions(geometry),
         "functions": geometry,
         "sentences": "\n".join(_sentences(loops, model.upper)),
     }

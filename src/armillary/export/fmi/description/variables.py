@@ -126,7 +126,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     memory_factors = [m.factor for m in equations.system.memories.values()]
     clocks = _clocks(equations)
     tunable = not equations.reduction.rows  # closed loops of other lengths would have to be assembled anew
-    names = _Names({"time"})
+    names = _UniqueNames({"time"})
     listed_parameters = tuple(
         FmiVariable(
             names.own(p.name), 1 + i, "parameter", "tunable" if tunable else "fixed", "exact", values[p.name],
@@ -200,7 +200,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     )  # fmt: skip
 
 
-class _Names:
+class _UniqueNames:
     """Names of variables, each once: the kind is added to a name that an earlier one has."""
 
     def __init__(self, taken: set[str]) -> None:

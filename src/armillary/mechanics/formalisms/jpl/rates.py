@@ -75,7 +75,7 @@ def appendage_rates(system: Description, reduction: Reduction, formulation: str)
     total = _total(found)
     turned = _spun(found, total) if formulation == "mbdyfr" else {}
     for other in turned.values():
-        reduction = replace(reduction, plain=reduction.plain.knowing(other.meaning(read)))
+        reduction = replace(reduction, plain=reduction.plain.with_values(other.state_expressions(read)))
     loads = vehicle_loads(system, found, reader(reduction.plain))
     vehicle, order = _vehicle(reduction, found, total, turned, loads, system.armatures, read)
     solution = solve(vehicle, formulation)

@@ -30,12 +30,12 @@ from armillary.model.flexible.part import ORTHOGONAL, Array, FlexibleNode, Flexi
 EQUAL = 1e-12
 
 
-def settled(values: Array, size: Array | float) -> Array:
+def rounded(values: Array, size: Array | float) -> Array:
     """An array with the rule applied to its elements, which have these natural sizes."""
-    return settled_together((values, size))[0]
+    return rounded_together((values, size))[0]
 
 
-def settled_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
+def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
     """Arrays with the rule applied to all their elements, each array with its natural sizes."""
     sizes = [np.broadcast_to(np.asarray(size, dtype=float), values.shape) for values, size in arrays]
     whole = np.concatenate([values.ravel() for values, _ in arrays])
@@ -76,25 +76,25 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         diagonal = np.sqrt(np.diag(shortening))
         drawn = np.maximum(shortening, np.outer(diagonal, diagonal))
     second = pairs + np.sqrt(polar) * drawn
-    H, J1 = settled_together((part.H, np.sqrt(polar) * own), (part.J1, np.sqrt(polar) * own[:, None, None]))
+    H, J1 = rounded_together((part.H, np.sqrt(polar) * own), (part.J1, np.sqrt(polar) * own[:, None, None]))
     zero = np.zeros((0,))
-    M, J2, H1 = settled_together(
+    M, J2, H1 = rounded_together(
         (part.M, pairs),
         (zero, 0.0) if part.J2 is None else (0.5 * part.J2, second[:, :, None, None]),
         (zero, 0.0) if part.H1 is None else (part.H1, second[:, None, :]),
     )
     found = replace(
         part,
-        mass=float(settled(np.array([mass]), mass)[0]),
-        first=settled(part.first, np.sqrt(mass * polar)),
-        inertia=settled(part.inertia, polar),
-        P=settled(part.P, np.sqrt(mass) * own),
+        mass=float(rounded(np.array([mass]), mass)[0]),
+        first=rounded(part.first, np.sqrt(mass * polar)),
+        inertia=rounded(part.inertia, polar),
+        P=rounded(part.P, np.sqrt(mass) * own),
         H=H,
         M=M,
         J1=J1,
         J2=None if part.J2 is None else 2 * J2,
         H1=None if part.H1 is None else H1,
-        g=None if part.g is None else settled(part.g, np.sqrt(mass) * drawn[:, :, None]),
+        g=None if part.g is None else rounded(part.g, np.sqrt(mass) * drawn[:, :, None]),
     )
     if given:
         return found
@@ -104,7 +104,7 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         shapes = _shapes(np.concatenate([known.shape, known.rotation])[None], mass, polar, own)[0]
         bent = known.shortening
         if bent is not None and mass > 0:
-            bent = settled(bent, drawn / np.sqrt(mass))
+            bent = rounded(bent, drawn / np.sqrt(mass))
         return replace(known, shape=shapes[:3], rotation=shapes[3:], shortening=bent)
 
     if lumps is not None:
@@ -112,8 +112,8 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         lumps = replace(lumps, shapes=moved.reshape(lumps.shapes.shape))
     return replace(
         found,
-        K=settled(part.K, _own_pairs(part.K)),
-        C=settled(part.C, _own_pairs(part.C)),
+        K=rounded(part.K, _own_pairs(part.K)),
+        C=rounded(part.C, _own_pairs(part.C)),
         nodes={name: node(known) for name, known in part.nodes.items()},
         lumps=lumps,
         anywhere=anywhere and (lambda place: node(anywhere(place))),
@@ -138,5 +138,5 @@ def _shapes(shapes: Array, mass: float, polar: float, own: Array) -> Array:
     found = shapes.copy()
     for half, weight in ((slice(3), mass), (slice(3, 6), polar)):
         if weight > 0:
-            found[:, half] = settled(shapes[:, half], own / np.sqrt(weight))
+            found[:, half] = rounded(shapes[:, half], own / np.sqrt(weight))
     return found

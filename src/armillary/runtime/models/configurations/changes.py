@@ -18,7 +18,7 @@ from armillary.program.configurations.sections import ADJUST, ENTER, IMPULSE, LE
 from armillary.program.configurations.table import configurations_of
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
-from armillary.runtime.addresses import lasting
+from armillary.runtime.addresses import kept_with_owner
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN, POOR_CHOICE
 from armillary.runtime.start.place import Place
 
@@ -72,7 +72,7 @@ class Changes:
     def __init__(self, code: ChangeCode, inside: Callable[[], np.ndarray]) -> None:
         self._code, self.inside = code, inside
 
-    @lasting
+    @kept_with_owner
     def constants(self) -> np.ndarray:
         return self._code.constants(self.inside())
 

@@ -133,10 +133,10 @@ class CompiledProgram:
     @cached_property
     def changes_configuration(self) -> bool:
         """Whether a run may need another program of the same system."""
-        return any(self.asking)
+        return any(self.may_change_configuration)
 
     @cached_property
-    def asking(self) -> list[bool]:
+    def may_change_configuration(self) -> list[bool]:
         """For each watched event, whether a run may need another program after it."""
         watched = self.equations.targets.watched
         return [e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched]

@@ -17,7 +17,7 @@ from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.addresses import lasting
+from armillary.runtime.addresses import kept_with_owner
 from armillary.runtime.models.configurations.changes import ChangeCode, RatedChoices, rated_choices
 from armillary.runtime.models.failures.weak_masses import energy_function, masses_and_constraints
 from armillary.runtime.models.programs.compiled_program import CompiledProgram
@@ -71,7 +71,7 @@ class ConfiguredProgram(CompiledProgram):
         """The kinetic energy of values by name, for the same check."""
         return energy_function(self.equations)
 
-    @lasting
+    @kept_with_owner
     def change_code(self) -> ChangeCode:
         """The sections that lead to this configuration and away from it, compiled at their first use."""
         return ChangeCode(with_changes(self.base.equations).program)
@@ -163,7 +163,7 @@ class ConfiguredProgram(CompiledProgram):
         started = any(memory.start is not None for memory in system.memories.values())
         return not (system.centres or system.contacts or started)
 
-    @lasting
+    @kept_with_owner
     def loops(self) -> LoopStart:
         """What closes the loops at the start of runs."""
         return LoopStart(self.equations)

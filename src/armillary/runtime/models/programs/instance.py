@@ -21,7 +21,7 @@ from armillary.mechanics.constraints.closing.closing_thresholds import BROKEN
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
-from armillary.runtime.addresses import address, lasting
+from armillary.runtime.addresses import address, kept_with_owner
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.thresholds.mass_thresholds import WEAK
 from armillary.runtime.models.configurations.changes import Changes
@@ -52,7 +52,7 @@ class Instance:
     def equations(self) -> DerivedEquations:
         return self.model.equations
 
-    @lasting
+    @kept_with_owner
     def constants(self) -> np.ndarray:
         if self.known is not None:
             return self.known
@@ -106,7 +106,7 @@ class Instance:
         least = masses.least_share(self.model.inside(self.parameters) | start)
         return least > WEAK * (1.0 if masses.links.constant_lengths else _FARTHER**2)
 
-    @lasting
+    @kept_with_owner
     def changes(self) -> Changes:
         """What leads from this configuration to another, and back."""
         inside = self.inside

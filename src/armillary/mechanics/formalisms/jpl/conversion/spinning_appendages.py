@@ -62,8 +62,8 @@ class ComplexAppendage:
         shapes = np.hstack([self.modes.gamma, self.modes.psi]) * np.tile(self.modes.frequencies, 2)
         return _applied(-2 * self.amplitudes @ shapes, [*delta, *eta])
 
-    def meaning(self, read: Reader) -> dict[Expr, Expr]:
-        """Its coordinates and speeds as expressions of the description mean them, by the states."""
+    def state_expressions(self, read: Reader) -> dict[Expr, Expr]:
+        """The coordinates and speeds of the description as expressions of the states."""
         assert self.body.flex is not None
         flex = self.body.flex
         delta, eta = [read(q) for q in flex.coordinates], [read(u) for u in flex.speeds]
