@@ -35,7 +35,7 @@ def test_a_sweep_is_printed_and_written(command) -> None:
     assert swept["bob.q1"] == pytest.approx(np.degrees(q))
     length = -swept["height"][6]
     assert swept["d(height)/dt"] == pytest.approx(length * np.sin(q) * np.radians(2.0), abs=1e-12)
-    found = json.loads(command("bob.q1=0,0.5,1", "--static", "--json").stdout)
+    found = json.loads(command("bob.q1=0, pi/6, 1 rad", "--static", "--json").stdout)
     assert found["rows"] == found["reached"] == 3 and "effort of bob.q1" in found["names"]
 
 

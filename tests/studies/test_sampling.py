@@ -314,7 +314,7 @@ def test_sobol_designs_off_a_power_of_two_are_warned_of():
         (lambda: Normal(1, 0), "sd must be positive"),
         (lambda: Normal(1, 1, low=3, high=2), "low = 3 must be below high = 2"),
         (lambda: Normal(None, 1), "mean needs a number, not None"),
-        (lambda: Normal("heavy", 1), "mean needs a number, not 'heavy'"),
+        (lambda: Normal("heavy", 1), "mean needs a number, or text such as '2.5 deg', not 'heavy'"),
         (lambda: Normal("50 kg", 1), "sd has no units and the rest has"),
         (lambda: Normal("50 kg", "1 m"), "sd is given in m, but is in kg"),
         (lambda: Normal("50 kgg", "1 kg"), "did you mean 'kg'"),

@@ -17,9 +17,10 @@ from armillary.ensembles.start_values import (
 )
 from armillary.errors import ParameterError, nearest
 from armillary.model.units.unit_system import state_factor
+from armillary.model.units.values import text_number
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.parameters import ParameterTable, text_number
+from armillary.runtime.models.parameters import ParameterTable
 from armillary.runtime.start.initial import initial_values
 from armillary.untyped import DataMapping, DataTable
 

@@ -19,7 +19,7 @@ from armillary.model.reading.kinds import shown
 from armillary.model.recording.records import Memory
 from armillary.model.units.deduced_units import parameter_units
 from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import BadValueError, read_number
+from armillary.model.units.values import about_value, read_number
 from armillary.run_files.run_file import RunFile, RunFileError, SourcedValue
 from armillary.run_files.signals import FileSignal, file_signal, gathered, is_signal
 from armillary.runtime.inputs.reading import factor
@@ -207,8 +207,7 @@ class _Resolver:
             return None
 
     def _problem(self, entry: SourcedValue, what: str, error: ArmillaryError) -> None:
-        joint = " " if isinstance(error, BadValueError) else ": "
-        self.problems.append(f"{entry.source}: {what}{joint}{error}")
+        self.problems.append(f"{entry.source}: {about_value(what, error)}")
 
     # ------------------------------------------------------------ [run] and [output]
 

@@ -42,13 +42,22 @@ def test_values_may_have_units_and_names_need_no_quotes(tmp_path, units, shown):
     assert run["bob.u1"][0] == pytest.approx(0.5)
 
 
+def test_values_in_text_models_may_be_arithmetic(tmp_path):
+    text = MODEL.replace('"50 cm"', '"(1 + 1/4) m"').replace('"25 mm"', '"pi/2 * 10 mm"')
+    s = load(tmp_path, text.replace('"10 deg"', '"pi/18 rad"'))
+    assert s.parameters["L"].data.default == 1.25 and s.parameters["L"].data.units == "m"
+    assert s.parameters["D"].data.default == pytest.approx(5 * np.pi / 25.4, rel=1e-15)
+    assert s.initial[s.bodies["bob"].q1] == pytest.approx(np.radians(10), rel=1e-15)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("mass = 1", "mass = MT", "8: this is not TOML: invalid value; a text stands between quotes: mass ="),
-        ('"50 cm"', '"50 seconds of"', "3: unknown unit"),
-        ('"25 mm"', '"25 s"', "4: parameter 'D': \"25 s\" does not have the dimension of its units, in"),
-        ('"10 deg"', '"10 m"', "start of 'bob.q1'"),
+        ('"50 cm"', '"50 seconds of"', "3: parameter 'L': unknown unit"),
+        ('"25 mm"', '"25 s"', "4: parameter 'D' has units of [m] (in), but '25 s' has [s]"),
+        ('"25 mm"', '"wide"', "4: parameter 'D' needs a number, or text such as '2.5 in', not 'wide'"),
+        ('"10 deg"', '"10 m"', "start of 'bob.q1' has units of [1], but '10 m' has [m]"),
         ('"-L"', '"-LL"', "7: mass centre of body 'bob': there is nothing called 'LL'"),
         ('{ revolute = "z" }', '"prismatic"', "6: [bodies.bob]: 'joint' must be one of \"fixed\", \"free\""),
         ("[start]", '[events.e]\nwhen = "bob.q1 = L"\n[start]', "event 'e': 'bob.q1 = L' is an equation"),

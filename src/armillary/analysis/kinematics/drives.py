@@ -13,7 +13,7 @@ from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_un
 from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
 from armillary.errors import ArmillaryError, UnitsError, shown
 from armillary.model.units.unit_system import SYSTEMS
-from armillary.model.units.values import read_number, seconds
+from armillary.model.units.values import seconds, text_number
 from armillary.results.units import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
@@ -95,15 +95,11 @@ def _values(kinematics: Kinematics, name: object, values: Given, what: str) -> n
         return _numbers(values[0], where) * conversion(str(name), values[1], units)
     if isinstance(values, str) or any(text):
         listed = [values] if isinstance(values, str) else values
-        values = [_text(value, units, where) if isinstance(value, str) else value for value in listed]
+        values = [
+            text_number(value, where, units or "1", SYSTEMS["SI"]) if isinstance(value, str) else value
+            for value in listed
+        ]
     return _numbers(values, where, units)
-
-
-def _text(value: str, units: str, where: str) -> float:
-    try:
-        return read_number(value, units or "1", SYSTEMS["SI"], None)
-    except ArmillaryError as error:
-        raise ArmillaryError(f"{where} {error}") from None
 
 
 def _numbers(values: object, what: str, units: str | None = None) -> np.ndarray:

@@ -16,8 +16,8 @@ from armillary.algebra.units.units import is_quantity, parse_unit
 from armillary.analysis.operating.wording import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import seconds
-from armillary.runtime.models.parameters import plain_number, text_number
+from armillary.model.units.values import seconds, text_number
+from armillary.runtime.models.parameters import plain_number
 from armillary.runtime.start.initial import initial_memory, state_number
 from armillary.untyped import DataMapping, DataTable
 

@@ -26,16 +26,19 @@ def values_with_units(name: str, text: str) -> tuple[np.ndarray, str]:
     """FROM:TO:COUNT, or numbers with commas between them, and the text of their units, "" without any."""
     import numpy as np
 
-    numbers, _, units = text.partition(" ")
+    from armillary.model.units.values import arithmetic, number_and_unit
+
+    *texts, last = text.split(":" if ":" in text else ",")
+    last, units = number_and_unit(last)
     try:
-        if numbers.count(":") == 2:
-            first, last, count = numbers.split(":")
-            values = np.linspace(float(first), float(last), int(count))
+        if ":" in text:
+            first, end = map(arithmetic, texts)
+            values = np.linspace(first, end, int(last))
         else:
-            values = np.array([float(x) for x in numbers.split(",")])
+            values = np.array([arithmetic(number) for number in (*texts, last)])
     except ValueError:
         raise click.UsageError(f"{name}: '{text}' is neither FROM:TO:COUNT nor numbers with commas") from None
-    return values, units.strip()
+    return values, units
 
 
 def values_of(name: str, text: str, own: str) -> np.ndarray:

@@ -6,14 +6,12 @@ own are read when a text first uses them, so they may stand anywhere and refer t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from armillary.algebra.units.units import parse_unit
 from armillary.algebra.user_functions.tables import Table, Table2
-from armillary.errors import ArmillaryError, ExpressionError, ModelError, UnitsError, nearest
+from armillary.errors import ArmillaryError, ExpressionError, ModelError, nearest
 from armillary.files.model.arrays import array_of, beside, flexible_options
 from armillary.files.model.documents import Document, FileError
 from armillary.files.model.sections import ADDED, SECTIONS, entry_form, verb_of
@@ -24,10 +22,10 @@ from armillary.model.reading.kinds import tuples
 from armillary.model.reading.names import function, parameter
 from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
 from armillary.model.units.unit_system import state_factor
+from armillary.model.units.values import number_and_unit, text_number
 from armillary.untyped import DataMapping, DataTable, Given
 
 _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isinstance(v.form, LaterForm)}
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?\Z")
 
 
 @dataclass(frozen=True)
@@ -168,24 +166,11 @@ def _parameters(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("parameters", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("parameters", name):
-            value, units = _quantity(table.get("value"), table.get("units"), f"parameter '{name}'")
+            value, units = table.get("value"), table.get("units")
+            if isinstance(value, str):
+                units = units or number_and_unit(value)[1] or None
+                value = text_number(value, f"parameter '{name}'", units or "", system.units, None, ModelError)
             parameter(system, name, value, units=units, about=table.get("about", ""))
-
-
-def _quantity(value: object, units: str | None, where: str) -> tuple[Given, str | None]:
-    """A number and its units from a number, or from a text with units of its own such as "25 mm"."""
-    if not isinstance(value, str):
-        return value, units
-    found = _NUMBER.match(value)
-    if found is None:
-        raise ModelError(f'{where}: "{value}" is not a number with units such as "25 mm"')
-    own = (found[2] or "").strip()
-    if units is None or not own:
-        return float(found[1]), own or units
-    one, other = parse_unit(own), parse_unit(units)
-    if one.dimension is not other.dimension:
-        raise UnitsError(f'{where}: "{value}" does not have the dimension of its units, {units}')
-    return float(found[1]) * (one.scale / other.scale), units
 
 
 def _tables(system: Description, part: ModelPart) -> None:
@@ -298,15 +283,11 @@ def _body(system: Description, part: ModelPart, name: str, entry: DataMapping) -
 
 def _in_model_units(system: Description, variable: str, value: object) -> Given:
     """An initial value; "10 deg" in the units in which a start is given."""
-    found = _NUMBER.match(value) if isinstance(value, str) else None
-    if found is None or not found[2] or not found[2][0].isalpha():
+    if not isinstance(value, str) or not number_and_unit(value)[1]:
         return value
-    node, unit = read_expression(system, variable, "start"), parse_unit(found[2].strip())
-    if node.dimension is not None and unit.dimension is not node.dimension:
-        raise UnitsError(
-            f"start of '{variable}': \"{value}\" does not have its dimension, [{node.dimension}]"
-        )
-    return float(found[1]) * system.units.factor(unit) / state_factor(node)
+    node = read_expression(system, variable, "start")
+    found = text_number(value, f"start of '{variable}'", "", system.units, node.dimension, ModelError)
+    return found / state_factor(node)
 
 
 def _start(system: Description, part: ModelPart) -> None:

@@ -39,7 +39,7 @@ def read_number(value: object, units: str, system: UnitSystem, dimension: Dimens
     if len(value) > _LONGEST:
         raise BadValueError(f"needs a number with a unit, not {shown(value)}")
     number_text, unit_text = number_and_unit(value)
-    number = _arithmetic(number_text, units)
+    number = arithmetic(number_text, units)
     if not unit_text:
         return number
     unit = parse_unit(unit_text)
@@ -50,6 +50,28 @@ def read_number(value: object, units: str, system: UnitSystem, dimension: Dimens
         )
     scale = parse_unit(units).scale if units else system.scale(unit.dimension)
     return finite(number if unit.text == units else number * unit.scale / scale)
+
+
+def text_number(
+    value: str,
+    what: str,
+    units: str,
+    system: UnitSystem,
+    dimension: Dimension | None = None,
+    error: Error = ParameterError,
+) -> float:
+    """A number in ``units`` from a text such as "50 cm", which may bring units of its own; an error begins
+    with ``what`` it is for.
+    """
+    try:
+        return read_number(value, units, system, dimension)
+    except ArmillaryError as wrong:
+        raise error(about_value(what, wrong)) from None
+
+
+def about_value(what: str, error: ArmillaryError) -> str:
+    """The sentence of an error in reading a value, which begins with what the value is for."""
+    return f"{what}{' ' if isinstance(error, BadValueError) else ': '}{error}"
 
 
 def read_seconds(value: object) -> float:
@@ -72,7 +94,7 @@ def in_seconds(name: str, value: object) -> Given:
         if isinstance(value, list | tuple) and any([isinstance(v, str) for v in value]):
             return [read_seconds(v) for v in value]
     except ArmillaryError as error:
-        raise ArmillaryError(f"{name} {error}") from None
+        raise ArmillaryError(about_value(name, error)) from None
     return value
 
 
@@ -103,28 +125,22 @@ def finite(value: float) -> float:
     return number
 
 
-def number_in_text(text: str, where: str) -> float:
-    """The number that a text such as "pi/2" means; names other than pi mean nothing here."""
+def arithmetic(text: str, units: str = "") -> float:
+    """The finite number that a text such as "pi/2" means; names other than pi mean nothing here."""
+    if _NUMBER.fullmatch(text.strip()):
+        return finite(float(text.replace("_", "")))
+    wrong = BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(text)}")
 
     def name(word: str) -> Expr:
         if word != "pi":
-            raise ParameterError(f"{where} needs a number, not {text!r}")
+            raise wrong
         return as_expr(math.pi)
 
-    return float(parse(text, name))
-
-
-def _arithmetic(text: str, units: str) -> float:
-    if _NUMBER.fullmatch(text):
-        return finite(float(text.replace("_", "")))
     try:
-        return finite(number_in_text(text, "it"))
-    except BadValueError:
-        raise
+        value = float(parse(text, name))
     except ArmillaryError:
-        raise BadValueError(
-            f"needs a number, or text such as '{_example(units)}', not {shown(text)}"
-        ) from None
+        raise wrong from None
+    return finite(value)
 
 
 def _example(units: str) -> str:

@@ -16,12 +16,12 @@ from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
+from armillary.errors import ParameterError, UnitsError, nearest
 from armillary.mechanics.masses.run_masses import RunMasses
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.units.unit_system import UnitSystem
-from armillary.model.units.values import BadValueError, read_number
+from armillary.model.units.values import text_number
 from armillary.program.equations import DerivedEquations
 from armillary.untyped import DataMapping, DataTable, Given
 
@@ -138,16 +138,6 @@ class ParameterTable:
         if len(lengths) > 1:
             raise ParameterError(f"parameters have {sorted(lengths)} values; give each as many, or one")
         return found | {name: column * self.factors[self._number[name]] for name, column in many.items()}
-
-
-def text_number(value: str, where: str, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """A number in ``units`` from a text such as "50 cm", which may bring units of its own."""
-    try:
-        return read_number(value, units, system, dimension)
-    except BadValueError as error:
-        raise ParameterError(f"{where} {error}") from None
-    except ArmillaryError as error:
-        raise ParameterError(f"{where}: {error}") from None
 
 
 def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimension | None) -> float:

@@ -14,8 +14,9 @@ from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.description import Description
 from armillary.model.recording.records import Memory
 from armillary.model.units.unit_system import UnitSystem, state_factor
+from armillary.model.units.values import text_number
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.models.parameters import plain_number, text_number
+from armillary.runtime.models.parameters import plain_number
 from armillary.settings import Initial
 from armillary.untyped import Given
 

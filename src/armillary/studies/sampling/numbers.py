@@ -9,8 +9,8 @@ import numpy as np
 
 from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit, si_text
-from armillary.errors import ParameterError, UnitsError, shortened
-from armillary.model.units.values import number_and_unit, number_in_text
+from armillary.errors import ArmillaryError, ParameterError, UnitsError, shortened
+from armillary.model.units.values import about_value, arithmetic, number_and_unit
 from armillary.untyped import DataTable, Given
 
 
@@ -75,13 +75,11 @@ def _quantity(value: Given, where: str) -> tuple[Given, str]:
 
 def _text(value: str, where: str) -> tuple[float, str | None]:
     number, unit = number_and_unit(value)
-    if not unit:
-        return number_in_text(value, where), None
     try:
         parse_unit(unit)
-    except UnitsError as error:
-        raise UnitsError(f"{where}: {error}") from None
-    return number_in_text(number, where), unit
+        return arithmetic(number, unit), unit or None
+    except ArmillaryError as error:
+        raise ParameterError(about_value(where, error)) from None
 
 
 def _list(values: list[Given] | tuple[object, ...], where: str) -> tuple[np.ndarray, str | None]:
