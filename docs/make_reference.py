@@ -124,7 +124,7 @@ and runs as it stands: `.venv/bin/python examples/pendulum.py out` prints a few 
 """
 HEAD = """# Reference
 
-One line for every public name, made from the code by `docs/make_reference.py`; `help(arm.System.body)` tells
+One line for every public name, made from the code by `docs/make_reference.py`; `help(arm.System.body)` shows
 more. Names are used as `arm.Revolute` after `import armillary as arm`. Arguments after `*` are given by name.
 """
 

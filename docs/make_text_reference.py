@@ -51,9 +51,9 @@ ABOUT = {
     "bodies": "Bodies, reaction wheels and control moment gyros; coordinates are in the order of the file.",
     "gravity": "A uniform field; several as `[[gravity]]`.",
     "attractors": "Attracting bodies such as the Earth.",
-    "fmus": "FMUs, and packages of them, in the system; read only where `trust=True` or `--trust` says so.",
-    "blocks": "Control blocks; the first key says which, and what enters. Texts call the output by name.",
-    "loads": "Forces and moments; the first key says which.",
+    "fmus": "FMUs, and packages of them, in the system; read only with `trust=True` or `--trust`.",
+    "blocks": "Control blocks; the first key gives the kind and its input. Texts name the output.",
+    "loads": "Forces and moments; the first key gives the kind.",
     "constraints": "Equations that stay true, closed loops and joints.",
     "prescribe": "Coordinates or speeds as functions of time and parameters.",
     "armature": "Reflected rotor inertia of joints, by coordinate or speed.",
@@ -94,7 +94,7 @@ def page() -> str:
 def _verb(section: str, verb: Verb) -> Iterator[str]:
     yield f"### {entry_form(verb).key or verb.name}"
     yield ""
-    yield f"`[{section}.NAME]` says `System.{verb.name}`."
+    yield f"`[{section}.NAME]` is a call of `System.{verb.name}`."
     yield ""
     yield from _table(entry_kind(verb).fields, entry_kind(verb).needs)
 

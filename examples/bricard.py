@@ -1,4 +1,4 @@
-"""Bricard's overconstrained linkage: six hinges, six links, and one freedom where counting says none.
+"""Bricard's overconstrained linkage: six hinges, six links, one freedom although a count gives none.
 
 Threefold symmetric, with equal links twisted by 90° and −90° in turn (Bricard 1927; Chen, You and Tarnai,
 "Threefold-symmetric Bricard linkages for deployable structures", Int. J. Solids and Structures 42, 2005). Its
@@ -48,7 +48,7 @@ def main(folder: str = "out") -> None:
     """Inside out several times, fast enough to overcome gravity."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}")
-    print(f"kept: {', '.join(eom.speeds)}; says nothing new: {', '.join(eom.redundant_constraints)}")
+    print(f"kept: {', '.join(eom.speeds)}; redundant: {', '.join(eom.redundant_constraints)}")
     run = eom.compile().simulate(2.0, sample=0.002, initial={"L2.u1": 12.0})
     print(f"the angles' relation holds to {abs(run['relation']).max():.0e}")
     print(f"other speeds were kept from {', '.join(f'{e.time:.3f}' for e in run.events)} s on")

@@ -1,7 +1,7 @@
 """The car in 8,192 runs: how tyres, load and speed spread its answer to a step of steer, and which count.
 
 The car is that of Sayers (1990), section 9.1; how much its data vary is an assumption: five per cent for
-tyres and weights, and speeds of country roads. `car_study.toml` says the same as a file.
+tyres and weights, and speeds of country roads. `car_study.toml` is the same study as a file.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _WIDE = 110
 
 
 def toml_text(data: DataMapping, sections: Mapping[str, int]) -> str:
-    """A document; ``sections`` says for each top-level table how deep its headers go: 1 for ``[gravity]``
+    """A document; ``sections`` gives for each top-level table the depth of its headers: 1 for ``[gravity]``
     with a key per line, 2 for ``[bodies.A]``."""
     lines = [_pair(key, value) for key, value in data.items() if not _has_header(key, value, sections)]
     for key, value in data.items():

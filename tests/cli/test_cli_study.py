@@ -172,9 +172,7 @@ def test_more_runs_extend_a_study(command: Command) -> None:
     after = arm.open_study("swings").table()
     assert len(after) == 128 and after.iloc[:64].equals(before)
     fewer = command("run", "swings.toml", "--runs", "8")
-    told = (
-        "study 'swings' has 128 runs, and 8 are asked for; nothing is overwritten: ask for 128, or take it as"
-    )
+    told = "study 'swings' has 128 runs, not 8; nothing is overwritten: pass runs=128, or take it as"
     assert fewer.exit_code == 2 and told in fewer.stderr
 
 

@@ -109,7 +109,7 @@ def controlled() -> arm.System:
     s = arm.System("controlled pendulum")
     s.parameter("L", 80.0, units="cm", about="length")
     s.parameter("gain", 12.0, units="N*m/rad", about="gain of the controller")
-    target = s.input("target", 5.0, units="deg", about="angle asked for")
+    target = s.input("target", 5.0, units="deg", about="angle requested")
     bob = s.body("bob", joint=arm.Revolute("z"), com=(0, "-L", 0), mass=1.0, inertia=0)
     s.gravity(9.81, -s.ground.y)
     s.memory("slow", 0.0, update="slow + 0.1*(bob.q1 - slow)", about="filtered angle")

@@ -2,7 +2,7 @@
 
 The tableaux, the error norm, the control of steps and the dense output are written once. Rounding enters the
 error estimates, and with them the lengths of steps, so that rows differ by a part of what the tolerances
-allow, not by rounding alone: 1e-3 of them is asked for.
+allow, not by rounding alone: 1e-3 of them is requested.
 """
 
 from __future__ import annotations

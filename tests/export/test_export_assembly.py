@@ -204,7 +204,7 @@ def in_matlab(folder: Path, start: Start) -> Answer:
 
 @dataclass(frozen=True)
 class Language:
-    """How a language is run, the program that it needs, and which models it is asked for.
+    """How a language is run, the program that it needs, and the models that it runs.
 
     CUDA holds the text of C, JAX that of Python; they and MATLAB, which is slow, take one model. FMUs, which
     hold that of C too, are asked in tests/export/fmi.

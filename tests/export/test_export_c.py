@@ -39,7 +39,7 @@ def compiled(folder: Path, *names: str, output: str, shared: bool = False) -> Pa
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a case, written when it is first asked for."""
+    """The folder of a case, written when it is first requested."""
     base = tmp_path_factory.mktemp("c")
     return cache(lambda name: equations(name).export("c", base / name.replace(" ", "_")))
 

@@ -33,7 +33,7 @@ Exported = Callable[[str, str], Path]
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    """The folder of a case, written when it is first asked for."""
+    """The folder of a case, written when it is first requested."""
     base = tmp_path_factory.mktemp("embedded")
 
     @cache

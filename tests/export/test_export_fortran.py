@@ -39,7 +39,7 @@ def make(folder: Path, *targets: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a case with its program, made when it is first asked for."""
+    """The folder of a case with its program, made when it is first requested."""
     base = tmp_path_factory.mktemp("fortran")
 
     def built(name: str) -> Path:

@@ -26,7 +26,7 @@ def octave(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a case, written when it is first asked for."""
+    """The folder of a case, written when it is first requested."""
     base = tmp_path_factory.mktemp("matlab")
     return cache(lambda name: equations(name).export("matlab", base / name.replace(" ", "_")))
 

@@ -20,7 +20,7 @@ from tests.export.conformance import CASES, equations, expected
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a case, written when it is first asked for."""
+    """The folder of a case, written when it is first requested."""
     base = tmp_path_factory.mktemp("python")
     return cache(lambda name: equations(name).export("python", base / name.replace(" ", "_")))
 

@@ -27,7 +27,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def exported(base: Path) -> Exported:
-    """The folder of a case, written when it is first asked for."""
+    """The folder of a case, written when it is first requested."""
 
     @cache
     def written(name: str, precision: str) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from armillary.llvm import jit
 
-# The fields of glibc's mallinfo2 (malloc/malloc.h), of which two are asked for below.
+# The fields of glibc's mallinfo2 (malloc/malloc.h), of which two are requested below.
 FIELDS = (
     "arena",
     "ordblks",

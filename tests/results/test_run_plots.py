@@ -1,4 +1,4 @@
-"""Plots show what was asked for, where no display is."""
+"""Plots show what was requested, where no display is."""
 
 from __future__ import annotations
 

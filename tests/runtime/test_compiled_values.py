@@ -1,4 +1,4 @@
-"""Compiled models asked for values: shapes, names, initial states, formalisms, and what is refused."""
+"""Values of compiled models: shapes, names, initial states, formalisms, and what is refused."""
 
 from __future__ import annotations
 

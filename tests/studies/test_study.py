@@ -311,8 +311,8 @@ def test_another_study_in_the_folder_is_told_apart(
 def test_another_number_of_runs_is_told_with_what_to_do(finished: Study, tmp_path: Path) -> None:
     folder = finished.path
     for runs, told in (
-        (300, f"has 200 runs, and 300 are asked for; .* open_study\\('{folder}'\\)\\.extend\\(300\\)"),
-        (20, f"has 200 runs, and 20 are asked for; .* ask for 200, or .* 'armillary study run {folder}'"),
+        (300, f"has 200 runs, not 300; .* open_study\\('{folder}'\\)\\.extend\\(300\\)"),
+        (20, f"has 200 runs, not 20; .* pass runs=200, or .* 'armillary study run {folder}'"),
     ):
         with pytest.raises(ArmillaryError, match=told):
             pendulum_study(folder, runs=runs, block=None)

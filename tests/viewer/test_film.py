@@ -144,7 +144,7 @@ def test_films_by_ffmpeg_hand_over_all_frames(run, tmp_path: Path, monkeypatch) 
     not all(map(shutil.which, ("ffmpeg", "ffprobe"))), reason="no ffmpeg to write a film with"
 )
 def test_an_mp4_film_has_the_frames_of_the_motion(run, tmp_path: Path) -> None:
-    """H.264 with an even size, the rate that was asked for, and a red ball in the fifth picture."""
+    """H.264 with an even size, the rate that was requested, and a red ball in the fifth picture."""
     film = run.animate(tmp_path / "film.mp4", size=(161, 121), rate=10, speed=1)
     shown = subprocess.run(
         ["ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream", "-of", "json", film],

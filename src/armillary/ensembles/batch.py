@@ -177,7 +177,7 @@ def check_precision(precision: str) -> None:
 
 
 def thread_count(threads: int | None) -> int:
-    """The number of threads: as asked for, or one for each core."""
+    """The number of threads: as requested, or one for each core."""
     if threads is None:
         return processors()
     count = positive_whole(threads)

@@ -108,7 +108,7 @@ def _check_names(asked: Iterable[str], starts: Starts) -> None:
 
 
 def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool) -> list[str]:
-    """Outputs whose histories are kept: those asked for; all, where there are no metrics either."""
+    """Outputs whose histories are kept: those requested; all, where there are no metrics either."""
     if outputs is None:
         return [] if reduced else list(model.output_names)
     names = [str(name) for name in several(outputs, "outputs=")]

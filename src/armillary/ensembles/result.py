@@ -194,7 +194,7 @@ class Batch(PickledValue):
         from armillary.results.plots import distributions
 
         if not isinstance(output, str) or output not in self.histories:
-            hint = nearest(output, self.histories) or "; ask for it by outputs="
+            hint = nearest(output, self.histories) or "; pass it in outputs="
             raise ArmillaryError(f"the batch of '{self.system}' has no history of '{output}'{hint}")
         return distributions.fan(
             self.time, self.histories[output], name=output, units=self.units.get(output, ""), **options

@@ -312,7 +312,7 @@ def translated(
     """Code of modules linked into one, for a target machine; what LLVM made on the way is freed.
 
     The modules live in a context of their own: the process-wide one keeps every number that they mention.
-    llvmlite 0.50 forgets to free a pass manager (its class inherits an empty ``_dispose`` before the right
+    llvmlite 0.50 does not free a pass manager (its class inherits an empty ``_dispose`` before the right
     one; 27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run), so the
     manager is freed here by name, and one builder serves all modules of a level.
     """

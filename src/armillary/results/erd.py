@@ -40,7 +40,7 @@ from armillary.untyped import DataTable
 _MAGIC = "ERDFILEV"
 _OWN = "ARMILRUN"
 _TEXT, _FLOAT32 = 5, 1  # kinds of numbers
-_MOST = 100_000  # channels; a header that promises more is damaged
+_MOST = 100_000  # channels; a header that states more is damaged
 _WIDTHS = {"SHORTNAM": 8, "LONGNAME": 32, "UNITSNAM": 8, "GENNAME": 32, "RIGIBODY": 32}
 
 # Samples are evenly spaced when no interval differs from the mean by more than this part of it: what adding
@@ -98,7 +98,7 @@ def read_erd(path: Path) -> FileContent:
                 f"numbers of kind {header.kind} are not read, only text (5) and 32-bit floats (1)"
             )
     if header.samples >= 0 and len(values) != header.samples:
-        raise ValueError(f"it has {len(values)} samples and promises {header.samples}")
+        raise ValueError(f"it has {len(values)} samples, and its header states {header.samples}")
     if "names" in header.own:
         own = dict(header.own)
         return FileContent(tuple(own.pop("names")), values[:, 0], values[:, 1:], own)

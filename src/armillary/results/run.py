@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Info: TypeAlias = str | int | float
 
 FILE_VERSION = 1
-_SHOWN = 8  # outputs listed in a summary: the last, since those the user asked for stand behind states
+_SHOWN = 8  # outputs listed in a summary: the last, since those the user requested stand behind states
 _NAMED = 3  # of the others, how many are named
 
 
@@ -59,7 +59,7 @@ class Run:
 
     `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The arrays are
     given away to the run, not copied, and can only be read through it. `outputs` are the names that were
-    asked for, in the model or by selection; the others are states. `info` has how the run was made:
+    requested, in the model or by selection; the others are states. `info` has how the run was made:
     versions, method, step, status, date.
 
         run["tip height"]       samples of an output
@@ -177,7 +177,7 @@ class Run:
         return self._sample(-1)
 
     def select(self, *patterns: str) -> tuple[str, ...]:
-        """Names of outputs by name or pattern (`A.*`), in the order asked for; all if none is asked for."""
+        """Names of outputs by name or pattern (`A.*`), in the order requested; all if none is requested."""
         chosen: dict[str, None] = {}
         for pattern in patterns:
             arguments.text(pattern, "the name of an output")

@@ -94,7 +94,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         by p is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or
         in batches.
         Jumps of loads where a condition changes are not part of this and are refused, unless
-        ``ignore_jumps`` says that no run comes there; what events do is.
+        ``ignore_jumps`` states that no run comes there; what events do is.
         """
         return cast("SensitiveModel", super().with_sensitivities(to, of, ignore_jumps=ignore_jumps))
 
@@ -240,7 +240,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
         starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
         motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
-        ``stable`` of what is found holds the answer. Loops are closed and Euler parameters unit there.
+        ``stable`` of the result is true or false. Loops are closed and Euler parameters unit there.
         """
         from armillary.analysis.operating.trim import trim
 
@@ -385,7 +385,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         reduced on the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
         level, rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000
         intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
-        whose histories are kept, at the times of ``sample``: all where no metrics are asked for, else none
+        whose histories are kept, at the times of ``sample``: all where no metrics are requested, else none
         unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
         rounding, whatever the number of runs and ``threads`` (all cores by default).
 

@@ -93,7 +93,7 @@ class StudyResults:
         """An xarray dataset over the store: histories over ``run`` and ``time``, metrics, status, and what
         varies as coordinates.
 
-        It is read as it is asked for; ``options`` are those of ``xarray.open_zarr``, such as ``chunks={}``
+        It is read as it is requested; ``options`` are those of ``xarray.open_zarr``, such as ``chunks={}``
         for Dask arrays. Runs that are not made yet are NaN.
         """
         return reading.dataset(self._folder, self._definition, **options)

@@ -305,7 +305,7 @@ class Study(StudyResults):
             raise ArmillaryError(f"the design of study '{self.path}' cannot be extended: {why}")
         larger = Design.from_data({**design.as_data(), "runs": runs})
         if (there := read_definition(folder)) is None:
-            raise ArmillaryError(f"study '{self.path}' has not been begun: ask for {runs} runs of it at once")
+            raise ArmillaryError(f"study '{self.path}' has not been begun: start it with {runs} runs")
         with StudyLock(folder.root):
             check_same(there, self._definition, folder)
             definition = self._definition.with_runs(larger.runs, larger.identity())

@@ -28,9 +28,9 @@ def sliding() -> Any:
 
 
 def test_an_input_that_does_not_act_is_named() -> None:
-    with pytest.raises(ArmillaryError, match="input 'colour' acts on no state; no outputs are asked for"):
+    with pytest.raises(ArmillaryError, match="input 'colour' acts on no state; no outputs are requested"):
         sliding().linearize({"block.u1": 1.0}, inputs=["mu", "colour"])
-    with pytest.raises(ArmillaryError, match="acts on no state and no output that is asked for"):
+    with pytest.raises(ArmillaryError, match="acts on no state and no output that is requested"):
         sliding().linearize({"block.u1": 1.0}, inputs=["colour"], outputs=["side"])
 
 
@@ -41,7 +41,7 @@ def test_rates_and_outputs_that_jump_at_the_point_are_named_with_what_switches()
         sliding().linearize()
     with pytest.raises(ArmillaryError, match=r"output 'side' jumps with 'block.q1' at the operating point"):
         sliding().linearize({"block.q1": 1.0, "block.u1": 1.0}, outputs=["side"])
-    assert sliding().linearize({"block.q1": 1.0, "block.u1": 1.0}).A[1, 0] == -1.5  # not asked for
+    assert sliding().linearize({"block.q1": 1.0, "block.u1": 1.0}).A[1, 0] == -1.5  # not requested
 
 
 def test_a_kink_is_no_jump() -> None:

@@ -116,7 +116,7 @@ class Node:
 NodeType = TypeVar("NodeType", bound=Node)
 
 
-class _Entry(ref[Any]):  # to a node of the class that `intern` is asked for
+class _Entry(ref[Any]):  # to a node of the class that `intern` returns
     """A weak reference with its key, so that a freed node leaves the table."""
 
     __slots__ = ("key",)
@@ -242,7 +242,7 @@ def negated(node: NodeType) -> NodeType:
     """−node, of what is no number: a product that is found from the node itself, for signs come and go.
 
     It is not in the table, and of all that a node has only its digest and order differ. These it gets where
-    they are asked for: most opposites become terms and factors, whose signs are taken out.
+    they are requested: most opposites become terms and factors, whose signs are taken out.
     """
     other = node.opposite
     if other is not None:

@@ -126,7 +126,7 @@ class Sweep:
         return lines
 
     def _shown(self) -> list[str]:
-        """Columns of a printed table: without coordinates where outputs were asked for."""
+        """Columns of a printed table: without coordinates where outputs were requested."""
         others = [c for c in self.coordinates if c not in self.driven]
         hidden = tuple(text for c in others for text in (f"d({c})/", f"d²({c})/"))
         names = [n for n in self.names if n not in others and not n.startswith(hidden)]

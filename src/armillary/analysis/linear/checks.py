@@ -36,7 +36,7 @@ def check_inputs(form: LinearForm) -> None:
     acting = {j for _, j in (*form.B, *form.D)}
     for j, v in enumerate(form.inputs):
         if j not in acting:
-            outputs = " and no output that is asked for" if form.outputs else "; no outputs are asked for"
+            outputs = " and no output that is requested" if form.outputs else "; no outputs are requested"
             raise ParameterError(
                 f"input '{v.name}' acts on no state{outputs}; leave it out of inputs=, or use it in a load "
                 "or a rate of the model"

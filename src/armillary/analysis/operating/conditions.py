@@ -1,7 +1,7 @@
 """The conditions of an operating point and their exact derivatives, as machine code.
 
 Rows are the rates of all states, the gaps of closed loops, the lengths of Euler parameters and the outputs
-that are asked for; columns are all states and the inputs that are looked for:
+that are requested; columns are all states and the inputs that are looked for:
 
     c(x) = [ ẏ ; Φ(q) ; eᵀe − 1 ; outputs ]        x = [ q, u, z, inputs ]        C = ∂c/∂x
 

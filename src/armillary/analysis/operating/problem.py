@@ -151,7 +151,7 @@ def _unknown(request: Request, found: Conditions, held: frozenset[int], still: b
         i = found.states.index(name)
         if i in held:
             raise ArmillaryError(
-                f"'{name}' is cyclic: no rate, gap or output that is asked for depends on it, so it cannot "
+                f"'{name}' is cyclic: no rate, gap or output that is requested depends on it, so it cannot "
                 "be found; leave it out of free=, or give its value with fixed="
             )
     chosen = [

@@ -1,4 +1,4 @@
-"""Operating points of a model: from a request to a solution, or to a sentence that says why there is none."""
+"""Operating points of a model: from a request to a solution, or to an error that states why there is none."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _check_format(output: str, branch: bool) -> None:
 def _written(
     simulation: Simulation, op: OperatingPoint, branch: Branch | None, output: str | None, plot: str | None
 ) -> list[str]:
-    """The files that were asked for."""
+    """The files that were requested."""
     if output is not None:
         if output.lower().endswith(".toml"):
             _write_run_file(simulation, op, output)

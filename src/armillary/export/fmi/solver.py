@@ -1,6 +1,6 @@
 """The solver of co-simulation: that of exported C programs, with inputs that may change within a step.
 
-An FMU calls the parts of the solver one by one, for an importer may want to be asked between them: at the end
+An FMU calls the parts of the solver one by one, since an importer may take part between them: at the end
 of every inner step, and before an event happens.
 """
 

@@ -67,7 +67,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource) -> list[str]:
-    """The codes of what went wrong, each with what a run in the process says."""
+    """The codes of errors, each with the message of a run in the process."""
     lines = []
     for number, (code, texts) in enumerate(open_sentences(loops).items(), 1):
         lines += [line for text in texts for line in wrapped(text, 104, "/// ", "///   ")]

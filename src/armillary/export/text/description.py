@@ -85,7 +85,7 @@ class Stored:
 
     @property
     def plain(self) -> bool:
-        """Whether a user may want to set or to see it."""
+        """Whether it is useful to users as a setting or a result."""
         return self.period is None and not self.hidden
 
 

@@ -167,7 +167,7 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
     units = system.units.unit_text(dimension) if dimension is not None else ""
     called = label if passed is None else f"{label} held"
     held = symbol(called, "memory", dimension=dimension, owner=system.identity, units=units, about=about)
-    # Inputs at the start may depend on outputs: these are then what the description says.
+    # Inputs at the start may depend on outputs: these are then taken from the description.
     scale = system.units.scale(dimension) if dimension is not None else 1.0
     first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
     add_memory(system, Memory(held, first, None, about, hidden=passed is not None))

@@ -22,7 +22,7 @@ from armillary.files.fmu.archive import opened, unpack
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.untyped import LibraryObject
 
-# What a call answers. After an error an instance may only be freed; after a fatal one nothing of the library
+# The status of a call. After an error an instance may only be freed; after a fatal one nothing of the library
 # may be called any more, for any instance (FMI 2.0.4, sections 2.1.3 and 4.2.4; 3.0.1, section 2.2).
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 
@@ -44,7 +44,7 @@ class _Callbacks(ctypes.Structure):
 
 
 class _EventInfo(ctypes.Structure):
-    """What FMI 2.0 answers to an event iteration."""
+    """The result of an event iteration of FMI 2.0."""
 
     _fields_ = (
         *((name, c_int) for name in ("more", "ended", "nominals", "moved", "scheduled")),
@@ -250,7 +250,7 @@ class Library:
         return list(found)[:count]
 
     def free(self, instance: int, status: int) -> None:
-        """An instance given back, as far as the worst answer of its calls allows."""
+        """An instance given back, as far as the worst status of its calls allows."""
         self.fatal = self.fatal or status >= FATAL
         if self.fatal:
             return
@@ -269,7 +269,7 @@ class Library:
             )
 
     def _said(self) -> str:
-        return f"; it says: {self.messages[-1]}" if self.messages else ""
+        return f"; its message: {self.messages[-1]}" if self.messages else ""
 
 
 def load(fmu: Fmu, exchange: bool = False) -> Library:

@@ -8,7 +8,7 @@ Neoverse N1, where a store takes the place of an addition, a fifth of the arm's 
        chain behind it. While more values than a limit wait for their users, that which leaves the fewest goes
        first. On a Xeon a chain of eight takes 6 % less if operations that are not ready are not waited for
        even then; a tree of 31 bodies, with more operations per cycle of the longest chain (its *width*),
-       takes 4 % more, so a limit says whether to be patient. Of wide code only the next operations of the
+       takes 4 % more, so a limit decides whether it is done. Of wide code only the next operations of the
        given order are looked at. Chains that would outlast all other operations go first in any case.
     2. where a value needs a register, that with the farthest next use gives its own up (Belady 1966).
        Inputs and numbers are loaded again; others are stored once, on the first such occasion. Where one

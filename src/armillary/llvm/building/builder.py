@@ -9,7 +9,7 @@ the same numbers that NumPy computes. LLVM has no choice in it, so loops over on
 same digits.
 
 With ``lanes`` above one a real is a vector of so many, a number of each of as many runs: the same words then
-speak of all of them. Single reals are taken for all lanes; comparisons give one truth value per lane.
+apply to all of them. Single reals are taken for all lanes; comparisons give one truth value per lane.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lookup tables as LLVM functions of doubles or vectors: the interval on each axis, then Horner's rule.
 
-Breaks and coefficients lie as ``algebra/user_functions/tables.py`` says; they become constant arrays beside
-the code. The interval of every lane is found together with the others: by bisection, in as many turns for
-every lane; in vectors, where the breaks are few, by counting those that a lane has passed, without gathers.
+Breaks and coefficients, as in ``algebra/user_functions/tables.py``, become constant arrays beside the code.
+The intervals of all lanes are found together: by bisection, in as many turns for every lane; in vectors,
+where the breaks are few, by counting those that a lane has passed, without gathers.
 """
 
 from __future__ import annotations

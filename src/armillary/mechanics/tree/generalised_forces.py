@@ -3,7 +3,7 @@
     Q_r = Σ ( n·ω_r + f·v_r )
 
 with the partial velocities ω_r and v_r of the speed r. Formalisms take all causes in one pass; these are for
-readers of the equations, who want to see each by itself.
+readers of the equations, in which each stands by itself.
 """
 
 from __future__ import annotations

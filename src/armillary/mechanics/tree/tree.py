@@ -186,7 +186,7 @@ class Tree:
 
 
 def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
-    """The tree with numbers or arrays for its symbols: formalisms then give answers in place of programs."""
+    """The tree with numbers or arrays for its symbols: formalisms then give numbers in place of programs."""
     found: list[Expr] = []
 
     def collect(x: Scalar) -> Scalar:

@@ -18,7 +18,7 @@ _ASYMMETRY = 1e-6
 
 
 def numbers(value: object, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
-    """A copy of finite numbers as an array, of the shape asked for."""
+    """A copy of finite numbers as an array, of the shape requested."""
     if value is None:
         raise ModelError(f"{where}: {what} is missing; give a value")
     try:

@@ -37,7 +37,7 @@ class FlexibleNode:
     """A place of a flexible part: where it is undeformed, and how the modes move and turn it.
 
     It stands at r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is there only where stiffening
-    was asked for.
+    was requested.
     """
 
     name: str
@@ -45,7 +45,7 @@ class FlexibleNode:
     shape: Array  # Ψ, 3 × N
     rotation: Array  # Θ, 3 × N: rotation vector per unit of each mode
     shortening: Array | None = None  # G, 3 × N × N
-    place: Given = None  # the station s or (x, y) by which it was asked for; None for nodes with a name
+    place: Given = None  # the station s or (x, y) by which it was requested; None for nodes with a name
 
     @property
     def key(self) -> Given:

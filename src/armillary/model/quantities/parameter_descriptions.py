@@ -65,7 +65,7 @@ def _alone(expression: Expr) -> bool:
 
 
 def _places(system: Description) -> Iterator[_ParameterUse]:
-    """Everything that a parameter may stand in, the most telling first."""
+    """Everything that a parameter may stand in, the most informative first."""
     for body in system.bodies.values():
         yield from _body_places(body)
         yield from _direction_places(body)

@@ -76,7 +76,7 @@ class MassProduct(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pieces:
-    """M u̇ = f of a system in one configuration, made when asked for."""
+    """M u̇ = f of a system in one configuration, made when requested."""
 
     system: Description
     reduction: Reduction

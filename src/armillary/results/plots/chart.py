@@ -55,7 +55,7 @@ def chart_of(
 ) -> Chart:
     """The chart of outputs, by name or pattern, over time or over output `x`.
 
-    Without a name those that the model or a selection asked for are drawn, or all where there are none.
+    Without a name those that the model or a selection requested are drawn, or all where there are none.
     Of one run, outputs of equal units share a panel. Of several runs each output has a panel, and each run a
     colour; outputs that a run lacks are left out there. Units are those of the first run that has the output.
     """
@@ -96,7 +96,7 @@ def _parameter(run: Run, name: str) -> str:
 
 
 def _wanted(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
-    """Names in the order asked for; a pattern must match in one run at least."""
+    """Names in the order requested; a pattern must match in one run at least."""
     found: dict[str, None] = {}
     if not patterns:
         own = list(dict.fromkeys(name for run in runs for name in run.outputs))

@@ -8,7 +8,7 @@ from armillary.runtime.loop.functions import LoopFunction, LoopModule
 
 
 def emit_prepare(program: LoopModule) -> LoopFunction:
-    """The coefficients F of the step just taken, computed once and only when a value is asked for.
+    """The coefficients F of the step just taken, computed once and only when a value is requested.
 
     Where kₛ was needed for the error (dopri5), it is that of the state before normalisation.
     """

@@ -207,7 +207,7 @@ def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
 
 @dataclass(frozen=True)
 class LoopShape:
-    """The sizes and the method a loop is compiled for; `dense`: values inside a step can be asked for.
+    """The sizes and the method a loop is compiled for; `dense`: values inside a step can be requested.
 
     A `general` loop is compiled for all sizes: `any_size` is what it is compiled for.
     """

@@ -2,7 +2,7 @@
 
 At each time it reaches, the loop passes through three phases:
 
-    ARRIVED   rows asked for inside the step just taken, from its dense output;
+    ARRIVED   rows requested inside the step just taken, from its dense output;
               then what happens at this time: events, the end, `update`, the derivative for the next step
     SETTLED   the row at this time, if one is due: it shows the state and memory the next step begins with
     READY     the next step

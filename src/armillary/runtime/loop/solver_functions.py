@@ -32,7 +32,7 @@ _RARE = (
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """`settle` and `step` of a loop, `probe` where values inside a step can be asked for, and where runs
+    """`settle` and `step` of a loop, `probe` where values inside a step can be requested, and where runs
     can change their configuration `choose_start`, or, of a table without all of them, `choose_for_motion`,
     and rows `row_near_place` for times that are near a place (`is_near_place`).
     """

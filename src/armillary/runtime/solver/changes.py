@@ -17,7 +17,7 @@ unless its speed is set. Where events set dependent speeds, these stay as set, a
 little as possible. Where the configuration that is needed is not at hand, the run ends at this event, before
 the change: the process then derives it and goes on.
 
-With the locks that are asked for, the choice of dependent speeds that comes first in the table of
+With the locks that are requested, the choice of dependent speeds that comes first in the table of
 configurations is taken where it is good, else the best rated one of the others there. The process and
 exported programs have the same table, so they make the same choices. Where none of the table is good, an
 exported program ends, and the process makes a choice for this place (choices.py).

@@ -1,7 +1,7 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
 What the user names stays as it is named; what depends on it is found, by the compiled description of
-runtime/solver/assembly/assembly.py. This module sets its records and says what is wrong where loops stay
+runtime/solver/assembly/assembly.py. This module sets its records and reports errors where loops stay
 open.
 """
 

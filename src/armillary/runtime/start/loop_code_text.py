@@ -65,7 +65,7 @@ def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value |
 def _emit_start(
     program: RecordModule, close: RecordFunction, redundant: RecordFunction, agree: RecordFunction
 ) -> RecordFunction:
-    """One start: loops, what is redundant, speeds where they are wanted; the status says how far it came."""
+    """One start: loops, redundant rows, speeds where they are needed; the status is the stage reached."""
     f: RecordFunction = program.function("start")
     n, m, gaps = f["N_COORDINATES"], f["N_SPEEDS"], f["N_GAPS"]
     q, u, flags, sizes = (f.outside(name) for name in ("q", "u", "flags", "scales"))

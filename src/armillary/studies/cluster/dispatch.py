@@ -200,7 +200,7 @@ def connected(on: object) -> Iterator[Client]:
     """The client that a user gave, or one to the scheduler at an address, closed at the end.
 
     It is not made the process's default: Dask keeps a default whose connection failed, and every computation
-    of the user's own would then ask for it.
+    of the user's own would then wait for it.
     """
     distributed = require("distributed", extra="cluster", purpose="Clusters")
     if not isinstance(on, str):

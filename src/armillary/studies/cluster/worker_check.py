@@ -1,4 +1,4 @@
-"""What a worker of a cluster has: sent to it as code, so that it answers whether Armillary is there or not.
+"""What a worker of a cluster has: sent to it as code, so that it works whether Armillary is there or not.
 
 Nothing of Armillary may be used here but inside `report`, which is pickled by value.
 """

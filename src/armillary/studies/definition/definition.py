@@ -155,7 +155,7 @@ def _check_empty(folder: Folder) -> None:
 def check_same(
     there: Definition, here: Definition, folder: Folder, equations: Callable[[], str] = str
 ) -> None:
-    """An error that names what differs between the study in a folder and the one that is asked for;
+    """An error that names what differs between the study in a folder and the one that is requested;
     ``equations`` describes how equations differ, whose digests show nothing.
     """
     found = list(differences(there.content, here.content))
@@ -171,7 +171,7 @@ def check_same(
     lines += [f"\n  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
     if [path for path, _, _ in found] == ["runs"]:
         raise ArmillaryError(
-            f"study '{folder.root}' has {there.runs} runs, and {here.runs} are asked for; nothing is "
+            f"study '{folder.root}' has {there.runs} runs, not {here.runs}; nothing is "
             f"overwritten: {_other_number(there, here, folder)}"
         )
     raise ArmillaryError(
@@ -187,7 +187,7 @@ def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
         f"{folder.root}'"
     )
     if here.runs < there.runs:
-        return f"ask for {there.runs}, {as_it_is}"
+        return f"pass runs={there.runs}, {as_it_is}"
     kind = here.content["design"]["kind"]
     if kind in OPEN_ENDED:
         return f"open_study('{folder.root}').extend({here.runs}) makes the others"

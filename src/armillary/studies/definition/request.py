@@ -133,7 +133,7 @@ def _data(value: object) -> Given:
 
 
 def _block_size(given: int | None, runs: int, layout: StoreLayout) -> int:
-    """Runs in a block: as asked for, or so that blocks are neither tiny nor large."""
+    """Runs in a block: as requested, or so that blocks are neither tiny nor large."""
     numbers = len(layout.columns) + sum(array.size for array in layout.arrays)
     if given is None:
         wanted = min(max(-(-runs // _BLOCKS), _FEWEST), _MOST, max(_BYTES // (8 * numbers), 1))

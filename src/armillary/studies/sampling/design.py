@@ -209,7 +209,7 @@ class Design:
         return axes
 
     def _count(self, runs: object) -> int:
-        """The number of runs: as asked for, or as many as grid and list have."""
+        """The number of runs: as requested, or as many as grid and list have."""
         if self.kind == "list":
             found = _common_length(self.distributions)
         elif self.kind == "grid":

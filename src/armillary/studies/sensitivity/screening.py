@@ -53,7 +53,7 @@ class Sensitivity:
     | variance explained | explained | part of the variance that goes with the quantity, as "first" |
     | | rank | Spearman's correlation of ranks, from -1 to 1: the direction |
 
-    `second` has the part of variance that two quantities cause only together, where that was asked for.
+    `second` has the part of variance that two quantities cause only together, where that was requested.
     `left_out` runs had a metric that is no finite number, or belong to a group with such a one.
     `correlated` has pairs of quantities and the correlation of their ranks: their parts of the variance
     overlap, and add up to more than there is.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def dataset(folder: Folder, definition: Definition, **options: object) -> xarray.Dataset:
-    """An xarray dataset over the Zarr store, read as it is asked for; ``options`` are xarray.open_zarr's."""
+    """An xarray dataset over the Zarr store, read as it is requested; ``options`` are xarray.open_zarr's."""
     xr = require("xarray", extra="data", purpose="Labelled datasets")
     require("zarr", extra="study", purpose="Studies")
     _require_results(folder)

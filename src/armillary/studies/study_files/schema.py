@@ -53,7 +53,7 @@ _VARIED = Either((
         ("correlated", "correlation"),
     ),
     Described(ListOf(_NUMBER), "values, equally likely", minItems=1),
-    Described(TableKind(), "further names: RB.q1 = … says the same as \"RB.q1\" = …"),
+    Described(TableKind(), "further names: RB.q1 = … is the same as \"RB.q1\" = …"),
 ))  # fmt: skip
 _STUDY_FILE = KeyedTable(
     "a study file",

@@ -1,4 +1,4 @@
-"""Sliders of a live page: what a user asked for, or what suits a model, with limits in stated units."""
+"""Sliders of a live page: what a user requested, or what suits a model, with limits in stated units."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _known(
 
 
 def wanted_sliders(wanted: object, option: str) -> Wanted:
-    """What a user asked for: names, (name, lowest, highest), or a table of limits by name."""
+    """What a user requested: names, (name, lowest, highest), or a table of limits by name."""
     if wanted is None:
         return None
     if isinstance(wanted, Mapping):

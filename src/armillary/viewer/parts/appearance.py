@@ -23,7 +23,7 @@ from armillary.untyped import DataTable
 from armillary.viewer.parts.given_shapes import SURROUNDINGS, link_of, part_of
 from armillary.viewer.parts.meshes import MeshStore
 
-# Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
+# Okabe & Ito's colours, distinct with every kind of colour vision; given by a body's place in the system.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
 _NONE = 1e-9  # of the size of a system: a length that is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count

@@ -49,7 +49,7 @@ def mechanism_of(
 def shown_quantities(
     kinematics: Kinematics, driven: Sequence[str], outputs: Sequence[str] | None
 ) -> list[KinematicQuantity]:
-    """Outputs that are asked for, else those of the description, then all coordinates that are not driven."""
+    """Outputs that are requested, else those of the description, then all coordinates that are not driven."""
     own = [n for n in kinematics.system.outputs if n in kinematics.quantities]
     asked = own if outputs is None else list(dict.fromkeys(map(str, several(outputs, "outputs="))))
     found = [n for n in asked if n not in driven]

@@ -101,7 +101,7 @@ def operating_sweep(
 
 
 def _trimmed(model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]) -> AnyFunction:
-    """A function of the value that gives the operating point which is asked for, from the last one found."""
+    """A function of the value that gives the operating point which is requested, from the last one found."""
     if callable(asked):
         return asked
     request = table(asked, "trim=")

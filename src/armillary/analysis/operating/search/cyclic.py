@@ -1,7 +1,7 @@
 """Coordinates that no condition depends on: the place and heading of a vehicle, the angle of a wheel.
 
 Steady motion leaves them growing. The set C of these is the largest for which the rates of all other states,
-the gaps of loops and whatever else is asked for contain no member of C; the rates of members of C may.
+the gaps of loops and whatever else is requested contain no member of C; the rates of members of C may.
 """
 
 from __future__ import annotations

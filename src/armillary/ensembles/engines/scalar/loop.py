@@ -276,7 +276,7 @@ class _Runs(Code):
         self.array("stops")[run] = self.field("t")
 
     def find_end(self, status: Local, ended: Local) -> None:
-        """The event that ended the run; another status where it asks for a change of configuration, or where
+        """The event that ended the run; another status where it needs a change of configuration, or where
         a change or the choice at the start was given up.
         """
         log, asks = Span(self, self.field("log", ADDRESS).raw), self.array("asks")

@@ -34,7 +34,7 @@ def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
 
 
 def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
-    """What a run in the process says of a start whose loops are not closed, by the code of each case."""
+    """The messages of runs in the process for starts whose loops are not closed, by the code of each case."""
     left = [f"    numbers[{i}]: {before}…{after}" for i, (before, after) in enumerate(loops.gaps)]
     found = {
         "NOT_CLOSED": [
@@ -101,7 +101,7 @@ def assembly_files(model: EmbeddedModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource, upper: str) -> list[str]:
-    """The codes of what went wrong, each with what a run in the process says."""
+    """The codes of errors, each with the message of a run in the process."""
     lines = []
     for code, texts in open_sentences(loops).items():
         said = [line for text in texts for line in wrapped(comment(text), 104, "     * ", "     *   ")]

@@ -32,7 +32,7 @@
 
 static void log_message(const fmu *me, int status, const char *message);
 
-/* A new instance, ready to be initialized; nothing where this FMU is not the one that is asked for. */
+/* A new instance, ready to be initialized; nothing where this FMU is not the one that is requested. */
 static fmu *begun(fmu *me, const char *name, const char *token, const char *what)
 {
     const char *kind = me->cosimulation ? "co-simulation" : "model exchange";

@@ -1,5 +1,5 @@
 /* stepper.c: co-simulation. The solver of <model>_solver.c, from one communication point to the next: steps of fixed
- * length are all equal and none is longer than STEP. Between steps the importer may be asked for inputs, and
+ * length are all equal and none is longer than STEP. Between steps the importer may be called for inputs, and
  * where an event is found it may want to handle it itself.
  */
 
@@ -86,7 +86,7 @@ int fmu_advance(fmu *me, double from, double length)
     double steps, end = from + length;
     if (!(length >= 0.0) || !isfinite(end)) return fmu_fail(me, "the step of %g s is not possible", length);
     if (fabs(from - run->t) > 1e-9 * fmax(fabs(from), fmax(length, 1e-9)))
-        return fmu_fail(me, "a step from t = %.15g is asked for, but the FMU is at t = %.15g", from, run->t);
+        return fmu_fail(me, "a step from t = %.15g is requested, but the FMU is at t = %.15g", from, run->t);
     if (length == 0.0 || end <= run->t) return FMU_OK;
     steps = fmax(1.0, ceil(length / STEP - 1e-6));
     if (!ADAPTIVE && steps > 1e9)

@@ -120,7 +120,7 @@ def _dense_pairs(mass: MatrixLike, stiffness: object, shift: float, count: int) 
             continue
         try:
             squares, vectors = ritz(mass, stiffness, _dense_vectors(mass, stiffness, shift, count + more))
-        except MasslessMotion:  # there may be none beyond those asked for
+        except MasslessMotion:  # there may be none beyond those requested
             if not more:
                 raise
             continue

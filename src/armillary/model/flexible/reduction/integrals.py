@@ -63,7 +63,7 @@ def modal_integrals(
     second_order: bool = True,
     shortening: Array | None = None,
 ) -> DataTable:
-    """Fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where asked for) of a `FlexiblePart`.
+    """Fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where requested) of a `FlexiblePart`.
 
     ``positions`` n × 3, ``shapes`` n × 6 × N, ``shortening`` n × 3 × N × N.
     """

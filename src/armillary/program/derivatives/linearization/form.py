@@ -84,7 +84,7 @@ class Tangent:
 
 
 class Entries(Mapping[Element, Expr]):
-    """Elements of a matrix, some of which are written out when the first of them is asked for."""
+    """Elements of a matrix, some of which are written out when the first of them is requested."""
 
     def __init__(self, known: Mapping[Element, Expr], solution: ColumnSolution, matrix: str) -> None:
         self.known = known

@@ -225,7 +225,7 @@ def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
 
 
 def _moving(t: Targets, asked: Sequence[Direction], system: Description) -> dict[Expr, Expr]:
-    """All that can move: the state, what is asked for, and memories that depend on these, directly or through
+    """All that can move: the state, what is requested, and memories that depend on these, directly or through
     others; each with a symbol for its rate.
     """
     started = [

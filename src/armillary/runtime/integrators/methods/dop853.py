@@ -1,6 +1,6 @@
 """dop853: Dormand–Prince 8(5,3) with its 7th order dense output.
 
-Twelve evaluations a step; three more in a step whose inside is asked for. Reference: Hairer, Nørsett, Wanner
+Twelve evaluations a step; three more in a step whose inside is requested. Reference: Hairer, Nørsett, Wanner
 (1993), Solving Ordinary Differential Equations I, II.5 and II.10; coefficients and control as in their code
 dop853.f.
 

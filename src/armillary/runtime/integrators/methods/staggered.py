@@ -1,7 +1,7 @@
 """staggered: redundant coordinates by the staggered stabilised procedure, fixed step, order 2.
 
 Reference: Park & Chiou (1987); the step is in runtime/loop/redundant/staggered.py. Inside a step: cubic
-Hermite. The tableau says only that: one derivative at each end.
+Hermite. The tableau has only that: one derivative at each end.
 
 Not taken: feeding the measured violation back in place of ε λ; it is first order, or unstable with the
 extrapolated multiplier.

@@ -263,7 +263,7 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 
 def set_speeds(instance: Instance, result: Integration) -> Settings:
     """What events of the last instant of a run set speeds to that may be no states, from what was known
-    before each of them, as far as its loop tells.
+    before each of them, as far as its loop shows.
     """
     equations = instance.equations
     settings = speed_settings(equations.system)

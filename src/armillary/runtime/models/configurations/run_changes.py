@@ -146,7 +146,7 @@ def change_figures(
     passing: bool = False,
 ) -> ChangeFigures | None:
     """The tables of some configurations, which are ``listed`` where a run can meet no others; None where they
-    do not fit into those of the first. Impulses act in those that ``strikes`` says; choices are made in
+    do not fit into those of the first. Impulses act in those of ``strikes``; choices are made in
     ``groups``. A listed table has what is needed for ``passing`` places of lost rank, or not.
     """
     first = every[0]

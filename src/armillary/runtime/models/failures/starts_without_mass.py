@@ -27,7 +27,7 @@ def refuse_locked(instance: Instance, start: Place) -> None:
 def watching_start(
     report: Callable[[float], None] | None, instance: Instance, start: Place, t_end: float
 ) -> Callable[[float], None]:
-    """``report``, with an error at its first call where the run has come nowhere for want of mass."""
+    """``report``, with an error at its first call where a motion without mass has stopped the run."""
     first = True
 
     def reached(t: float) -> None:

@@ -84,7 +84,7 @@ CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = 
 LOCKING_EVENTS = SETTINGS = ADJUSTING = CHOICES = True
 PARTITIONED = True  # this process alone, which derives what it chooses
 GUARDED = (
-    True  # one choice of dependent speeds, of which an event says whether it is good: the run ends if not
+    True  # one choice of dependent speeds, with an event that shows whether it is good: the run ends if not
 )
 PASSING = True  # places where constraints lose rank are passed
 LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
